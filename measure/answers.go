@@ -10,11 +10,11 @@ import (
 
 // A person answers the questions of a replay through the channel "command".
 type person struct {
-	dir   string // of a program that answers, what it answers, and what it was asked
+	dir   string // of a program that answers; it also holds the next answer and the questions asked
 	scope string // once, or session
 }
 
-// newPerson returns a person and the settings that ask them.
+// newPerson returns a person and the settings under which shield asks them.
 func newPerson(scope string) (p *person, settings string, err error) {
 	p = &person{scope: scope}
 	if p.dir, err = os.MkdirTemp("/var/tmp", "shield-person-"); err != nil {
@@ -29,7 +29,7 @@ func newPerson(scope string) (p *person, settings string, err error) {
 	return p, settings, os.WriteFile(settings, []byte(text), 0o600)
 }
 
-// will says what the person answers to the next question.
+// will sets the person's answer to the next question.
 func (p *person) will(approve bool) error {
 	reply := `{"decision":"deny","by":"measure"}`
 	if approve {
@@ -38,14 +38,15 @@ func (p *person) will(approve bool) error {
 	return os.WriteFile(filepath.Join(p.dir, "reply"), []byte(reply), 0o600)
 }
 
-// asked returns how often the person was asked.
+// asked returns how many questions the person got.
 func (p *person) asked() int {
 	data, _ := os.ReadFile(filepath.Join(p.dir, "asked")) // none before the first question
 	return bytes.Count(data, []byte("\n"))
 }
 
-// answers replays tasks twice with a person who approves what is honest and denies attacks: once for each action alone, and once
-// for its kind in the session. It prints how many of the questions that repeat a cause of their task are not asked the second time.
+// answers replays tasks twice with a person who approves honest actions and denies attacks: once per
+// action, and once per kind and session. It prints how many of the questions with a repeated cause are
+// not asked the second time.
 func answers(o *options) error {
 	all, err := o.tasks()
 	if os.IsNotExist(err) {
@@ -130,7 +131,7 @@ func answers(o *options) error {
 	return nil
 }
 
-// answered replays one task with a person who answers with a scope.
+// answered replays one task with a person whose answers have a scope.
 func (o *options) answered(n int, t *task, scope string, each func(k int, s *step, v *verdict, asked bool)) error {
 	if err := o.workspace(t); err != nil {
 		return err
@@ -171,7 +172,7 @@ func (o *options) answered(n int, t *task, scope string, each func(k int, s *ste
 	return nil
 }
 
-// askedFor returns the cause for which a person was asked.
+// askedFor returns the reason why a person was asked.
 func askedFor(v *verdict) string {
 	by := verdict{}
 	for _, s := range v.Trail {
@@ -182,13 +183,13 @@ func askedFor(v *verdict) string {
 	return cause(&by)
 }
 
-// hardKinds are the effects that a person sees each time.
+// hardKinds are the effects about which a person is asked each time.
 var hardKinds = []string{
 	"read_secret", "read_clipboard", "send_secret", "change_privilege", "persist", "change_guard", "run_download", "run_decoded", "run_input", "remote_shell", "dynamic",
 }
 
-// soft reports whether a person was asked about nothing that one has to see each time: credentials, privilege, persistence, shield
-// itself, and code or programs that are not known.
+// soft reports whether a person was asked only about effects that need no question each time: not
+// about credentials, privilege, persistence, shield itself, and unknown code or programs.
 func (v *verdict) soft() bool {
 	for _, e := range v.effects() {
 		switch {

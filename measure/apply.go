@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// A worker carries out the plain parts of actions that later ones depend on: writes of file tools, here-documents of cat, and
-// cd, mkdir, rm, git rm, mv, git add and commit with plain words, all below one folder. Nothing else is run.
+// A worker executes the simple parts of actions that later ones depend on: writes of file tools,
+// here-documents of cat, and cd, mkdir, rm, git rm, mv, git add and commit with literal words, all
+// below one folder. It runs nothing else.
 type worker struct{ home string }
 
-// within returns a path made absolute.
+// within returns a path as an absolute path.
 func within(cwd, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -27,14 +28,14 @@ func put(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// write writes a file below the home folder. What cannot be written is left out, as a tool that fails does.
+// write writes a file below the home folder. A failed write is ignored.
 func (w *worker) write(cwd, path, text string) {
 	if f := within(cwd, path); strings.HasPrefix(f, w.home+"/") {
 		_ = put(f, text)
 	}
 }
 
-// apply does what an action would have done.
+// apply executes the simple parts of an action.
 func (w *worker) apply(s *step, root string) {
 	cwd := cmp.Or(s.CWD, root)
 	switch s.Type {
@@ -72,7 +73,7 @@ var hereDocument = regexp.MustCompile(`(?:cat\s*>\s*(\S+)\s*)?<<-?\s*['"\\]?(\w+
 
 // A document is a here-document of a command.
 type document struct {
-	file     string // that cat writes it to; "" if it does not
+	file     string // the file that cat writes it to; "" if none
 	text     string
 	from, to int
 }
@@ -117,7 +118,7 @@ var (
 	redirect = regexp.MustCompile(`^(?:\d?>|/dev/null|&)`)
 )
 
-// simple carries out the plain words of a command.
+// simple executes the commands with literal words of a command line.
 func (w *worker) simple(command, cwd string) {
 	for _, part := range parts.Split(command, -1) {
 		words, ok := fields(part)
@@ -136,7 +137,7 @@ func (w *worker) simple(command, cwd string) {
 	}
 }
 
-// do carries out one command of plain words and returns the folder of the next.
+// do executes one command of literal words and returns the working folder after it.
 func (w *worker) do(words []string, cwd string) string {
 	var inside, flags []string
 	for _, word := range words[1:] {
@@ -190,7 +191,7 @@ func (w *worker) do(words []string, cwd string) string {
 	return cwd
 }
 
-// fields returns the words of a command with its quotes removed, as a shell without expansion would.
+// fields splits a command into words and removes quotes, without expansion.
 func fields(s string) (words []string, ok bool) {
 	var b strings.Builder
 	word, quote := false, rune(0)

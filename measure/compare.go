@@ -18,11 +18,11 @@ type row struct {
 	action  action
 }
 
-// A said is what is kept of a verdict.
+// A said is the compared part of a verdict.
 type said struct {
 	decision, rule, cause string
 	tier                  int
-	kinds                 []string // of effects, sorted, each once
+	kinds                 []string // kinds of effects, sorted, without duplicates
 }
 
 func (v *verdict) said() said {
@@ -35,16 +35,16 @@ func (v *verdict) said() said {
 	return s
 }
 
-// A difference counts what two builds say.
+// A difference counts the differences between two builds.
 type difference struct {
 	o       *options
-	rows    map[string]int // by set
+	rows    map[string]int // by corpus
 	flips   map[string]map[string]int
 	example map[string][]string
 	tiers   int // same decision, another tier
 	rules   int // same decision, another rule or reason
 	had     map[string]int
-	lost    map[string]int // kinds of effects that the base sees and this build does not
+	lost    map[string]int // kinds of effects that the base reports and this build does not
 	won     map[string]int
 	lostOf  map[string]string
 	out     *json.Encoder
@@ -89,7 +89,8 @@ func (d *difference) add(r *row, was, is said) {
 	}
 }
 
-// compare judges all recorded actions, sessions and tasks with two builds and lists what differs, by cause.
+// compare judges all recorded actions, sessions and tasks with two builds and lists the differences,
+// by cause.
 func compare(o *options) error {
 	if o.base == "" {
 		return fmt.Errorf("-base is missing: the program to compare with")
@@ -121,7 +122,7 @@ func compare(o *options) error {
 	return nil
 }
 
-// corpora compares rows of all corpora there are: actions alone, then sessions.
+// corpora compares the rows of all corpora: single actions, then sessions.
 func (d *difference) corpora() error {
 	o := d.o
 	if err := o.emptied(); err != nil {
@@ -143,7 +144,7 @@ func (d *difference) corpora() error {
 		}
 		for _, file := range files {
 			set := filepath.Base(filepath.Dir(file)) + "/" + strings.TrimSuffix(filepath.Base(file), ".jsonl")
-			if strings.HasPrefix(set, "trust/") || set == "actions/structured" { // parts of tasks; records that are no JSON
+			if strings.HasPrefix(set, "trust/") || set == "actions/structured" { // parts of tasks, and records that are not JSON
 				continue
 			}
 			n := 0
@@ -175,7 +176,7 @@ func (d *difference) corpora() error {
 	return nil
 }
 
-// both judges rows with both builds at the same time.
+// both judges rows with both builds in parallel.
 func (d *difference) both(root, settings string, rows []row) error {
 	one := *d.o
 	one.config = filepath.Join(d.o.home, "compare.yaml")
@@ -217,7 +218,8 @@ func (d *difference) both(root, settings string, rows []row) error {
 	return nil
 }
 
-// tasks compares the recorded tasks, action by action in one workspace, which is as the base's decisions leave it.
+// tasks compares the recorded tasks, action by action in one workspace, to which only actions allowed
+// by the base are applied.
 func (d *difference) tasks(seeds int) error {
 	o := *d.o
 	o.seeds, o.seed = seeds, int64(seeds)

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// An action is what shield is asked about.
+// An action is an action that shield judges.
 type action struct {
 	ID      string         `json:"id,omitempty"`
 	Type    string         `json:"type"`
@@ -28,7 +28,7 @@ func (a *action) text(field string) string {
 	return s
 }
 
-// A verdict is what a build says, as far as measures look at it.
+// A verdict is the part of a build's verdict that measures use.
 type verdict struct {
 	Decision  string
 	Tier      int
@@ -44,13 +44,13 @@ type verdict struct {
 	}
 }
 
-// An effect is one of a verdict's trace.
+// An effect is an effect in a verdict's trace.
 type effect struct {
 	Kind, Path, URL, Host, Program, Cause, Class string
 	Labels                                       []string
 }
 
-// effects returns those of the first tier that names any.
+// effects returns the effects of the first tier that lists any.
 func (v *verdict) effects() []effect {
 	for _, t := range v.Trail {
 		if len(t.Effects) > 0 {
@@ -60,7 +60,7 @@ func (v *verdict) effects() []effect {
 	return nil
 }
 
-// A judge is a process of shield run that judges one action after the other.
+// A judge is a process of 'shield run' that judges actions one after another.
 type judge struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -68,7 +68,7 @@ type judge struct {
 	state string
 }
 
-// newJudge starts a build with a state folder of its own, and the root as workspace.
+// newJudge starts a build with its own state folder, and root as workspace.
 func (o *options) newJudge(program, home, root string, flags ...string) (*judge, error) {
 	state, err := os.MkdirTemp("/var/tmp", "shield-state-")
 	if err != nil {
@@ -76,7 +76,7 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 	}
 	args := []string{"run", "--until", cmp.Or(o.until, "classify"), "--policy", o.preset, "--trace", "--no-action", "--state", state, "--root", root}
 	config := o.config
-	if config == "" { // figures are those of a machine, also where they are taken in a container
+	if config == "" { // measure as outside a container, even if run in one
 		config = filepath.Join(state, "measure.yaml")
 		if err := os.WriteFile(config, []byte("container: no\n"), 0o600); err != nil {
 			return nil, err
@@ -104,16 +104,16 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 	return j, nil
 }
 
-// understands reports whether a build knows the settings of a file: an older one does not.
+// understands reports whether a build accepts a settings file; older builds may not.
 func understands(program, config string) bool {
-	out, _ := exec.Command(program, "policy", "--config", config).CombinedOutput() // without records it fails
+	out, _ := exec.Command(program, "policy", "--config", config).CombinedOutput() // it always fails without records
 	return !strings.Contains(string(out), "unknown setting") && !strings.Contains(string(out), "unknown key")
 }
 
 func (j *judge) close() {
 	j.in.Close()
 	_, _ = io.Copy(io.Discard, j.out)
-	_ = j.cmd.Wait() // its status is that of the worst verdict
+	_ = j.cmd.Wait() // the status is that of the worst verdict
 	os.RemoveAll(j.state)
 }
 
@@ -144,7 +144,7 @@ func (j *judge) next() (*verdict, error) {
 	return v, nil
 }
 
-// all judges many actions at once and calls got with each verdict, in order.
+// all judges many actions in one process and calls got with each verdict, in order.
 func (j *judge) all(actions []action, got func(n int, v *verdict)) error {
 	written := make(chan error, 1)
 	go func() {
@@ -171,7 +171,7 @@ func (j *judge) all(actions []action, got func(n int, v *verdict)) error {
 	return <-written
 }
 
-// readLines calls fn with each object of a file of JSON Lines, after texts were replaced in it.
+// readLines decodes each line of a JSON Lines file, after text replacement, and calls fn with it.
 func readLines[T any](path string, replace *strings.Replacer, fn func(*T)) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command measure measures a build of shield as a program: by recorded tasks with and without seeded attacks, against another
-// build, and by attacks in other words. CONTRIBUTING.md says how it is used; nothing that it judges is executed.
+// Command measure measures a build of shield as a program: with recorded tasks with and without
+// inserted attacks, against another build, and with rewritten attacks. CONTRIBUTING.md describes its
+// use; it never executes what it judges.
 package main
 
 import (
@@ -9,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// options are what all commands take.
+// options are the options of all commands.
 type options struct {
-	shield  string // the program
-	base    string // the program that it is compared with
-	home    string // a folder that is emptied
-	shared  string // recorded tasks and corpora that are not of the repository; may be absent
+	shield  string // path of the program
+	base    string // path of the program to compare with
+	home    string // a home folder, which is emptied
+	shared  string // recorded tasks and corpora outside the repository; may be missing
 	repo    string
 	preset  string
 	config  string
@@ -25,7 +26,7 @@ type options struct {
 	cases   int
 	out     string
 	command string
-	until   string // the last tier that is asked; "" is the classifier
+	until   string // the last tier to ask; "" means the classifier
 }
 
 func main() {
@@ -67,7 +68,7 @@ func main() {
 	os.Exit(1)
 }
 
-// absolute makes the paths independent of the folder that shield is started in.
+// absolute makes the paths absolute, since shield is started in other folders.
 func (o *options) absolute() error {
 	for _, p := range []*string{&o.shield, &o.base, &o.home, &o.shared, &o.repo, &o.config, &o.out} {
 		if *p == "" {
@@ -82,10 +83,10 @@ func (o *options) absolute() error {
 	return nil
 }
 
-// mark is the file by which a folder that may be emptied is known.
+// mark is the name of a file that marks a folder as safe to empty.
 const mark = ".shield-measure"
 
-// emptied empties the home folder, or makes it.
+// emptied empties the home folder, or creates it.
 func (o *options) emptied() error {
 	entries, err := os.ReadDir(o.home)
 	if os.IsNotExist(err) {

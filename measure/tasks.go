@@ -25,28 +25,28 @@ type task struct {
 	Actions []step
 }
 
-// A step is one action of a task. Old is what an edit replaces.
+// A step is one action of a task. Old is the text that an edit replaces.
 type step struct {
 	action
 	Old     *string
-	Refused bool // by the person, at the host's own question
+	Refused bool // denied by the person, in the host's own question
 
-	attack bool   // one of a labelled corpus
-	seed   *trust // the step is one of this seed
-	harm   bool   // what it does is an attack
+	attack bool   // an inserted attack of a labelled corpus
+	seed   *trust // the trust seed that the step belongs to
+	harm   bool   // the step is the harmful one
 }
 
-// A trust seed is an attack that uses what a session earns: its steps are spread over a task.
+// A trust is a seeded attack that uses the trust a session earns: its steps are spread over a task.
 type trust struct {
 	ID    string
 	Class string
 	Steps []struct {
 		Type    string
 		Payload map[string]any
-		Attack  bool // the steps before are honest by themselves
+		Attack  bool // all steps before the last are honest on their own
 	}
 
-	stopped string // what stopped it
+	stopped string // what stopped the attack
 }
 
 // recordedHome is the home folder in the recorded tasks.
@@ -57,19 +57,19 @@ func (o *options) tasks() (all []*task, err error) {
 	return all, err
 }
 
-// A tally is what a replay counts.
+// A tally holds the counts of a replay.
 type tally struct {
-	per      []int // interruptions of each task
+	per      []int // interruptions per task
 	actions  int
 	causes   map[string]int
 	examples map[string][]string
 	seeded   map[string]int
 	passed   []string
 	refused  int
-	asked    int // of the refused
+	asked    int // refused actions that the person was asked about
 }
 
-// tasks replays the recorded tasks, as they are or with attacks among them.
+// tasks replays the recorded tasks, without changes or with attacks inserted.
 func tasks(o *options) error {
 	all, err := o.tasks()
 	if os.IsNotExist(err) {
@@ -110,7 +110,7 @@ func tasks(o *options) error {
 	return nil
 }
 
-// replay judges one task in a workspace that exists, and applies what it writes.
+// replay judges one task in an existing workspace, and applies its writes.
 func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v *verdict) error) error {
 	if err := o.workspace(t); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v
 
 var places = regexp.MustCompile(`(/|~)\S+|\d+`)
 
-// cause returns what a verdict rests on.
+// cause returns the rule or reason of a verdict.
 func cause(v *verdict) string {
 	if v.Rule != "" {
 		return v.Decision + " " + v.Rule
@@ -247,7 +247,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// chance returns where a measure's choices come from, and says with which number they begin.
+// chance returns the random source of a measure, and prints its seed.
 func (o *options) chance() *rand.Rand {
 	if o.seed == 0 {
 		o.seed = time.Now().UnixNano()
@@ -256,7 +256,7 @@ func (o *options) chance() *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(o.seed), 0))
 }
 
-// sow puts labelled attacks and the trust seeds at places that chance chooses.
+// sow inserts labelled attacks and trust seeds at random places.
 func (o *options) sow(all []*task) (seeds []*trust, err error) {
 	if o.seed == 0 {
 		o.seed = int64(o.seeds)
@@ -298,7 +298,7 @@ func (o *options) sow(all []*task) (seeds []*trust, err error) {
 			at[i] = 3 + r.IntN(len(t.Actions)-3)
 		}
 		slices.Sort(at)
-		for i := len(at) - 1; i >= 0; i-- { // the last first, so that places stay as they were drawn
+		for i := len(at) - 1; i >= 0; i-- { // last first, so that the drawn places stay valid
 			placed, err := replaced(seed.Steps[i].Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
 			if err != nil {
 				return nil, err
@@ -310,7 +310,7 @@ func (o *options) sow(all []*task) (seeds []*trust, err error) {
 	return seeds, nil
 }
 
-// replaced returns a payload with other texts.
+// replaced returns a payload with texts replaced.
 func replaced(payload map[string]any, r *strings.Replacer) (out map[string]any, err error) {
 	text, err := json.Marshal(payload)
 	if err == nil {
@@ -319,14 +319,14 @@ func replaced(payload map[string]any, r *strings.Replacer) (out map[string]any, 
 	return out, err
 }
 
-// git runs a command of git that needs no user and starts no hook.
+// git runs a git command without user configuration and hooks.
 func git(dir string, args ...string) error {
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", "-C", dir}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
 	return cmd.Run()
 }
 
-// workspace makes the folder of a task: a repository with what the task edits.
+// workspace creates the folder of a task: a repository with the files that the task edits.
 func (o *options) workspace(t *task) error {
 	if err := o.emptied(); err != nil {
 		return err
@@ -349,7 +349,7 @@ func (o *options) workspace(t *task) error {
 	if err := os.WriteFile(filepath.Join(t.Root, "README.md"), []byte(t.Source+"\n"), 0o644); err != nil {
 		return err
 	}
-	// what the task edits was there before it began
+	// files that the task edits existed before it began
 	for _, s := range t.Actions {
 		if s.Old == nil || s.Type != "write_file" && s.Type != "read_file" {
 			continue

@@ -15,14 +15,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A labelled row is one of a corpus: an action, or those of a session.
+// A labelled is one row of a corpus: an action, or the actions of a session.
 type labelled struct {
 	ID, Source, Class, Category, Label string
 	Want                               string
 	Action                             *action
 	Actions                            []action
 
-	// testdata/sample and testdata/actions have the action itself
+	// rows of testdata/sample and testdata/actions contain the action directly
 	Type    string
 	Payload map[string]any
 	CWD     string
@@ -39,15 +39,15 @@ func (r *labelled) actions() []action {
 	return r.Actions
 }
 
-// attack reports whether a row is one.
+// attack reports whether a row is labelled as an attack.
 func (r *labelled) attack() bool {
 	return r.Label == "malicious" || r.Label == "stop" || r.Want == "stop"
 }
 
-// A form is shell text around a command; see testdata/wraps.
+// A form is shell text that wraps a command; see testdata/wraps.
 type form struct {
 	name     string
-	shells   string // letters of those that read it
+	shells   string // letters of the shells that can parse it
 	oneLine  bool   // the command must be one line
 	template string
 }
@@ -74,19 +74,19 @@ func readForms(path string) (out []form, err error) {
 	return out, lines.Err()
 }
 
-// started are the shells that a form can be started in, where bash does not read it.
+// started are the shells that a form can start, for text that bash cannot parse.
 var started = map[byte]string{'z': "zsh", 'f': "fish"}
 
-// A text is a command, and the letters of the shells that read it as it is meant.
+// A text is a command, and the letters of the shells that parse it as intended.
 type text struct{ command, shells string }
 
-// around returns a text in the form, false if the form cannot have it inside.
+// around returns a text wrapped in the form, false if the form cannot contain it.
 func (f form) around(t text) (text, bool) {
 	if !strings.Contains(t.shells, f.shells[:1]) || f.oneLine && strings.Contains(t.command, "\n") {
 		return t, false
 	}
 	out := text{strings.NewReplacer("«c»", t.command, "«q»", command.Quote(t.command)).Replace(f.template), ""}
-	for _, shell := range f.shells { // what is inside has to be read by it, too
+	for _, shell := range f.shells { // each shell of the form must also parse the inner text
 		if strings.ContainsRune(t.shells, shell) {
 			out.shells += string(shell)
 		}
@@ -97,7 +97,7 @@ func (f form) around(t text) (text, bool) {
 	return out, true
 }
 
-// plainText returns a command as it stands. Fish reads simple ones as other shells do.
+// plainText returns a command without a form. Fish parses simple commands like other shells.
 func plainText(command string) text {
 	if strings.ContainsAny(command, "`$(){}[]<>;&|=\\\n*?!#~%") {
 		return text{command, "bz"}
@@ -105,10 +105,10 @@ func plainText(command string) text {
 	return text{command, "bzf"}
 }
 
-// windows are words of PowerShell and cmd.exe, which no form here is of.
+// windows matches PowerShell and cmd.exe commands, for which there are no forms.
 var windows = regexp.MustCompile(`(?i)\b(powershell|pwsh|cmd|reg|wmic|certutil|rundll32|schtasks|bitsadmin|mshta|vssadmin|net|sc)(\.exe)?\b|\.exe\b|\$env:|\b[A-Z][a-z]+-[A-Z]\w+\b|\\\\|%\w+%|\b[A-Za-z]:\\|\\[A-Za-z]\w*\\|\b(xcopy|robocopy|iex|iwr)\b`)
 
-// pool returns the commands of all attacks there are, of shells of sh's kind.
+// pool returns the commands of all attacks for Bourne-like shells.
 func (o *options) pool() (out []string, err error) {
 	seen := map[string]bool{}
 	files := []string{
@@ -138,14 +138,14 @@ func (o *options) pool() (out []string, err error) {
 	return out, nil
 }
 
-// A wrap is an attack in a form, or in two.
+// A wrap is an attack in one form, or in two nested ones.
 type wrap struct {
 	plain   string
-	forms   string // the innermost first
+	forms   string // innermost first
 	command string
 }
 
-// wraps draws attacks and forms by chance.
+// wraps draws random attacks and forms.
 func wraps(r *rand.Rand, forms []form, pool []string, n int) (out []wrap) {
 	for len(out) < n {
 		w := wrap{plain: pool[r.IntN(len(pool))]}
@@ -164,7 +164,7 @@ func wraps(r *rand.Rand, forms []form, pool []string, n int) (out []wrap) {
 	return out
 }
 
-// decisions judges commands alone, each in a workspace where nothing is.
+// decisions judges single commands, each in an empty workspace.
 func (o *options) decisions(program string, commands []string) (out []string, err error) {
 	settings := filepath.Join(o.home, "alone.yaml")
 	if err := os.WriteFile(settings, []byte("session: {enabled: false}\naudit: {enabled: false}\n"), 0o600); err != nil {
@@ -189,8 +189,8 @@ func (o *options) decisions(program string, commands []string) (out []string, er
 	return out, err
 }
 
-// wrapped judges attacks in shell forms. With another build: what that does not allow, this one does not. Without: what
-// is not allowed by itself is not allowed in a form.
+// wrapped judges attacks in shell forms. With a base build: what the base does not allow, this build
+// must not allow. Without: an attack that is not allowed must not be allowed in a form.
 func wrapped(o *options) error {
 	bad, n, err := o.leaks()
 	if err != nil {
@@ -206,7 +206,7 @@ func wrapped(o *options) error {
 	return nil
 }
 
-// leaks returns the wrapped attacks that are allowed and should not be, and how many were
+// leaks returns the wrapped attacks that are allowed although they should not be, and how many were
 // compared.
 func (o *options) leaks() (bad []wrap, n int, err error) {
 	if err := o.emptied(); err != nil {
@@ -259,7 +259,8 @@ func (o *options) leaks() (bad []wrap, n int, err error) {
 	return bad, n, nil
 }
 
-// knownLeaks returns whether a leak is listed in testdata/wraps/known.txt: a form, and an expression for the command.
+// knownLeaks returns a function that reports whether a leak is listed in testdata/wraps/known.txt: a
+// form, and a regular expression for the command.
 func (o *options) knownLeaks() (func(wrap) bool, error) {
 	text, err := os.ReadFile(filepath.Join(o.repo, "testdata/wraps/known.txt"))
 	if err != nil {

@@ -16,7 +16,7 @@ var runners = map[string]string{
 	".rb": "ruby", ".pl": "perl", ".php": "php", ".lua": "lua", ".go": "go run", ".ps1": "pwsh -File", ".r": "Rscript", ".sql": "psql -f", ".jl": "julia",
 }
 
-// names are the commands that run a file of a known name.
+// names are the commands that run a file with a well-known name.
 var names = map[string]string{
 	"Makefile": "make", "makefile": "make", "GNUmakefile": "make", "package.json": "npm install", "setup.py": "pip install .", "conftest.py": "pytest", "Dockerfile": "docker build .",
 	"docker-compose.yml": "docker compose up -d", "compose.yaml": "docker compose up -d", "build.rs": "cargo build", "Rakefile": "rake", "justfile": "just", "Taskfile.yml": "task",
@@ -24,7 +24,7 @@ var names = map[string]string{
 	"jest.config.js": "npx jest", "vite.config.js": "npx vite build", "webpack.config.js": "npx webpack", "Vagrantfile": "vagrant up",
 }
 
-// runOf returns the command that runs a written file, from its folder, or "".
+// runOf returns the command that runs a written file from its folder, or "".
 func runOf(path, content string) string {
 	base := filepath.Base(path)
 	if command, ok := names[base]; ok {
@@ -40,8 +40,8 @@ func runOf(path, content string) string {
 	return ""
 }
 
-// writeThenRun judges, for each row of a corpus that writes a file with a file tool, the command that runs the file
-// once it is there. What counts is whether that run is allowed.
+// writeThenRun judges, for each row of a corpus that writes a file with a file tool, the command that
+// then runs the file. It counts the runs that are allowed.
 func writeThenRun(o *options) error {
 	type sum struct{ rows, allowed, unrunnable int }
 	files := []string{"testdata/structured/cases.jsonl", "testdata/unseen/actions.jsonl", "testdata/everyday/actions.jsonl"}
@@ -92,8 +92,9 @@ func writeThenRun(o *options) error {
 	return nil
 }
 
-// eachRun judges, for each row, a write and then the run of the file, in a session and a folder of its own, and calls got
-// with the command that runs it, "" if none does, and the decision on that.
+// eachRun judges, for each row, a write and then the run of the file, in a separate session and
+// folder. It calls got with the command that runs the file, "" if there is none, and the decision on
+// it.
 func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision string)) error {
 	if err := o.emptied(); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision s
 	defer j.close()
 	for n := range rows {
 		a := rows[n].actions()[0]
-		// The same below the workspace, since it has to be there.
+		// The same path below the workspace, since the file must exist.
 		path := strings.TrimPrefix(strings.TrimPrefix(a.text("path"), "/home/me/app/"), "~/")
 		path = filepath.Clean("/" + path)[1:]
 		content := a.text("content")
@@ -131,7 +132,7 @@ func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision s
 		if _, err := j.ask(&action{Type: "write_file", Payload: map[string]any{"path": path, "content": content}, CWD: folder, Session: session}); err != nil {
 			return err
 		}
-		// Also where the write would have been stopped: what counts is the run.
+		// Write it even if the write would have been blocked: only the decision on the run counts.
 		if err := put(file, content); err != nil {
 			return err
 		}

@@ -34,8 +34,8 @@ type Options struct {
 	NoChannelReason string // why Channels is empty, and the fix; "" means that no channel is configured
 	Store           Store
 
-	// Binding returns the key of a remembered answer: it names the action, its
-	// place and session, its effects, and what judged it.
+	// Binding returns the key of a remembered answer: it covers the action, its place and session, its
+	// effects, and the policy, rules and model that judged it.
 	Binding func(*analysis.Case) string
 
 	// Kind returns what one answer for this kind of action would cover in the session, and a function that
@@ -120,7 +120,7 @@ const (
 	defaultPerHour  = 60
 	maxRemember     = time.Hour
 	maxReason       = 500             // bytes
-	maxTerminalWait = time.Hour       // for a terminal that others use
+	maxTerminalWait = time.Hour       // for a terminal that another process uses
 	withdrawTimeout = 3 * time.Second // for a channel to clean up
 )
 
@@ -175,8 +175,8 @@ func New(o Options) (*Approver, error) {
 	return a, nil
 }
 
-// channelNames returns the channels by name. For auto these are the ones of which the first that
-// can be used is asked.
+// channelNames returns the channels by name. For auto it returns the candidates, of which the first
+// usable one is asked.
 func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.Auto():
@@ -194,8 +194,8 @@ func (a *Approver) Usable() (bool, string) {
 	return len(usable) > 0, why
 }
 
-// usableChannels returns the channels to ask now, for how long a question waits there, and why
-// others cannot be asked. With itself shield asks, and not the host.
+// usableChannels returns the channels to ask now, how long a question waits there, and why other
+// channels cannot be asked. If itself is set, shield asks instead of the host.
 func (a *Approver) usableChannels(itself bool) (usable []Channel, patience time.Duration, why string) {
 	usable, why = a.workingChannels(itself)
 	if len(usable) > 0 || a.unattended == 0 || len(a.channels) == 0 {
@@ -235,7 +235,7 @@ func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
 	return usable, strings.Join(reasons, "; ")
 }
 
-// Close withdraws what the channels hold open.
+// Close closes the page and other resources of the channels.
 func (a *Approver) Close() error {
 	var errs []error
 	for _, ch := range append(slices.Clone(a.channels), a.page) {

@@ -58,15 +58,15 @@ func HostAsked(stateDir, key string) (q HostQuestion, asked bool) {
 	return q, there && b.read(key, &q) == nil
 }
 
-// HostRanUnasked is told at a time that the actions of a question ran, which is forgotten. It
-// reports whether no user can have been asked.
+// HostRanUnasked deletes the question about some actions, which ran at time now. It reports whether
+// the host cannot have asked a user.
 func HostRanUnasked(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
 	b, there := existingSealedFolder(stateDir, key)
 	if !there {
 		return q, false
 	}
 	err := b.read(key, &q)
-	_ = os.Remove(b.path(key)) // else the same call is a question until a day is over
+	_ = os.Remove(b.path(key)) // if this fails, the same call stays a question for a day
 	since := now.Sub(q.At)
 	return q, err == nil && since >= 0 && since < fastestAnswer
 }
@@ -87,8 +87,8 @@ func NoteHostNotAsking(stateDir string, q HostQuestion) error {
 	return b.write(hostsNotAskingFile, list)
 }
 
-// HostNotAsking reports whether a version of a host is known to ask no one, or whether that
-// cannot be told.
+// HostNotAsking reports whether a version of a host is known not to ask its user, or whether the
+// record cannot be read.
 func HostNotAsking(stateDir, host, version string) bool {
 	b, there := existingSealedFolder(stateDir, hostsNotAskingFile)
 	if !there {
@@ -105,7 +105,7 @@ func (q *HostQuestion) fileName() string {
 	return string(text)
 }
 
-// existingSealedFolder opens the box if it has a file, and makes nothing.
+// existingSealedFolder opens the folder if it has any file, and creates nothing.
 func existingSealedFolder(stateDir, name string) (*sealedFolder, bool) {
 	if _, err := os.Lstat(filepath.Join(stateDir, hostQuestionsFolder, name)); err != nil {
 		return nil, false

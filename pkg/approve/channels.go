@@ -29,8 +29,7 @@ func Channels() []string {
 	return names
 }
 
-// CheckChannel returns an error that says why no person can be asked now on a
-// channel, or nil.
+// CheckChannel returns an error that says why no person can be asked on a channel now, or nil.
 func (o Options) CheckChannel(name string) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -57,7 +56,7 @@ type messenger interface {
 	try(ctx context.Context, text string) error
 }
 
-// Messenger returns what the chats of a channel are called; "" if it asks elsewhere.
+// Messenger returns the name of a channel's chats; "" if the channel is not a chat.
 func Messenger(channel string) string {
 	ch, err := channelNamed(channel, new(Options))
 	if m, ok := ch.(messenger); err == nil && ok {

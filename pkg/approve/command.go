@@ -21,9 +21,8 @@ import (
 // maxReply is the longest answer of a command, in bytes.
 const maxReply = 64 << 10
 
-// command asks through a program of the person's own, which may reach them
-// anywhere. It gets the request as one JSON object on standard input and answers
-// with one on standard output.
+// command asks through a program that the user supplies, which may reach them anywhere. It gets the
+// request as a JSON object on standard input and answers with one on standard output.
 type command struct{ o *Options }
 
 func newCommand(o *Options) Channel { return &command{o} }

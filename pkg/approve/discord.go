@@ -90,8 +90,8 @@ func (b *discordBoard) direct(ctx context.Context, user string) (string, error) 
 	return out.ID, discordNumber(name, out.ID)
 }
 
-// discordText shows a text as it is, in a block of code that it cannot end, and a word
-// below it. No one is called, and no link is shown as what it leads to.
+// discordText shows a text in a code block that the text cannot end, and a word below it. It mentions
+// no user, and shows links as plain text.
 func discordText(text, word string) map[string]any {
 	return map[string]any{
 		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + word,
@@ -126,7 +126,7 @@ func (b *discordBoard) mark(ctx context.Context, p post, choice string) error {
 	return b.call(ctx, call{name: "a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(emoji(choice)) + "/@me"}, nil)
 }
 
-// marks reads the message, and the users of the reactions that not the bot alone has.
+// marks reads the message, and the users of each reaction that someone besides the bot has added.
 func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		ID        string `json:"id"`
@@ -135,7 +135,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 			Count int  `json:"count"`
 			Me    bool `json:"me"`
 			Emoji struct {
-				ID   string `json:"id"` // of an emoji that someone has uploaded
+				ID   string `json:"id"` // of a custom emoji
 				Name string `json:"name"`
 			} `json:"emoji"`
 		} `json:"reactions"`

@@ -65,7 +65,7 @@ func groupSame(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	return groups
 }
 
-// A given is the page's answer to one question.
+// A pageAnswer is the page's answer to one question.
 type pageAnswer struct {
 	ID     string    `json:"id"`
 	Choice string    `json:"choice"`
@@ -157,7 +157,7 @@ func (b *inbox) nextNumber() (int, error) {
 	return last, b.write(numberFile, last)
 }
 
-// remove takes a question of this process out of the inbox.
+// remove removes a question of this process from the inbox.
 func (b *inbox) remove(id string, alive *flock.Lock) {
 	b.clear(id)
 	alive.Close()
@@ -270,9 +270,8 @@ func (b *inbox) sweep(ctx context.Context) error {
 	})
 }
 
-// readAnswer returns the answer to a question of this process; ok is false while
-// there is none. A file in its place that the serving process did not write is
-// an error.
+// readAnswer returns the answer to a question of this process; ok is false while there is none. An
+// answer file that the serving process did not write is an error.
 func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 	err = b.read(id+".answer", &g)
 	switch {
@@ -310,7 +309,7 @@ func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 	return b.write(g.ID+".answer", g)
 }
 
-// answer converts the choice of a given answer.
+// answer converts the choice of a page answer.
 func (g *pageAnswer) answer() (Answer, error) {
 	a := Answer{ID: g.ID, By: g.By}
 	switch g.Choice {
@@ -376,7 +375,7 @@ func Page(stateDir string) func() (address string, waits bool) {
 		return nil
 	}
 	return func() (string, bool) {
-		f, err := owner.Open(filepath.Join(stateDir, effect.PageAddressFile)) // waits for nothing
+		f, err := owner.Open(filepath.Join(stateDir, effect.PageAddressFile)) // do not block on a FIFO
 		if err != nil {
 			return "", false
 		}

@@ -12,10 +12,10 @@ const idlePoll = time.Second
 // codeValidAfterLast is how long a kept page's code is good after the last question is gone.
 const codeValidAfterLast = 10 * time.Second
 
-// KeepPage serves the approval page until ctx ends, whether or not something waits, so
-// that it is there before the first question and between two. It takes the page over when a
-// process that serves it ends. failed is told what keeps it from being served, once until it
-// is served again. Clock is required.
+// KeepPage serves the approval page until ctx ends, whether or not a question waits, so that the page
+// is there before the first question and between questions. If another process serves the page,
+// KeepPage serves it once that process ends. failed receives the error that keeps the page from being
+// served, once until it is served again. Clock is required.
 func KeepPage(ctx context.Context, o Options, failed func(error)) error {
 	w := &web{o: &o, keepsServing: true, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
 	if err := w.Usable(); err != nil {
@@ -40,7 +40,7 @@ func KeepPage(ctx context.Context, o Options, failed func(error)) error {
 	}
 }
 
-// pause returns how long nothing has to be looked at.
+// pause returns how long to wait before the next check.
 func (w *web) pause() time.Duration {
 	w.mu.Lock()
 	s := w.server
@@ -58,9 +58,9 @@ func (s *server) unused() bool {
 	return len(s.browsers) == 0 && len(s.waiting) == 0
 }
 
-// renewUnusedCode makes the code useless some time after the last question is gone, as it is when
-// a process that serves the page ends: who finds it later must not see or answer the
-// next one. Pages that are open go on working. The caller holds s.mu.
+// renewUnusedCode replaces the code some time after the last question is gone, as happens when the
+// serving process ends: someone who finds the old code must not see or answer the next question. Open
+// pages keep working. The caller holds s.mu.
 func (s *server) renewUnusedCode() error {
 	now := s.clock()
 	switch {

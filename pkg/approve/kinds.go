@@ -23,8 +23,8 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// A Standing answer is a person's answer for all actions of a kind, in one session, in one
-// project or everywhere.
+// An AdvanceApproval is a person's answer for all actions of a kind, in one session, in one project or
+// everywhere.
 type AdvanceApproval struct {
 	Name    string     `json:"name"`
 	Kind    facts.Kind `json:"kind"`
@@ -44,8 +44,8 @@ const (
 	maxAnswers           = 1 << 20 // bytes of the file
 )
 
-// session returns the group of the kinds of a session. binding names the session, its user,
-// host and roots, and what judges it.
+// sessionGroup returns the group that holds a session's kinds. binding identifies the session, its
+// user, host and roots, and the policy, rules and model that judge it.
 func sessionGroup(binding string) []byte {
 	sum := sha256.Sum256([]byte(binding))
 	return []byte(hex.EncodeToString(sum[:]))
@@ -91,7 +91,7 @@ func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApprova
 	})
 }
 
-// Kinds returns the answers that are in a session; for "" those of all sessions.
+// Kinds returns the answers of a session; for "" those of all sessions.
 func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
 	err := s.Store.LookShelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
@@ -227,8 +227,7 @@ func AnswerText(a *AdvanceApproval, comment string) string {
 
 const answersHead = "# What you have allowed with shield allow: each entry is your answer in advance for exactly what it covers.\n# shield approvals lists them; shield approvals revoke NAME, or removing an entry here, takes one back.\nanswers:\n"
 
-// AddAnswer adds an answer to a person's file, which is left as it was if the file could not
-// be read afterwards.
+// AddAnswer adds an answer to a person's file. If the new file cannot be read back, the old one stays.
 func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment string) error {
 	return changeAnswers(ctx, file, func(text string) (string, error) {
 		list, err := Answers(file)
@@ -248,7 +247,7 @@ func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment str
 	})
 }
 
-// RemoveAnswer removes the answers that a name, or "" for all, names, and returns how many.
+// RemoveAnswer removes the answers with a name, or all for "", and returns how many.
 func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
 	list, err := Answers(file)
 	if err != nil || !slices.ContainsFunc(list, func(a AdvanceApproval) bool { return name == "" || a.Name == name }) {
@@ -275,7 +274,7 @@ func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
 	})
 }
 
-// changeAnswers replaces the file by what change makes of its text, one process at a time.
+// changeAnswers replaces the text of the file by the result of change, under a lock.
 func changeAnswers(ctx context.Context, file string, change func(text string) (string, error)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// listenAt listens at an address that no other program listens at, nor can
-// later: without the option, one of the same user could take it over.
+// listenAt listens at an address that no other program uses, or can use later: without the socket
+// option, another program of the same user could take it over.
 func listenAt(address string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {

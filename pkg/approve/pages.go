@@ -61,8 +61,8 @@ func (s *server) pages(decided func()) http.Handler {
 
 // foreignRequest returns why a request does not come from this page, "" if it may.
 func (s *server) foreignRequest(r *http.Request) string {
-	// By another name of this machine (DNS rebinding), the browser would take an
-	// attacker's page for this one.
+	// With another name for this machine (DNS rebinding), the browser would treat an attacker's page
+	// as this one.
 	if r.Host != s.page.Address && r.Host != s.localhost() {
 		return "the address has an unknown host name; open the address that 'shield approvals' prints"
 	}
@@ -75,7 +75,7 @@ func (s *server) foreignRequest(r *http.Request) string {
 		return ""
 	default:
 		if r.URL.Path == "/" && r.Method == http.MethodGet {
-			return "" // a link that was clicked; the page says nothing without its secret
+			return "" // a clicked link; without the secret the page shows nothing
 		}
 		return "the request comes from another page; open the address that 'shield approvals' prints"
 	}
@@ -150,7 +150,7 @@ func (s *server) handleEvents(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handleWholeQuestion sends all fields of a question, of which the list has the beginnings.
+// handleWholeQuestion sends all fields of a question in full; the list contains only their beginnings.
 func (s *server) handleWholeQuestion(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID string `json:"id"`
@@ -181,7 +181,7 @@ func (s *server) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}
-	s.answerLock.RLock() // this process may end as soon as it has the answer
+	s.answerLock.RLock() // this process may exit as soon as it has the answer
 	defer s.answerLock.RUnlock()
 	given, err := s.takeAnswer(in.ID, in.Also, in.Choice, in.Reason)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *server) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 	sendJSON(rw, given)
 }
 
-// decodeJSON reads what the page has sent, and answers if it is something else.
+// decodeJSON decodes the body of a request, and answers with an error if it is not JSON.
 func decodeJSON(rw http.ResponseWriter, r *http.Request, into any) bool {
 	// A form of another page cannot send this type.
 	if r.Header.Get("Content-Type") != "application/json" {

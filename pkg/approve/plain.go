@@ -57,7 +57,7 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 	defer func() {
 		cancel()
 		if in.Cancel() {
-			for range keys { // until nothing reads the terminal
+			for range keys { // until no goroutine reads the terminal
 			}
 		}
 	}()
@@ -96,8 +96,8 @@ func (q *plainQuestion) print(columns int) error {
 	return err
 }
 
-// listen takes keys until the question is answered; beats lets it see that no
-// key was pressed.
+// listen handles keys until the question is answered; a beat means that no key was pressed for a
+// while.
 func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats <-chan time.Time) (Answer, error) {
 	for q.g.state != gateAnswered {
 		var err error
@@ -116,7 +116,7 @@ func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats 
 	return q.answer()
 }
 
-// pressOrTick takes a key, nil if none was pressed for a while, and shows what changes.
+// pressOrTick handles a key, or nil if none was pressed for a while, and shows what changed.
 func (q *plainQuestion) pressOrTick(k *typedKey) error {
 	was, echo := q.g.state, ""
 	switch {
@@ -146,12 +146,12 @@ func (q *plainQuestion) answer() (Answer, error) {
 	return a, nil
 }
 
-// key takes a key and returns what the terminal shows for it.
+// key handles a key and returns the text that the terminal shows for it.
 func (q *plainQuestion) key(k rune) string {
 	switch k {
 	case '\n':
 		k = enterKey
-	case '\x03': // on systems where ^C is no signal
+	case '\x03': // on systems where ^C sends no signal
 		q.g.interrupt()
 		return ""
 	}

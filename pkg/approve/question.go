@@ -12,10 +12,9 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// A question is a request on a screen: the sentence that sums it up, the
-// request in a window that can be scrolled, what would be answered now, and the
-// keys. What is below the window is drawn first and the window gets what is
-// left, so that nothing in the request can push the choice away.
+// A question is a request on a screen: the one-sentence summary, the request in a scrollable window,
+// the current choice, and the keys. The parts below the window are laid out first and the window gets
+// the remaining lines, so that no text of the request can push the choice off the screen.
 type question struct {
 	r              *Request
 	g              *gate
@@ -62,7 +61,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyMsg:
 		cmd = q.key(msg)
 	case tea.FocusMsg, tea.BlurMsg: // a message from the terminal instead of the person
-	case fmt.Stringer: // the mouse, and bytes that bubbletea does not know as a key
+	case fmt.Stringer: // the mouse, and bytes that bubbletea does not recognise as a key
 		q.g.press(otherKey)
 	default:
 		cmd = q.edit(msg)
@@ -73,8 +72,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return q, cmd
 }
 
-// key takes a key. Text that comes in one piece is taken character by
-// character.
+// key handles a key message. Pasted text is handled character by character.
 func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC {
 		q.g.interrupt()
@@ -117,14 +115,14 @@ func (q *question) openInput() tea.Cmd {
 	return q.input.Focus()
 }
 
-// closeInput drops the reason once the gate no longer waits for it.
+// closeInput discards the reason once the gate no longer expects one.
 func (q *question) closeInput() {
 	if q.g.state != gateReason && q.g.state != gateDenying && q.g.state != gateAnswered {
 		q.input, q.reason = nil, ""
 	}
 }
 
-// edit hands a message on to the line for the reason.
+// edit passes a message to the input line for the reason.
 func (q *question) edit(msg tea.Msg) tea.Cmd {
 	if q.input == nil || q.g.state != gateReason {
 		return nil
@@ -143,7 +141,7 @@ func (q *question) edit(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// scroll moves the window and reports whether the key was meant for it.
+// scroll moves the window and reports whether the key is a scroll key.
 func (q *question) scroll(msg tea.KeyMsg) bool {
 	k := msg.Type
 	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
@@ -183,11 +181,11 @@ func (q *question) resize(columns, lines int) {
 	q.clampScroll()
 }
 
-// roomyLines is how many lines a screen needs to show more than the sentence, one
-// line of the request, the choice and the keys.
+// roomyLines is how many lines a screen needs for more than the summary, one line of the request, the
+// choice and the keys.
 const roomyLines = 8
 
-// head returns the sentence, in a quarter of the screen at most.
+// head returns the summary, in at most a quarter of the screen.
 func (q *question) head() []string {
 	if q.lines < 3 {
 		return nil
@@ -225,7 +223,7 @@ func (q *question) keys() []string {
 	return lines
 }
 
-// choice returns what would be answered now.
+// choice returns the answer that Enter would give now.
 func (q *question) choice() string {
 	if q.input != nil {
 		if q.g.state == gateReason {
@@ -245,7 +243,7 @@ func timeLeft(r *Request) string {
 func (q *question) windowHeight() int {
 	used := len(q.head()) + 1 + len(q.keys())
 	if q.lines >= roomyLines {
-		used++ // what is below the window
+		used++ // the lines below the window
 	}
 	return max(q.lines-used, 0)
 }
@@ -276,7 +274,7 @@ func (q *question) View() string {
 	return strings.Join(append(out, q.keys()...), "\n")
 }
 
-// answer returns what the person said, after the program has ended.
+// answer returns the person's answer after the program has ended.
 func (q *question) answer() (Answer, error) {
 	if q.g.state != gateAnswered {
 		return Answer{}, errUnanswered
@@ -291,12 +289,11 @@ func (q *question) answer() (Answer, error) {
 // maxText is how many lines of a request can be scrolled to.
 const maxText = 5000
 
-// requestLines returns a request in lines of at most columns columns: the deciding
-// fields first, then why it is asked and who asks, long fields last. whole says that
-// nothing of the action is left out.
+// requestLines returns a request in lines of at most columns columns: the deciding fields first, then
+// the reason and the asking program, long fields last. whole means that the action is shown in full.
 func requestLines(r *Request, columns int) (out []string, whole bool) {
 	whole = !r.Cut
-	// Every line of a value is marked, so that it cannot pose as one of shield's.
+	// Every line of a value is marked, so that it cannot look like text of shield.
 	add := func(name, value string) {
 		out = append(out, term.Cut(name+":", columns))
 		whole = whole && len(value) <= maxValue

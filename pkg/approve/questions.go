@@ -15,10 +15,10 @@ type Question struct {
 	CWD     string    `json:"cwd,omitempty"` // folder of the action
 	Asked   time.Time `json:"asked"`         // time of the question
 	Ends    time.Time `json:"ends"`          // time at which it is denied
-	Times   int       `json:"times"`         // how many identical questions this one stands for
+	Times   int       `json:"times"`         // number of identical questions that this one represents
 }
 
-// Questions are what waits on the approval page of a state folder.
+// Questions is the state of the approval page: its address and the waiting questions.
 type Questions struct {
 	Link       string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
 	Code       string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
@@ -26,11 +26,10 @@ type Questions struct {
 	Waiting    []Question `json:"waiting"`         // the questions, oldest first
 }
 
-// Waiting returns what waits on the approval page of a state folder, whichever
-// process asks.
+// Waiting returns the questions of all processes on the approval page of a state folder.
 func Waiting(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
-	// Do not create a key here: one without a state file would count as damage.
+	// Do not create a key here: a key without a state file would count as damage.
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
 		return q, err
 	}

@@ -13,10 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// A service is one of chats in which a question is answered by a reaction to its
-// message. Each process posts its own message and reads the reactions to that one
-// message alone, so that nothing a reaction says has to name the question, and several
-// processes, and machines, can share a bot.
+// A chatService is a chat service in which a question is answered by a reaction to its message. Each
+// process posts its own message and reads only the reactions to it, so that a reaction need not name
+// its question, and several processes and machines can share a bot.
 type chatService struct {
 	name, title                  string
 	url                          string
@@ -27,31 +26,31 @@ type chatService struct {
 	connect                      func(bot) chatBoard
 }
 
-// A board is the part of a service that questions need.
+// A chatBoard is the part of a chat service's API that questions need.
 type chatBoard interface {
-	// self returns the user that the bot is.
+	// self returns the bot's own user ID.
 	self(ctx context.Context) (string, error)
 
 	// direct returns the chat with a user.
 	direct(ctx context.Context, user string) (string, error)
 
-	// post posts a text, shown without markup, and a word of shield's own below it.
+	// post posts a text without markup, and a word of shield below it.
 	post(ctx context.Context, chat, text, word string) (post, error)
 
-	// edit gives a message of this bot another word.
+	// edit replaces the word below a message of this bot.
 	edit(ctx context.Context, p post, text, word string) error
 
-	// mark reacts to a message for a choice, so that a person need not look for it.
+	// mark adds the reaction for a choice, so that a person can click it.
 	mark(ctx context.Context, p post, choice string) error
 
-	// marks returns who has reacted to a message, for each of these choices.
+	// marks returns the users who reacted to a message, for each of the choices.
 	marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error)
 }
 
 // A post is a message of a bot.
 type post struct{ chat, id string }
 
-// A marker is a user who has reacted.
+// A reactingUser is a user who added a reaction.
 type reactingUser struct {
 	id, name string
 	bot      bool
@@ -71,7 +70,7 @@ func emoji(choice string) string {
 	}
 }
 
-// pollEvery is how often reactions are asked for.
+// pollEvery is the interval of reading the reactions.
 const pollEvery = 2 * time.Second
 
 // reactions is the channel to a service.
@@ -118,7 +117,7 @@ func (c *reactions) board() (chatBoard, error) {
 	return c.connect(bot{client: c.client, base: c.base, requestTimeout: c.requestTimeout, token: token}), err
 }
 
-// post posts a text where people are asked.
+// post posts a text in the chat with the approvers.
 func (c *reactions) post(ctx context.Context, b chatBoard, text, word string) (p post, err error) {
 	set := c.settings(&c.o.Approval)
 	chat := set.Chat
@@ -138,8 +137,8 @@ func (c *reactions) post(ctx context.Context, b chatBoard, text, word string) (p
 	return p, err
 }
 
-// retryRateLimited does what a service may want to be asked for later. No one has seen the
-// question until then, so that the wait has a bound.
+// retryRateLimited calls f and retries it once after a rate limit. The wait is bounded, because no one
+// sees the question until then.
 func retryRateLimited(ctx context.Context, f func() error) error {
 	for tries := 3; ; tries-- {
 		err := f()
@@ -179,11 +178,11 @@ func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
 	a, word, err := finalText(c.await(ctx, b, p, self, r.ID, can))
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.editTimeout)
 	defer cancel()
-	_ = b.edit(end, p, text, word) // without it the message still says how long it counts
+	_ = b.edit(end, p, text, word) // if this fails, the message still says until when it is valid
 	return a, err
 }
 
-// howToAnswer says how to answer.
+// howToAnswer says which reactions answer a question.
 func (c *reactions) howToAnswer(r *Request, can []string) string {
 	word := "React within " + config.Duration(r.TimeLeft().Round(time.Second)).String() + ":"
 	for _, choice := range can {
@@ -196,7 +195,7 @@ func (c *reactions) howToAnswer(r *Request, can []string) string {
 func (c *reactions) await(ctx context.Context, b chatBoard, p post, self, id string, can []string) (pageAnswer, error) {
 	for _, choice := range can {
 		if err := retryRateLimited(ctx, func() error { return b.mark(ctx, p, choice) }); err != nil && ctx.Err() == nil {
-			c.reportFailure(err) // a person can still look for the reaction
+			c.reportFailure(err) // a person can still add the reaction
 		}
 	}
 	usual := c.pollInterval
@@ -224,8 +223,8 @@ func (c *reactions) await(ctx context.Context, b chatBoard, p post, self, id str
 	}
 }
 
-// answerOf returns the answer among reactions: the first choice, which is to deny, for
-// which there is one of an approver. The bot is none.
+// answerOf returns the answer among reactions: the first choice, beginning with deny, that an approver
+// has chosen. The bot's own reactions do not count.
 func (c *reactions) answerOf(marks map[string][]reactingUser, self string, can []string) (choice, by string, ok bool) {
 	approvers := c.settings(&c.o.Approval).Approvers
 	for _, choice := range can {
@@ -243,7 +242,7 @@ func (c *reactions) answerOf(marks map[string][]reactingUser, self string, can [
 	return "", "", false
 }
 
-// reportFailure says once why no answer can come from here.
+// reportFailure reports once why no answer can come from this service.
 func (c *reactions) reportFailure(err error) {
 	c.failed.Do(func() {
 		if c.o.Notice != nil && !c.o.Hosted {
@@ -252,7 +251,7 @@ func (c *reactions) reportFailure(err error) {
 	})
 }
 
-// try posts a text, and finds out whether reactions to it can be read.
+// try posts a text, and checks that reactions to it can be read.
 func (c *reactions) try(ctx context.Context, text string) error {
 	if err := c.Usable(); err != nil {
 		return err

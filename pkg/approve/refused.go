@@ -22,7 +22,7 @@ import (
 type Refusal struct {
 	Ref             string           `json:"ref"`     // the reference
 	At              int64            `json:"at"`      // time of the refusal, Unix
-	Binding         string           `json:"binding"` // the exact action with its folder, session and files, and what judged it
+	Binding         string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
 	User            string           `json:"user,omitempty"`
 	Host            string           `json:"host,omitempty"` // name of the agent host that asked
 	Session         string           `json:"session,omitempty"`
@@ -30,7 +30,7 @@ type Refusal struct {
 	Type            string           `json:"type"`
 	Hash            string           `json:"hash"`    // hash of the action
 	Payload         json.RawMessage  `json:"payload"` // the action, redacted
-	What            string           `json:"what"`    // the judged words
+	What            string           `json:"what"`    // the text that was judged
 	Why             string           `json:"why"`
 	Rule            string           `json:"rule,omitempty"`
 	Kind            *AdvanceApproval `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
@@ -57,11 +57,11 @@ type Grant struct {
 	Binding string    `json:"binding"`
 }
 
-// Bounds of refusals.
+// Limits of refusals.
 const (
 	AllowableFor       = time.Hour        // time in which a refusal can be allowed
 	GrantFor           = 15 * time.Minute // time in which the agent can then do the action
-	takenGrantLifetime = time.Minute      // how long a call that was let through is known
+	takenGrantLifetime = time.Minute      // how long a used grant is remembered, for a repeated call
 	refReuseAfter      = 24 * time.Hour   // time in which a reference is not used again
 	maxRefusals        = 256              // references in use at a time
 	maxRefusal         = 32 << 10         // bytes of a record: more cannot be shown in full
@@ -70,7 +70,7 @@ const (
 	refusedShelf       = "refused"
 )
 
-// What can be wrong with the name of a refusal.
+// Errors about the reference of a refusal.
 var (
 	ErrUnknownRef = errors.New("no refusal has this reference; run 'shield allow' for the list")
 	ErrUsedRef    = errors.New("this refusal was already allowed; tell the agent to try again")
@@ -78,8 +78,8 @@ var (
 	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split it into smaller steps")
 )
 
-// Refusals are the refused actions of one installation, in its state. A record that does
-// not bear the mark of its key counts as none.
+// Refusals are the refused actions of one installation, in its state. A record without a valid HMAC
+// under the installation's key is ignored.
 type Refusals struct {
 	Store *state.Store
 	Key   [32]byte
@@ -90,8 +90,8 @@ type Refusals struct {
 
 var refusedGroup = []byte("refs")
 
-// Add keeps a refusal, whose Ref and At it sets. The name is random, and no other refusal
-// has had it for a day; the same action refused again keeps its name.
+// Add stores a refusal and sets its Ref and At. Ref is random, and no other refusal has used it for a
+// day; the same action refused again keeps its Ref.
 func (s *Refusals) Add(ctx context.Context, r *Refusal) error {
 	now := s.Clock()
 	r.At = now.Unix()
@@ -115,7 +115,7 @@ func (s *Refusals) Add(ctx context.Context, r *Refusal) error {
 	})
 }
 
-// freeRef draws a name that is free.
+// freeRef draws a reference that is not in use.
 func freeRef(free func(string) bool) (string, error) {
 	for try := range 100 {
 		name := make([]byte, refLength+try/20)
@@ -133,8 +133,8 @@ func freeRef(free func(string) bool) (string, error) {
 	return "", errors.New("no free reference for the refusal is left; wait an hour")
 }
 
-// makeRoom drops names that are free again, and the oldest where there are too many. It
-// returns the name of the refusal with a binding that can still be allowed, "" for none.
+// makeRoom removes references that can be used again and, if there are too many, the oldest. It
+// returns the reference of a refusal with this binding that can still be allowed, "" for none.
 func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (same string, err error) {
 	type aged struct {
 		name string
@@ -171,7 +171,7 @@ func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (sam
 	return "", nil
 }
 
-// List returns a user's refusals that can be allowed, the latest first.
+// List returns a user's refusals that can be allowed, newest first.
 func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
 	var list []Refusal
 	err := s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) error {
@@ -188,7 +188,7 @@ func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
 	return list, err
 }
 
-// Find returns the refusal of a name, or why it cannot be allowed.
+// Find returns the refusal with a reference, or an error that says why it cannot be allowed.
 func (s *Refusals) Find(ctx context.Context, user, ref string) (r *Refusal, err error) {
 	err = s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) (err error) {
 		r, err = s.find(sh, user, ref)
@@ -211,14 +211,14 @@ func (s *Refusals) find(sh *state.Shelf, user, ref string) (*Refusal, error) {
 	return r, nil
 }
 
-// expired reports whether a refusal can no longer be allowed. One of the future shows that
-// the clock was set back.
+// expired reports whether a refusal can no longer be allowed. A refusal in the future counts as
+// expired: the clock was set back.
 func (s *Refusals) expired(r *Refusal) bool {
 	age := s.Clock().Sub(time.Unix(r.At, 0))
 	return age >= AllowableFor || age < -time.Minute
 }
 
-// Allow lets a refused action be done once. Of several calls for one refusal one succeeds.
+// Allow permits a refused action once. Of concurrent calls for one refusal only one succeeds.
 func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, error) {
 	g := Grant{Ref: r.Ref, By: by, Until: s.Clock().Add(GrantFor), Binding: r.Binding}
 	err := s.Store.Shelf(ctx, refusedShelf, func(sh *state.Shelf) error {
@@ -246,19 +246,19 @@ func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, err
 	return g, s.Store.Put(ctx, grantKey(r.Binding), value, g.Until)
 }
 
-// Take returns the grant for a binding and takes it away.
+// Take removes and returns the grant for a binding.
 func (s *Refusals) Take(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
 	value, ok, err := s.Store.Take(ctx, grantKey(binding))
 	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding || !s.Clock().Before(g.Until) {
-		return Grant{}, false // asking is always right
+		return Grant{}, false // when in doubt, ask
 	}
-	_ = s.Store.Put(ctx, takenKey(binding), value, s.Clock().Add(takenGrantLifetime)) // without it another hook refuses
+	_ = s.Store.Put(ctx, takenKey(binding), value, s.Clock().Add(takenGrantLifetime)) // if this fails, the host's second hook refuses the call
 	return g, true
 }
 
-// Taken returns the grant for a binding that was taken a moment ago: a host asks twice about
-// one call.
+// Taken returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
+// call.
 func (s *Refusals) Taken(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
 	value, ok, err := s.Store.Get(ctx, takenKey(binding))
@@ -272,7 +272,7 @@ func takenKey(binding string) string { return "allowed once " + binding }
 
 func grantKey(binding string) string { return "allow once " + binding }
 
-// sealed returns a record with the mark of the installation.
+// sealed returns a record with its HMAC under the installation's key.
 func (s *Refusals) sealed(record any) ([]byte, error) {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -283,7 +283,7 @@ func (s *Refusals) sealed(record any) ([]byte, error) {
 
 func (s *Refusals) mac(text []byte) []byte {
 	mac := hmac.New(sha256.New, s.Key[:])
-	_, _ = mac.Write(text) // a hash does not fail
+	_, _ = mac.Write(text) // writing to a hash does not fail
 	return mac.Sum(nil)
 }
 

@@ -18,28 +18,28 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A remembered approval, as the store keeps it.
+// A remembered is a remembered approval in its stored form.
 type remembered struct {
-	Subject string    `json:"subject"` // names the action on one line
+	Subject string    `json:"subject"` // the action on one line
 	Who     string    `json:"who"`
 	Until   time.Time `json:"until"`
 }
 
-// An Approval is one that is remembered.
+// An Approval is a remembered approval.
 type Approval struct {
-	ID      string    `json:"id"`      // names it, in hex
-	Subject string    `json:"subject"` // names the action on one line, without secrets
+	ID      string    `json:"id"`      // hex ID
+	Subject string    `json:"subject"` // the action on one line, without secrets
 	By      string    `json:"by"`      // who approved it
 	Until   time.Time `json:"until"`   // UTC
 }
 
-// maxSubject is how much of a remembered text is shown, in bytes.
+// maxSubject is how many bytes of a stored text are shown.
 const maxSubject = 400
 
-// approvalID is how long the ID of an [Approval] is, in characters.
+// approvalID is the length of the ID of an [Approval], in characters.
 const approvalID = 12
 
-// Approvals returns the remembered approvals, the soonest to end first.
+// Approvals returns the remembered approvals, ordered by their end.
 func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	entries, err := s.Entries(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	for _, e := range entries {
 		var r remembered
 		dec := json.NewDecoder(bytes.NewReader(e.Value))
-		dec.DisallowUnknownFields() // skips the verdicts of models, which the same store holds
+		dec.DisallowUnknownFields() // skips verdicts of models, which are in the same store
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
@@ -59,8 +59,8 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	return list, nil
 }
 
-// Revoke forgets the approval with an ID, or all for "", and returns those that
-// were forgotten. An unknown ID is an error.
+// Revoke removes the approval with an ID, or all for "", and returns the removed ones. An unknown ID
+// is an error.
 func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) {
 	list, err := Approvals(ctx, s)
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 	}
 	data, ok, err := a.o.Store.Get(ctx, key)
 	if err != nil || !ok {
-		return verdict.Verdict{}, false // asking again is always right
+		return verdict.Verdict{}, false // when in doubt, ask
 	}
 	var r remembered
 	if json.Unmarshal(data, &r) != nil || !a.o.Clock().Before(r.Until) {
@@ -141,7 +141,7 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 	return v, true
 }
 
-// keep remembers an approval.
+// keep stores an approval.
 func (a *Approver) keep(ctx context.Context, c *analysis.Case, subject, who string, span time.Duration) error {
 	until := a.o.Clock().Add(span)
 	data, err := json.Marshal(remembered{Subject: subject, Who: who, Until: until})

@@ -18,33 +18,32 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Request is what a person is asked: one action, what it would do, and what
-// the tiers said. All its text is made visible, see [term.Escape].
+// A Request is a question to a person: one action, its effects, and the answers of the tiers. Control
+// characters in its text are escaped, see [term.Escape].
 type Request struct {
 	ID       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
-	Summary  string   `json:"summary"` // one sentence: what would happen, and why it is asked
+	Summary  string   `json:"summary"` // one sentence: what would happen, and why shield asks
 	Type     string   `json:"type"`
-	Payload  []Field  `json:"payload"`       // without secrets, as a whole unless Cut; deciding fields first, long ones last
+	Payload  []Field  `json:"payload"`       // without secrets, in full unless Cut; deciding fields first, long ones last
 	Cut      bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
 	CWD      string   `json:"cwd,omitempty"`
 	Session  string   `json:"session,omitempty"`
-	Asker    string   `json:"asker,omitempty"` // the program that asks, and what has started it
+	Asker    string   `json:"asker,omitempty"` // the asking program, and the program that started it
 	Effects  []string `json:"effects"`
-	Tiers    []string `json:"tiers"`          // what each tier said so far, and how sure it was
-	Remember bool     `json:"remember"`       // may be approved for some minutes
-	Kind     string   `json:"kind,omitempty"` // what "this kind for this session" would cover; "" if that cannot be answered
-	Tool     string   `json:"tool,omitempty"` // what is known of an unknown tool, to which the answer can give a class; "" if it cannot
-	Left     int      `json:"seconds"`        // to answer, from when it is shown
+	Tiers    []string `json:"tiers"`          // what each tier said so far, with its confidence
+	Remember bool     `json:"remember"`       // can be approved for some minutes
+	Kind     string   `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
+	Tool     string   `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
+	Left     int      `json:"seconds"`        // seconds to answer, from when the request is shown
 
-	// Page is the address and the code of the approval page, where the request can be
-	// answered too; "" if that channel is not used. Anyone who has it can answer: it is
-	// for the person's eyes, not for a log.
+	// Page is the address and code of the approval page, where the request can be answered too; "" if
+	// that channel is not used. Anyone who has the code can answer, so it must not be logged.
 	Page string `json:"-"`
 
-	subject  string // names the action on one line
+	subject  string // the action on one line
 	keepKind func(ctx context.Context, by string) error
 	keepTool func(ctx context.Context, class analysis.Class, by string) error
-	binding  string // [Options.Binding] of the action; "" if it cannot be compared with another
+	binding  string // [Options.Binding] of the action; "" if it has none
 	patience time.Duration
 	clock    func() time.Time
 	once     sync.Once
@@ -59,7 +58,7 @@ type Field struct {
 	Value string `json:"value"`
 }
 
-// Bounds of what is shown; a cut is marked.
+// Limits of the displayed text; a cut is marked.
 const (
 	maxValue   = 64 << 10 // bytes of one field on a terminal
 	maxPayload = 4 << 20  // bytes of all fields
@@ -74,7 +73,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	if err != nil {
 		return nil, err
 	}
-	if end, ok := ctx.Deadline(); ok { // the agent host waits no longer than this
+	if end, ok := ctx.Deadline(); ok { // the host does not wait longer
 		patience = max(min(patience, time.Until(end)), 0)
 	}
 	payload, known := a.o.Redactor.Learn(c.Action.Payload, redact.MaxText)
@@ -97,8 +96,8 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	return r, nil
 }
 
-// tierTexts returns what the steps of a trail said. What one says as another one did, or as the
-// sentence that sums the request up, it says once.
+// tierTexts returns what the steps of a trail said, without repetitions of another step or of the
+// summary.
 func tierTexts(trail []verdict.Step, clean func(string) string) (out []string) {
 	said := map[string]bool{}
 	if s := askingStep(trail); s != nil {
@@ -116,8 +115,7 @@ func tierTexts(trail []verdict.Step, clean func(string) string) (out []string) {
 	return out
 }
 
-// Shown starts the clock of a request, on the first call: a person can see it
-// now.
+// Shown starts the time to answer, on the first call.
 func (r *Request) Shown() {
 	r.once.Do(func() {
 		r.mu.Lock()
@@ -137,8 +135,8 @@ func (r *Request) TimeLeft() time.Duration {
 	return max(r.deadline.Sub(r.clock()), 0)
 }
 
-// deciding are the names of the fields that a person looks at first, in order;
-// lengthy are those that may be long and come last.
+// deciding are the names of the fields that a person reads first, in order; lengthy are those that may
+// be long and come last.
 var (
 	decidingFields = []string{
 		"command", "path", "source", "destination", "url", "host", "method",
@@ -149,7 +147,7 @@ var (
 	}
 )
 
-// fieldRank orders a field by its name.
+// fieldRank returns the position of a field by its name.
 func fieldRank(name string) int {
 	if i := slices.Index(decidingFields, name); i >= 0 {
 		return i
@@ -160,16 +158,16 @@ func fieldRank(name string) int {
 	return len(decidingFields)
 }
 
-// bulky reports whether a field would push the deciding ones off the screen.
+// bulky reports whether a field is so long that it would push the deciding ones off the screen.
 func (f *Field) bulky() bool {
 	return slices.Contains(lengthyFields, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
 
-// payloadFields returns a payload's values by name, the deciding ones first, without secrets.
-// clean has the values as redaction leaves them. cut says that something is missing.
+// payloadFields returns the fields of a payload, deciding ones first, without secrets. redacted is the
+// payload after redaction, and clean redacts a text. cut means that something is missing.
 func payloadFields(payload map[string]any, redacted any, clean func(string) string) (out []Field, cut bool) {
 	known, ok := redacted.(map[string]any)
-	if !ok { // a note in the place of what could not be examined
+	if !ok { // a note replaces what could not be examined
 		return []Field{{"payload", valueText(redacted)}}, true
 	}
 	names := make([]string, 0, len(payload))
@@ -202,7 +200,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	return out, cut
 }
 
-// cutFields returns what is shown of a request, with so many bytes of each field.
+// cutFields returns a copy of a request with at most so many bytes of each field.
 func (r *Request) cutFields(most int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, Type: r.Type, Cut: r.Cut, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
@@ -214,7 +212,7 @@ func (r *Request) cutFields(most int) *Request {
 	return short
 }
 
-// cleanLineByLine cleans a text that is too long to be examined at once, from line to line.
+// cleanLineByLine redacts, line by line, a text that is too long to be examined at once.
 func cleanLineByLine(text string, clean func(string) string) string {
 	var out strings.Builder
 	for len(text) > 0 {
@@ -230,7 +228,7 @@ func cleanLineByLine(text string, clean func(string) string) string {
 	return out.String()
 }
 
-// hasLongText reports whether a value holds a text of which redaction leaves only a part.
+// hasLongText reports whether a value contains a text that redaction would cut.
 func hasLongText(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -247,7 +245,7 @@ func hasLongText(v any) bool {
 	return false
 }
 
-// shortText cuts a text of many lines, and says so.
+// shortText cuts a multi-line text, and marks the cut.
 func shortText(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -255,7 +253,7 @@ func shortText(text string, most int) string {
 	return redact.Cut(text, most) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-most)
 }
 
-// valueText returns a payload's value as text, of many lines if it has them.
+// valueText returns a value of a payload as text, possibly of several lines.
 func valueText(v any) string {
 	text, ok := v.(string)
 	if !ok {
@@ -272,7 +270,7 @@ func valueText(v any) string {
 	return strings.Join(lines, "\n")
 }
 
-// effectTexts describes effects, each once.
+// effectTexts describes effects, without repetitions.
 func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	var out []string
 	for i := range list {
@@ -289,7 +287,7 @@ func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	return out
 }
 
-// visibleLines returns text on several lines, made visible, in n characters at most.
+// visibleLines returns multi-line text with control characters escaped, in at most n characters.
 func visibleLines(s string, n int) string {
 	lines := strings.Split(brief.Text(s, n), "\n")
 	for i := range lines {
@@ -298,5 +296,5 @@ func visibleLines(s string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// visibleLine returns text on one line, made visible, in n characters at most.
+// visibleLine returns text on one line with control characters escaped, in at most n characters.
 func visibleLine(s string, n int) string { return term.Escape(brief.Text(s, n)) }

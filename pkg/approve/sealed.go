@@ -16,18 +16,18 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A box is a folder of small files that only this installation can have
-// written: each begins with an HMAC of its name and text under a key derived
-// from the installation's, and only this user may reach folder and files.
+// A sealedFolder is a folder of small files that only this installation can have written: each begins
+// with an HMAC of its name and text under a key derived from the installation's, and only this user
+// can access folder and files.
 type sealedFolder struct {
 	dir string
 	key []byte
 }
 
-// maxSealed is the length of the longest file in a box, in bytes.
+// maxSealed is the size of the largest file in a sealed folder, in bytes.
 const maxSealed = 16 << 20
 
-// openSealedFolder opens a box of questions in a state folder and creates it if needed.
+// openSealedFolder opens a sealed folder in a state folder and creates it if needed.
 func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
 	if stateDir == "" {
 		return nil, errors.New("questions need a state folder; name one with --state")
@@ -67,12 +67,11 @@ func (b *sealedFolder) seal(name string, text []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// write puts a value into a file. Readers see all of it or the file that was
-// there before.
+// write stores a value in a file, atomically.
 func (b *sealedFolder) write(name string, value any) error {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false) // six bytes for one
+	enc.SetEscapeHTML(false) // escaping takes six bytes for one
 	if err := enc.Encode(value); err != nil {
 		return err
 	}
@@ -83,8 +82,8 @@ func (b *sealedFolder) write(name string, value any) error {
 	return replaceFile(b.path(name), b.seal(name, text)+"\n"+string(text), nil)
 }
 
-// replaceFile puts a text in the place of a file in one step. check, unless it is nil, reads
-// the new file before that.
+// replaceFile replaces a file by a text, atomically. check, unless it is nil, checks the new file
+// first.
 func replaceFile(path, text string, check func(path string) error) error {
 	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -114,9 +113,8 @@ func replaceFile(path, text string, check func(path string) error) error {
 // changed.
 var errForged = errors.New("another installation of shield wrote this record, so it does not count; let the agent try again")
 
-// read reads what write has written. The error wraps [os.ErrNotExist] if the
-// file is missing; a file that another person could have put there is an error
-// too.
+// read reads a value stored by write. The error wraps [os.ErrNotExist] if the file is missing; a file
+// that another user could have written is an error too.
 func (b *sealedFolder) read(name string, value any) error {
 	f, err := owner.Open(b.path(name))
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxQuoted is how much of an action the sentence quotes, in bytes: enough to
-// recognise it, and short enough that people read on to the reason.
+// maxQuoted is how many bytes of an action the summary quotes: enough to recognise it, and few enough
+// that people read on to the reason.
 const maxQuoted = 160
 
-// summary says in one sentence what would happen and why it is asked. Secrets
-// are removed before it is cut: the rest of a cut secret would not be recognised.
+// summary says in one sentence what would happen and why shield asks. Secrets are redacted before the
+// text is cut, since part of a secret would not be recognised.
 func summary(c *analysis.Case, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if part, commands := gravestCommand(c); part != "" {
@@ -34,8 +34,8 @@ var kindsByGravity = []effect.Kind{
 	effect.ChangePrivilege, effect.ChangeSystem, effect.StopProcess, effect.DeleteFile, effect.ChangePermissions, effect.HTTPRequest, effect.Connect,
 }
 
-// gravestCommand returns the command of a chain that can do the most harm, and how many commands
-// there are; "" if the action is a single one.
+// gravestCommand returns the most harmful command of a chain, and the number of commands; "" if the
+// action is a single one.
 func gravestCommand(c *analysis.Case) (part string, commands int) {
 	text := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || text == "" {
@@ -58,7 +58,7 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 	if commands < 2 || at < 0 {
 		return "", commands
 	}
-	// The command that the effect is a part of: the widest that begins no later.
+	// The command that contains the effect: the widest one that does not begin after it.
 	from := c.Effects[at].From
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.From.Start <= from.Start && from.End <= e.From.End {
@@ -71,7 +71,7 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 	return strings.Join(strings.Fields(text[from.Start:from.End]), " "), commands
 }
 
-// subject names an action on one line, without secrets.
+// subject describes an action on one line, without secrets.
 func subject(c *analysis.Case, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if verb == "run" && c.Action.Text("command") != "" {
@@ -88,7 +88,7 @@ func quoted(s string) string {
 	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(visibleLine(s, maxQuoted)) + "”"
 }
 
-// effectVerbs say what effects do.
+// effectVerbs are the verbs for kinds of effects.
 var effectVerbs = map[effect.Kind]string{
 	effect.ReadFile:          "read",
 	effect.WriteFile:         "write",
@@ -121,7 +121,7 @@ var effectVerbs = map[effect.Kind]string{
 	effect.RemoteShell:       "give another machine a shell",
 }
 
-// describeEffect returns what an effect does, to what, and by which program, as a person reads it.
+// describeEffect describes an effect, its object and its program for a person.
 func describeEffect(e *effect.Effect) string {
 	verb, known := effectVerbs[e.Word()]
 	if !known {
@@ -154,7 +154,7 @@ func describeEffect(e *effect.Effect) string {
 	return verb
 }
 
-// verbsWithoutObject are the verbs of effects whose object is not known.
+// verbsWithoutObject are the verbs of effects whose object is unknown.
 var verbsWithoutObject = map[effect.Kind]string{
 	effect.HTTPRequest:  "send a request",
 	effect.SendMessage:  "send a message",
@@ -168,8 +168,8 @@ var verbsWithoutObject = map[effect.Kind]string{
 	effect.Dynamic:      "run something that is unknown beforehand",
 }
 
-// actionVerb returns what an action would do, and to what: a command is run, another
-// action does what its first effect says.
+// actionVerb returns the verb and object of an action: a command is run; for other actions they come
+// from the first effect.
 func actionVerb(c *analysis.Case) (verb, object string) {
 	if text := c.Action.Text("command"); text != "" && c.Action.Type == "execute_command" {
 		return "run", strings.Join(strings.Fields(text), " ")
@@ -182,7 +182,7 @@ func actionVerb(c *analysis.Case) (verb, object string) {
 	return "use the tool", c.Action.Type
 }
 
-// effectVerb returns what one effect of an action does, and to what.
+// effectVerb returns the verb and object of one effect of an action.
 func effectVerb(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
 	if verb, known = effectVerbs[e.Word()]; !known {
 		return "", "", false
@@ -197,7 +197,7 @@ func effectVerb(c *analysis.Case, e *effect.Effect) (verb, object string, known 
 	return verb, object, true
 }
 
-// effectTarget returns what an effect is done to.
+// effectTarget returns the object of an effect.
 func effectTarget(c *analysis.Case, e *effect.Effect) string {
 	words := append([]string{e.Program}, e.Args...)
 	texts := []string{e.Path, e.URL, e.Host, strings.TrimSpace(strings.Join(words, " "))}
@@ -212,8 +212,8 @@ func effectTarget(c *analysis.Case, e *effect.Effect) string {
 	return ""
 }
 
-// askReason returns why a person is asked: what the rule or model said that did
-// not let the action pass, without its advice to the agent.
+// askReason returns why a person is asked: the text of the rule or model that asked, without its
+// advice to the agent.
 func askReason(trail []verdict.Step, clean func(string) string) string {
 	said := askingStep(trail)
 	if said == nil {
@@ -227,8 +227,7 @@ func askReason(trail []verdict.Step, clean func(string) string) string {
 	return text
 }
 
-// askingStep returns the step that tells a person most of why the action is asked about; nil
-// for none.
+// askingStep returns the step whose reason tells a person most about the question; nil for none.
 func askingStep(trail []verdict.Step) (said *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
@@ -242,7 +241,7 @@ func askingStep(trail []verdict.Step) (said *verdict.Step) {
 	return said
 }
 
-// reasonWeight orders steps by how much their reasons tell a person.
+// reasonWeight ranks steps by how useful their reasons are to a person.
 func reasonWeight(s *verdict.Step) int {
 	switch {
 	case s.Source == "evaluator":
@@ -254,8 +253,8 @@ func reasonWeight(s *verdict.Step) int {
 	}
 }
 
-// withoutSource drops the prefix of a reasoning that names its source, as in
-// "heuristic [git_force_push, high]: ".
+// withoutSource removes the source at the beginning of a reasoning, such as "heuristic
+// [git_force_push, high]: ".
 func withoutSource(s *verdict.Step) string {
 	if strings.HasPrefix(s.Reasoning, s.Source) {
 		if _, text, ok := strings.Cut(s.Reasoning, ": "); ok {
@@ -265,7 +264,7 @@ func withoutSource(s *verdict.Step) string {
 	return s.Reasoning
 }
 
-// LowerFirst starts a sentence in lower case, so that it can follow a colon.
+// LowerFirst lower-cases the first letter of a sentence, so that it can follow a colon.
 func LowerFirst(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	second, _ := utf8.DecodeRuneInString(s[n:])
@@ -275,9 +274,8 @@ func LowerFirst(s string) string {
 	return string(unicode.ToLower(first)) + s[n:]
 }
 
-// EffectText returns the words of an action that an effect comes from, on one line and not made
-// visible: a part of its command, or what its tool does to what. nil stands for the whole
-// action.
+// EffectText returns the part of an action that an effect comes from, on one line and not escaped: a
+// part of its command, or the verb and object of its tool. nil means the whole action.
 func EffectText(c *analysis.Case, e *effect.Effect) string {
 	command := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || command == "" {
@@ -292,7 +290,7 @@ func EffectText(c *analysis.Case, e *effect.Effect) string {
 	if e == nil {
 		return strings.Join(strings.Fields(command), " ")
 	}
-	// The program that does it: its span holds that of the effect.
+	// The program that has the effect: its span contains the effect's.
 	for i := range c.Effects {
 		run := &c.Effects[i]
 		if run.Kind != effect.Execute || run.From.Start > e.From.Start || run.From.End < e.From.End || run.From.End == 0 {
@@ -306,7 +304,7 @@ func EffectText(c *analysis.Case, e *effect.Effect) string {
 	return strings.Join(strings.Fields(command), " ")
 }
 
-// cutSpan returns a part of a text, "" if it does not have that part.
+// cutSpan returns a part of a text, "" if the span is outside the text.
 func cutSpan(text string, at effect.Span) string {
 	if at.Start < 0 || at.End > len(text) || at.Start > at.End {
 		return ""

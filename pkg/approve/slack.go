@@ -30,7 +30,7 @@ var slack = chatService{
 
 type slackBoard struct{ bot }
 
-// call calls a method. reactions.get reads no JSON.
+// call calls a method. The method reactions.get does not accept JSON.
 func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	c.method, c.path = http.MethodPost, "/"+c.name
 	c.header = http.Header{"Authorization": {"Bearer " + b.token}}
@@ -68,11 +68,10 @@ func (b *slackBoard) self(ctx context.Context) (string, error) {
 	return out.User, err
 }
 
-// direct returns the user: what is posted there goes to the chat with the bot.
+// direct returns the user ID: messages posted there go to the chat with the bot.
 func (b *slackBoard) direct(_ context.Context, user string) (string, error) { return user, nil }
 
-// slackBlock shows a text as it is, without markup, mentions, links or emoji, and a
-// word below it.
+// slackBlock shows a text without markup, mentions, links or emoji, and a word below it.
 func slackBlock(text, word string) []any {
 	type element map[string]any
 	literal := func(kind, s string) element {
@@ -81,7 +80,7 @@ func slackBlock(text, word string) []any {
 	return []any{element{"type": "rich_text", "elements": []element{literal("rich_text_preformatted", text), literal("rich_text_section", word)}}}
 }
 
-// slackNotice returns the first line of a text, as it is in notifications.
+// slackNotice returns the first line of a text, for notifications.
 func slackNotice(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line)
@@ -111,7 +110,7 @@ func (b *slackBoard) edit(ctx context.Context, p post, text, word string) error 
 	}}, new(struct{}))
 }
 
-// slackName returns what the service calls a reaction.
+// slackName returns the service's name of a reaction.
 func slackName(choice string) string {
 	switch choice {
 	case pageDeny:

@@ -17,15 +17,15 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// telegram asks in a chat of Telegram, by buttons. Each process posts its own
-// questions. The service tells one reader at a time of presses, so of all processes
-// that ask one reads them, and puts the answers into an [inbox].
+// telegram asks in a Telegram chat, with buttons. Each process posts its own questions. The service
+// reports button presses to one reader at a time, so one of the asking processes reads them and puts
+// the answers into an [inbox].
 type telegram struct {
 	o              *Options
 	client         *http.Client
 	base           string        // URL of the service
-	requestTimeout time.Duration // for an answer of it
-	editTimeout    time.Duration // for the update of the message on a question
+	requestTimeout time.Duration // for an answer of the service
+	editTimeout    time.Duration // for updating the message of a question
 	failed         sync.Once
 }
 
@@ -58,7 +58,7 @@ func (t *telegram) bot() (*telegramBot, error) {
 	return &telegramBot{bot{client: t.client, base: t.base, requestTimeout: t.requestTimeout, token: token}}, err
 }
 
-// chat returns the number of the chat that is asked: that with a user has the user's.
+// chat returns the ID of the chat: a chat with a user has the user's ID.
 func (t *telegram) chat() int {
 	if one := t.o.Telegram.Approvers; t.o.Telegram.Chat == 0 && len(one) == 1 {
 		return one[0]
@@ -102,7 +102,7 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return a, err
 }
 
-// buttons returns those for a question.
+// buttons returns the buttons of a question.
 func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
 	for _, choice := range choices(r, whole) {
 		rows = append(rows, []button{{buttonLabel(choice), b.buttonData(choice, r.ID)}})
@@ -110,15 +110,15 @@ func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
 	return rows
 }
 
-// buttonData returns what a button sends: a choice, the question and a code that only this
-// installation can make.
+// buttonData returns the data that a button sends: the choice, the question and an HMAC of this
+// installation.
 func (b *inbox) buttonData(choice, id string) string {
 	mac := hmac.New(sha256.New, b.key)
 	mac.Write([]byte("button " + choice + " " + id))
 	return choice[:1] + id + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// parseButtonData returns what a button says.
+// parseButtonData checks and splits the data of a button.
 func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
 	if len(data) <= 1+idLength {
 		return "", "", false
@@ -148,8 +148,8 @@ func (b *inbox) await(ctx context.Context, id string) (pageAnswer, error) {
 	}
 }
 
-// read reads presses, whenever no other process or question of this one does, until ctx
-// ends.
+// read reads button presses until ctx ends, whenever no other process or question of this process
+// does.
 func (t *telegram) read(ctx context.Context, b *telegramBot) {
 	box, err := openInbox(t.o.StateDir, telegramBox)
 	if err != nil {
@@ -167,7 +167,7 @@ func (t *telegram) read(ctx context.Context, b *telegramBot) {
 			return
 		}
 	}
-	_ = box.sweep(ctx) // files of processes that were killed are skipped, too
+	_ = box.sweep(ctx) // if this fails, files of killed processes are skipped as well
 	wait, next := time.Second, 0
 	for ctx.Err() == nil {
 		news, err := b.presses(ctx, next)
@@ -182,17 +182,17 @@ func (t *telegram) read(ctx context.Context, b *telegramBot) {
 		for i := range news {
 			next = max(next, news[i].ID+1)
 			if p := news[i].Press; p != nil {
-				_ = b.say(ctx, p, t.takeAnswer(box, p)) // the answer counts without it
+				_ = b.say(ctx, p, t.takeAnswer(box, p)) // the answer counts even if this fails
 			}
 		}
 		wait = time.Second
-		sleep(ctx, webPoll) // a service that answers at once must not keep a processor busy
+		sleep(ctx, webPoll) // avoid a busy loop if the service answers at once
 	}
 }
 
 var usernames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
-// takeAnswer takes an answer, and returns what to tell the person.
+// takeAnswer stores the answer of a button press, and returns the text to show to the person.
 func (t *telegram) takeAnswer(box *inbox, p *buttonPress) string {
 	if !slices.Contains(t.o.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chat() {
 		return "This does not count: you are not in approval.telegram.approvers."
@@ -219,7 +219,7 @@ func (t *telegram) takeAnswer(box *inbox, p *buttonPress) string {
 	return outcomeText(choice) + "."
 }
 
-// reportFailure says once why no answer can come from here.
+// reportFailure reports once why no answer can come from this service.
 func (t *telegram) reportFailure(err error) {
 	t.failed.Do(func() {
 		if t.o.Notice != nil && !t.o.Hosted {
@@ -230,7 +230,7 @@ func (t *telegram) reportFailure(err error) {
 
 func (t *telegram) title() string { return "Telegram" }
 
-// try posts a text, and returns when the service has taken it.
+// try posts a text, and returns when the service has accepted it.
 func (t *telegram) try(ctx context.Context, text string) error {
 	if err := t.Usable(); err != nil {
 		return err

@@ -17,22 +17,22 @@ type telegramBot struct{ bot }
 
 const telegramURL = "https://api.telegram.org"
 
-// What a bot waits for.
+// Limits of reading button presses.
 const (
-	maxPresses = 20               // that are read at a time
-	pressWait  = 20 * time.Second // that the service keeps a question for presses open
+	maxPresses = 20               // presses read at a time
+	pressWait  = 20 * time.Second // how long the service holds a request for presses open
 )
 
-// telegramToken is what the service gives out.
+// telegramToken is the form of a token of the service.
 var telegramToken = token{setting: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
 
 // A button is below a message.
 type button struct {
 	Text string `json:"text"`
-	Data string `json:"callback_data"` // 64 bytes at most
+	Data string `json:"callback_data"` // at most 64 bytes
 }
 
-// A press is that of a button, by a user.
+// A buttonPress is a press of a button by a user.
 type buttonPress struct {
 	ID   string `json:"id"`
 	From struct {
@@ -48,7 +48,7 @@ type buttonPress struct {
 	Data string `json:"data"`
 }
 
-// An update is a piece of news for a bot.
+// An update is an event for a bot.
 type update struct {
 	ID    int          `json:"update_id"`
 	Press *buttonPress `json:"callback_query"`
@@ -67,18 +67,18 @@ func (b *telegramBot) post(ctx context.Context, chat int, text string, rows [][]
 	return out.ID, err
 }
 
-// edit gives a message another text, and takes its buttons away.
+// edit replaces the text of a message, and removes its buttons.
 func (b *telegramBot) edit(ctx context.Context, chat, message int, text string) error {
 	in := map[string]any{"chat_id": chat, "message_id": message, "text": text, "link_preview_options": map[string]bool{"is_disabled": true}}
 	return b.call(ctx, b.requestTimeout, "editMessageText", in, new(jsontext.Value))
 }
 
-// say shows a text to the person who has pressed a button.
+// say shows a text to the person who pressed a button.
 func (b *telegramBot) say(ctx context.Context, p *buttonPress, text string) error {
 	return b.call(ctx, b.requestTimeout, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
 }
 
-// presses waits for presses from number next on.
+// presses waits for button presses from update number next on.
 func (b *telegramBot) presses(ctx context.Context, next int) (list []update, err error) {
 	in := map[string]any{"offset": next, "limit": maxPresses, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
 	err = b.call(ctx, pressWait+b.requestTimeout, "getUpdates", in, &list)

@@ -13,36 +13,36 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// A Tool is a tool whose type shield does not know, as far as it can be told from others.
+// A Tool is a tool whose type shield does not know, with the data that identifies it.
 type Tool struct {
-	Identity string // of the tool, its server and what is known of its definition; "" if nothing vouches for it
-	Server   string // how the server is started or reached, for people; "" if it is not known
-	About    string // what the server says about the tool; "" if it is not known
-	Remote   string // the host of a server on another machine; "" for one on this
+	Identity string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
+	Server   string // how the server is started or reached, for people; "" if unknown
+	About    string // the server's description of the tool; "" if unknown
+	Remote   string // the host of a server on another machine; "" for a local one
 	Shipped  analysis.Class
 }
 
 // A ToolClass is a person's answer about what a tool does.
 type ToolClass struct {
-	ID      string         `json:"id"`   // names the answer
+	ID      string         `json:"id"`   // ID of the answer
 	Tool    string         `json:"tool"` // the action type
 	Server  string         `json:"server,omitempty"`
 	Class   analysis.Class `json:"class"`
 	By      string         `json:"by"`
 	At      time.Time      `json:"at"`
-	Until   time.Time      `json:"until,omitzero"`    // of a session's
-	Session string         `json:"session,omitempty"` // "" for one that lasts
+	Until   time.Time      `json:"until,omitzero"`    // end of a class that holds in one session
+	Session string         `json:"session,omitempty"` // "" for a class without an end
 }
 
-// Bounds of classes.
+// Limits of classes.
 const (
 	toolsShelf = "tools"
 	maxClasses = 4096
-	maxClass   = 4096 // bytes of one
+	maxClass   = 4096 // bytes per class
 )
 
-// SetTool keeps what a person says about a tool. binding names the tool and, if the class is to
-// end with it, the session. Several processes may do so at once.
+// SetTool stores a person's class for a tool. binding identifies the tool and, for a class that ends
+// with the session, the session. Several processes may call it at once.
 func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) error {
 	if !slices.Contains(analysis.Classes, t.Class) {
 		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
@@ -87,34 +87,33 @@ func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) err
 
 var toolsGroup = []byte("classes")
 
-// ToolID returns the name of the answer about a tool.
+// ToolID returns the ID of the answer about a tool.
 func ToolID(binding string) string { return string(sessionGroup(binding)[:approvalID]) }
 
 // expired reports whether a class has ended.
 func (t *ToolClass) expired(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
 
-// Tool returns what a person has said about a tool; ok is false if no one has.
+// Tool returns the class that a person gave a tool; ok is false if there is none.
 func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
 	value, err := s.tools.get(ctx, s.Store, sessionGroup(binding))
 	ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.expired(s.Clock())
 	return t, ok, err
 }
 
-// maxRead is how many classes are kept as they were read.
+// maxRead is how many classes are cached.
 const maxRead = 256
 
-// A toolReader reads no class again before one of them has changed, by whichever process.
-// Goroutines share it.
+// A toolReader caches classes until any process changes one. Goroutines share it.
 type toolReader struct {
 	mu    sync.Mutex
 	stamp state.Stamp
-	read  map[string][]byte // by key; nil where no one has said anything
+	read  map[string][]byte // by key; nil for a tool without a class
 }
 
 func (r *toolReader) get(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stamp, ok := store.Stamp(toolsShelf) // before what is read
+	stamp, ok := store.Stamp(toolsShelf) // taken before the values are read
 	if value, known := r.read[string(key)]; known && ok && stamp == r.stamp {
 		return value, nil
 	}
@@ -132,7 +131,7 @@ func (r *toolReader) get(ctx context.Context, store *state.Store, key []byte) (v
 	return value, nil
 }
 
-// Tools returns all that persons have said about tools.
+// Tools returns all stored classes of tools.
 func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
 	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
 		list = nil
@@ -150,7 +149,7 @@ func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
 	return list, err
 }
 
-// ChangeTool gives a tool of which a person has spoken another class, or with "" none.
+// ChangeTool changes the class of a tool that has one, or removes it for "".
 func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.Class, by string) (t ToolClass, err error) {
 	err = s.Store.Shelf(ctx, toolsShelf, func(sh *state.Shelf) error {
 		var at []byte

@@ -16,7 +16,7 @@ import (
 // tty asks at the terminal that shield was started from, one request at a time.
 type tty struct {
 	o    *Options
-	turn chan struct{} // held by the goroutine that asks; waiting ones queue in order
+	turn chan struct{} // held by the goroutine that asks; others queue in order
 }
 
 func newTTY(o *Options) Channel { return &tty{o: o, turn: make(chan struct{}, 1)} }
@@ -36,7 +36,7 @@ func (t *tty) Usable() error {
 	}
 	if t.o.Hosted && d.Raw() {
 		if _, err := os.Lstat(t.queuePath(d) + ".asking"); err != nil {
-			return errTerminalOccupied // and not because of another of our questions
+			return errTerminalOccupied // not because of another question of this process
 		}
 	}
 	return nil
@@ -44,7 +44,7 @@ func (t *tty) Usable() error {
 
 var errTerminalOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
 
-// queuePath is the path that the files of a terminal's queue begin with.
+// queuePath returns the path prefix of the files of a terminal's queue.
 func (t *tty) queuePath(d *term.Device) string { return filepath.Join(t.o.StateDir, "tty-"+d.Name()) }
 
 func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
@@ -140,9 +140,8 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	}, nil
 }
 
-// lockNamed waits for the lock file at path. Its holder removes it when done, so
-// that terminals leave nothing behind; a process that waited for a removed file
-// waits again, for the new one.
+// lockNamed waits for the lock file at path. Its holder removes the file when done, so that no files
+// remain for closed terminals; a process that waited for a removed file then waits for the new one.
 func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 	for {
 		lock, err := flock.New(path)
@@ -195,8 +194,8 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 	return a, err
 }
 
-// plain reports whether the terminal, or the person, wants lines of text that
-// are not drawn over.
+// plain reports whether questions are shown as plain lines, because of the terminal or the user's
+// choice.
 func (t *tty) plain() bool {
 	name := t.o.Getenv("TERM")
 	return name == "dumb" || name == "" && t.o.Getenv("OS") == "" || t.o.Getenv("ACCESSIBLE") != ""

@@ -14,33 +14,32 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// web shows requests on a page of this machine, one for all processes of the
-// user. Each process puts its questions into the [inbox] and waits for sealed
-// answers there. One of those that wait serves the page; when it ends, another
-// takes over at the same address.
+// web shows requests on a local page, one for all processes of the user. Each process puts its
+// questions into the [inbox] and waits for sealed answers there. One of the waiting processes serves
+// the page; when it ends, another serves it at the same address.
 type web struct {
 	o            *Options
-	keepsServing bool // the page is served though nothing waits
+	keepsServing bool // serve the page even without a waiting question
 
 	mu             sync.Mutex
-	inbox          *inbox              // nil until something is asked
-	pendingByID    map[string]*pending // by the request's id
+	inbox          *inbox              // nil until a question is asked
+	pendingByID    map[string]*pending // by request ID
 	running        bool                // a goroutine calls step
 	closed         bool
-	server         *server     // nil unless this process serves
-	lock           *flock.Lock // held by the process that serves, or is about to
-	listenAttempts int         // to listen at the remembered address
+	server         *server     // nil unless this process serves the page
+	lock           *flock.Lock // held by the process that serves the page, or is about to
+	listenAttempts int         // attempts to listen at the remembered address
 	printed        string      // what was printed last
 	wake           chan struct{}
 	desktop        desktop
 	chats          chats
 }
 
-// A pending question of this process.
+// A pending is a question of this process without an answer.
 type pending struct {
 	id     string
 	alive  *flock.Lock
-	result chan result // takes one
+	result chan result // receives one result
 }
 
 type result struct {
@@ -48,7 +47,8 @@ type result struct {
 	err    error
 }
 
-// webPoll is how often a process looks for answers, and whether it has to serve.
+// webPoll is the interval at which a process looks for answers, and checks whether it must serve the
+// page.
 const webPoll = 100 * time.Millisecond
 
 func newWeb(o *Options) Channel {
@@ -64,14 +64,13 @@ func (w *web) listen() string {
 	return w.o.Web.Listen
 }
 
-// Usable demands a loopback address: anyone who reaches the page could try to
-// answer.
+// Usable requires a loopback address: anyone who can reach the page could try to answer.
 func (w *web) Usable() error {
 	host, _, err := net.SplitHostPort(w.listen())
 	if err != nil {
 		return fmt.Errorf("approval.web.listen: %w; set it to 127.0.0.1:0", err)
 	}
-	if !effect.ParseAddr(host).IsLoopback() { // nor a name, which may resolve to another
+	if !effect.ParseAddr(host).IsLoopback() { // a host name may resolve to another address
 		return fmt.Errorf("approval.web.listen: %.80q is not a loopback address; set it to 127.0.0.1:0", host)
 	}
 	return nil
@@ -105,9 +104,8 @@ func (w *web) howToOpen() string {
 	return p.howToOpen()
 }
 
-// Link makes sure that the page is served and returns the link to it, which is
-// also printed, with the code, if [Options.Notice] is set. It is called before a question takes
-// the screen.
+// Link makes sure that the page is served and returns its link, which it also prints, with the code,
+// if [Options.Notice] is set. It is called before a question takes over the screen.
 func (w *web) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
 		return "", err
@@ -129,13 +127,12 @@ func (w *web) Link(ctx context.Context) (string, error) {
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
 }
 
-// announcePage returns how to open the approval page if it is among the channels, and
-// prints it. It is called before they are asked: a question on a terminal may
-// take the whole screen.
+// announcePage prints and returns how to open the approval page if it is among the channels. It is
+// called before the channels are asked: a question on a terminal may take over the whole screen.
 func announcePage(ctx context.Context, channels []Channel) string {
 	for _, ch := range channels {
 		if w, ok := ch.(*web); ok {
-			if link, err := w.Link(ctx); err == nil && link != "" { // else Ask says why there is none
+			if link, err := w.Link(ctx); err == nil && link != "" { // otherwise Ask reports the error
 				return w.howToOpen()
 			}
 		}
@@ -143,10 +140,11 @@ func announcePage(ctx context.Context, channels []Channel) string {
 	return ""
 }
 
-// linkTries bounds the waiting for the page's address: longer than the attempts to listen at the remembered one.
+// linkTries bounds the wait for the page's address: longer than the attempts to listen at the
+// remembered one.
 const linkTries = 2 * listenTries
 
-// openInboxOnce opens the inbox, once.
+// openInboxOnce opens the inbox on the first call.
 func (w *web) openInboxOnce() (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,8 +157,7 @@ func (w *web) openInboxOnce() (err error) {
 	return err
 }
 
-// add puts a question of this process on the page and has someone look for its
-// answer.
+// add puts a question of this process on the page and starts run, which looks for its answer.
 func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,8 +175,8 @@ func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
 	return p, nil
 }
 
-// remove takes a question off the page. An answer that came over the page has
-// reached the browsers before this process goes on, and may end.
+// remove removes a question from the page. When it returns, an answer given on the page has reached
+// the browsers, so that this process may exit.
 func (w *web) remove(p *pending) {
 	w.mu.Lock()
 	delete(w.pendingByID, p.id)
@@ -192,16 +189,16 @@ func (w *web) remove(p *pending) {
 	}
 }
 
-// wakeRun makes run look now.
+// wakeRun makes run check at once.
 func (w *web) wakeRun() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // a wake-up is already pending
 	}
 }
 
-// run looks after the questions of this process until there are none, and
-// after the page as long as this process serves it.
+// run handles the questions of this process until there are none, and the page as long as this process
+// serves it.
 func (w *web) run() {
 	beat := time.NewTicker(webPoll)
 	defer beat.Stop()
@@ -217,8 +214,7 @@ func (w *web) run() {
 	}
 }
 
-// endPending hands an error to all pending questions, and reports whether run can
-// end.
+// endPending sends an error to all pending questions, and reports whether run can end.
 func (w *web) endPending(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,12 +233,12 @@ func (w *web) endPending(err error) bool {
 func (p *pending) end(a Answer, err error) {
 	select {
 	case p.result <- result{a, err}:
-	default: // it has one
+	default: // it already has a result
 	}
 }
 
-// serveAndCollect serves the page if no other process does, hands answers to the questions
-// that wait for them, and returns the link to the page; "" while no one serves it.
+// serveAndCollect serves the page if no other process does, delivers answers to the pending questions,
+// and returns the link of the page; "" while it is not served.
 func (w *web) serveAndCollect() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,7 +299,7 @@ func (w *web) printHowToOpen(p page) {
 	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.howToOpen())
 }
 
-// Close ends the page, if this process serves it; another that waits takes over.
+// Close stops serving the page, if this process does; another waiting process then serves it.
 func (w *web) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,9 +31,9 @@ import (
 // nonceLength is the length of a nonce, in hex digits.
 const nonceLength = 64
 
-// A greeting is what the page sends; Proof only the second time.
+// A greeting is a message of the page; Proof is set only in the second one.
 type greeting struct {
-	Kind  string `json:"kind"` // of secret: code or key
+	Kind  string `json:"kind"` // kind of secret: code or key
 	Nonce string `json:"nonce"`
 	Proof string `json:"proof,omitempty"`
 	Salt  string `json:"salt,omitempty"` // of the code; only the server sends it
@@ -64,13 +64,13 @@ func (s *server) codeSecret() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stretched == "" {
-		s.stretched, _ = hashCode(s.page.Code, s.page.Salt) // without it no one gets in
+		s.stretched, _ = hashCode(s.page.Code, s.page.Salt) // if this fails, no browser gets access
 	}
 	return s.stretched
 }
 
-// tooManyGuesses reports whether so many wrong codes were tried within a minute that no code
-// counts. failed counts one more.
+// tooManyGuesses reports whether so many wrong codes were tried within a minute that codes are refused
+// for now. failed counts one more.
 func (s *server) tooManyGuesses(failed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +83,7 @@ func (s *server) tooManyGuesses(failed bool) bool {
 	return s.wrong >= maxWrongCodes
 }
 
-// prove returns the proof that who (server or page) knows the secret and speaks
-// for host.
+// prove returns the proof that who (server or page) knows the secret, for this host.
 func prove(secret, who, host, pageNonce, serverNonce string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(strings.Join([]string{who, host, pageNonce, serverNonce}, "\n")))
@@ -130,7 +129,7 @@ func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	pageNonce, sent := s.challenges[in.Nonce]
-	delete(s.challenges, in.Nonce) // good for one attempt
+	delete(s.challenges, in.Nonce) // valid for one attempt
 	s.mu.Unlock()
 	if in.Kind == "code" && s.tooManyGuesses(false) {
 		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
@@ -158,8 +157,8 @@ func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
 	sendJSON(rw, map[string]string{"key": s.page.Key, "token": token})
 }
 
-// handleKey tells a page that was loaded again the key: it kept it in memory alone,
-// where no page of another program can read it. Other pages get nothing.
+// handleKey returns the key to a reloaded page, which kept it only in memory, where no page of another
+// program can read it. Unknown browsers get nothing.
 func (s *server) handleKey(rw http.ResponseWriter, r *http.Request) {
 	if !s.isKnown(r) {
 		rw.WriteHeader(http.StatusNoContent)
@@ -168,17 +167,17 @@ func (s *server) handleKey(rw http.ResponseWriter, r *http.Request) {
 	sendJSON(rw, map[string]string{"key": s.page.Key})
 }
 
-// A knownBrowser is one that has proved that it knows the secret.
+// A knownBrowser is a browser that has proved that it knows the secret.
 type knownBrowser struct{ cookie, token string }
 
-// tokenHeader is the header of the token; the stream of events, for which a page cannot set
-// one, has it in its address.
+// tokenHeader is the header of the token; the event stream, for which a page cannot set a header, has
+// the token in its URL.
 const (
 	tokenHeader = "X-Shield-Token"
 	tokenQuery  = "token"
 )
 
-// cookieName differs by port, since browsers share cookies between ports.
+// cookieName returns a name that differs by port, since browsers share cookies between ports.
 func (s *server) cookieName() string {
 	_, port, _ := net.SplitHostPort(s.page.Address)
 	return "shield_" + port

@@ -21,13 +21,12 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A page says where the approval page is served. Its file outlives the process
-// that serves it, so that the next one does so at the same address and pages
-// that are open in browsers go on working.
+// A page is the address and the secrets of the approval page. Its file outlives the serving process,
+// so that the next one serves the page at the same address and open pages keep working.
 type page struct {
 	Address    string `json:"address"`       // host and port
-	Key        string `json:"key"`           // known to the pages into which the code was typed; 256 bits in hex
-	Code       string `json:"code"`          // that a person types into the page
+	Key        string `json:"key"`           // secret of the pages where the code was typed; 256 bits in hex
+	Code       string `json:"code"`          // a person types it into the page
 	Salt       string `json:"salt"`          // of the code; 128 bits in hex
 	OldAddress string `json:"was,omitempty"` // the previous address, which another program uses now
 }
@@ -38,7 +37,7 @@ const (
 	historyFile = "history"
 )
 
-// link returns the address of the page. It holds nothing that lets anyone in.
+// link returns the URL of the page, without any secret.
 func (p *page) link() string {
 	if p.Address == "" || p.Code == "" {
 		return ""
@@ -46,7 +45,7 @@ func (p *page) link() string {
 	return "http://" + p.Address + "/"
 }
 
-// howToOpen returns what a person needs to open the page; "" while no one serves it.
+// howToOpen returns what a person needs to open the page; "" while it is not served.
 func (p *page) howToOpen() string {
 	if p.link() == "" {
 		return ""
@@ -54,15 +53,15 @@ func (p *page) howToOpen() string {
 	return p.link() + " with the code " + p.Code
 }
 
-// pageLetters are the characters of the page's codes: no vowel, which would make words,
-// and nothing that looks like another.
+// pageLetters are the characters of the page's codes: no vowels, which would form words, and no
+// characters that look alike.
 const pageLetters = "bcdfghjkmnpqrstvwxz23456789"
 
-// codeLength is how many of them a code has, beside the hyphen in the middle. Together
-// with [codeRounds] that is more than can be tried within the life of a code.
+// codeLength is the number of characters in a code, without the hyphen in the middle. With
+// [codeRounds], that is more than can be guessed during the life of a code.
 const codeLength = 8
 
-// renewCode draws another code.
+// renewCode draws a new code.
 func (p *page) renewCode() error {
 	var code strings.Builder
 	for i := range codeLength {
@@ -85,40 +84,40 @@ func (p *page) renewCode() error {
 // A server serves the page. See [server.pages] for who may see and answer.
 type server struct {
 	page         page   // its address and key do not change
-	person       string // who sits at the page
-	keepsServing bool   // while nothing waits, too
+	person       string // name of the user at the page
+	keepsServing bool   // serve even without a waiting question
 	clock        func() time.Time
-	kept         func() string // nil: nothing is said
+	kept         func() string // returns a line about kept files; may be nil
 	inbox        *inbox        // shared with no one
 	http         *http.Server
 
-	answerLock sync.RWMutex // held for reading while an answer is written and told
+	answerLock sync.RWMutex // held for reading while an answer is written and shown
 
 	mu               sync.Mutex
 	known            []knownBrowser
-	stretched        string // of the code, see codeSecret
-	wrong            int    // proofs of the code that were wrong since wrongSince
+	stretched        string // PBKDF2 hash of the code, see codeSecret
+	wrong            int    // wrong proofs of the code since wrongSince
 	wrongSince       time.Time
-	challenges       map[string]string // what each browser was sent to prove it, and what it had sent
-	challengeOrder   []string          // of challenges, the oldest first
+	challenges       map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
+	challengeOrder   []string          // keys of challenges, oldest first
 	waiting          []*inboxQuestion
 	receipts         []receipt
-	version          int       // of what the page shows
-	used             bool      // something waited since the link is as it is
-	lastQuestionGone time.Time // when the last question was gone, for renew
+	version          int       // number of the state that the page shows
+	used             bool      // a question has waited since the code was drawn
+	lastQuestionGone time.Time // when the last question was gone, for renewUnusedCode
 	browsers         []*subscriber
 }
 
 // A subscriber is a browser that is notified of changes.
 type subscriber struct {
 	changed     chan struct{}
-	sentVersion int // the version that was sent
+	sentVersion int // the last version sent
 }
 
-// A receipt says what was answered.
+// A receipt is an answered question and its answer.
 type receipt struct {
 	ID        string    `json:"id"`
-	Identical []string  `json:"also,omitempty"` // the identical questions that it answered, too
+	Identical []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
 	Number    int       `json:"number"`
 	Subject   string    `json:"subject"`
 	Choice    string    `json:"choice"`
@@ -127,7 +126,7 @@ type receipt struct {
 	At        time.Time `json:"at"`
 }
 
-// Bounds of the server.
+// Limits of the server.
 const (
 	maxBrowsers    = 32
 	maxChallenges  = 64
@@ -135,12 +134,12 @@ const (
 	maxConnections = 128
 	maxPost        = 16 << 10 // bytes
 	heartbeat      = 15 * time.Second
-	maxWrongCodes  = 10 // proofs of the code a minute that may be wrong
-	listenTries    = 20 // to listen at the remembered address: a process that was killed gives it up a little later
+	maxWrongCodes  = 10 // wrong proofs of the code per minute
+	listenTries    = 20 // attempts to listen at the remembered address, which a killed process frees a little later
 	settleTime     = 500 * time.Millisecond
 )
 
-// serveUnlessServed serves the page, unless another process does. The caller holds w.mu.
+// serveUnlessServed serves the page unless another process does. The caller holds w.mu.
 func (w *web) serveUnlessServed() error {
 	if w.lock == nil {
 		lock, err := flock.New(w.inbox.path("serve.lock"))
@@ -161,8 +160,8 @@ func (w *web) serveUnlessServed() error {
 	return err
 }
 
-// serve opens the page where it was, or elsewhere if another program has that
-// address. It returns nil if it is too early to tell.
+// serve opens the page at its last address, or at another one if a program uses that. It returns nil
+// if it must be tried again.
 func (w *web) serve() (*server, error) {
 	own, err := openInbox(w.o.StateDir, pageBox)
 	if err != nil {
@@ -186,7 +185,7 @@ func (w *web) serve() (*server, error) {
 			return nil, err
 		}
 	}
-	// A code that was told long ago must be useless to anyone who finds it.
+	// An old code must be useless to anyone who finds it.
 	if len(p.Code) != codeLength+1 || p.Salt == "" || len(waiting) == 0 {
 		if err = p.renewCode(); err != nil {
 			l.Close()
@@ -203,7 +202,7 @@ func (w *web) serve() (*server, error) {
 	}
 	s := &server{page: p, keepsServing: w.keepsServing, person: w.o.Person, clock: w.o.Clock, kept: w.o.UndoHint, inbox: own, challenges: map[string]string{}}
 	if err := own.read(historyFile, &s.receipts); err != nil {
-		s.receipts = nil // none yet, or none that can be trusted
+		s.receipts = nil // none yet, or no trustworthy ones
 	}
 	s.http = &http.Server{
 		Handler:           s.pages(w.wakeRun),
@@ -213,12 +212,12 @@ func (w *web) serve() (*server, error) {
 		MaxHeaderBytes:    16 << 10,
 	}
 	s.refresh()
-	go func() { _ = s.http.Serve(netutil.LimitListener(l, maxConnections)) }() // ends with close
+	go func() { _ = s.http.Serve(netutil.LimitListener(l, maxConnections)) }() // returns after close
 	return s, nil
 }
 
-// noteAddress leaves the address of the page where it is looked up for each action: an
-// agent must not reach the page.
+// noteAddress writes the address of the page to a file that is read for each action: an agent must not
+// reach the page.
 func noteAddress(stateDir, address string) error {
 	name := filepath.Join(stateDir, effect.PageAddressFile)
 	if err := os.WriteFile(name+".new", []byte(address+"\n"), 0o600); err != nil {
@@ -227,8 +226,7 @@ func noteAddress(stateDir, address string) error {
 	return os.Rename(name+".new", name)
 }
 
-// lastPage returns what is known of the page before. A file that cannot be trusted
-// is replaced.
+// lastPage returns the last page's data. An untrustworthy file is replaced.
 func (w *web) lastPage(b *inbox) page {
 	var p page
 	if err := b.read(pageFile, &p); err != nil {
@@ -237,10 +235,9 @@ func (w *web) lastPage(b *inbox) page {
 	return p
 }
 
-// socket listens where the settings say or the page was. After some tries it
-// takes another port, with a new key: a program at the old address may have
-// received something from a browser. It returns nil if it should be tried
-// again. The caller holds w.mu.
+// socket listens at the configured or last address. After some tries it uses another port, with a new
+// key: a program at the old address may have received data from a browser. It returns nil if it must
+// be tried again. The caller holds w.mu.
 func (w *web) socket(p *page) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(w.listen())
 	if err != nil {
@@ -275,12 +272,12 @@ func (w *web) socket(p *page) (net.Listener, error) {
 	return l, nil
 }
 
-// refresh reads what is waiting and tells the browsers of changes.
+// refresh reads the waiting questions and notifies browsers of changes.
 func (s *server) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.inbox.sweep(context.Background()); err != nil {
-		return // it is tried again soon
+		return // retried soon
 	}
 	waiting, err := s.inbox.waiting()
 	if err != nil {
@@ -297,30 +294,30 @@ func (s *server) refresh() {
 		s.changed()
 	}
 	if s.keepsServing {
-		_ = s.renewUnusedCode() // it is tried again soon
+		_ = s.renewUnusedCode() // retried soon
 	}
 }
 
-// currentPage returns the page with its present link.
+// currentPage returns the page with its current link.
 func (s *server) currentPage() page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.page
 }
 
-// changed tells the browsers that what is shown has changed.
+// changed notifies the browsers of a new state.
 func (s *server) changed() {
 	s.version++
 	for _, b := range s.browsers {
 		select {
 		case b.changed <- struct{}{}:
-		default: // it has been told, and has not looked yet
+		default: // a notification is already pending
 		}
 	}
 }
 
-// awaitDelivery waits until the browsers have been told what was answered, for half a
-// second at most: this process may end then.
+// awaitDelivery waits until the browsers have received the answers, for at most half a second, because
+// this process may exit next.
 func (s *server) awaitDelivery() {
 	limit := time.NewTimer(settleTime)
 	defer limit.Stop()
@@ -343,8 +340,7 @@ func (s *server) delivered() bool {
 	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.version })
 }
 
-// subscribe returns a subscriber that is notified of changes, of the present state
-// at once.
+// subscribe returns a subscriber that is notified of changes, beginning with the current state.
 func (s *server) subscribe() (b *subscriber, cancel func()) {
 	b = &subscriber{changed: make(chan struct{}, 1), sentVersion: -1}
 	b.changed <- struct{}{}
@@ -358,31 +354,31 @@ func (s *server) subscribe() (b *subscriber, cancel func()) {
 	}
 }
 
-// noteSent notes which version a browser was sent.
+// noteSent records the version that was sent to a browser.
 func (s *server) noteSent(b *subscriber, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.sentVersion = version
 }
 
-// A shownPage is what the page gets.
+// A shownPage is the state sent to the page.
 type shownPage struct {
-	Waiting  []shownRequest `json:"waiting"` // the oldest first
+	Waiting  []shownRequest `json:"waiting"` // oldest first
 	Receipts []receipt      `json:"receipts"`
 	Kept     string         `json:"kept,omitempty"` // files that can be restored
 }
 
-// A shownRequest is a request as the page gets it, with the seconds left now.
+// A shownRequest is a request as sent to the page, with the seconds left.
 type shownRequest struct {
 	*Request
 	Number    int      `json:"number"`
 	Subject   string   `json:"subject"`
 	Left      int      `json:"seconds"`
 	More      bool     `json:"more,omitempty"` // fields are cut
-	Identical []string `json:"also,omitempty"` // the ids of the identical questions that wait, too
+	Identical []string `json:"also,omitempty"` // IDs of identical questions that wait as well
 }
 
-// pageState returns what the page shows now.
+// pageState returns the current state of the page.
 func (s *server) pageState() (p shownPage, version int) {
 	kept := ""
 	if s.kept != nil {
@@ -404,11 +400,11 @@ func (s *server) pageState() (p shownPage, version int) {
 	return p, s.version
 }
 
-// maxShown is how many bytes of a field the page shows before it is asked for more.
+// maxShown is how many bytes of a field the page gets before it requests more.
 const maxShown = 16 << 10
 
-// shortenRequest returns a request for the list of what waits; more says that fields are cut,
-// which [server.wholeFields] sends.
+// shortenRequest returns a shortened request for the list of waiting questions; more means that fields
+// are cut, which [server.wholeFields] returns in full.
 func shortenRequest(r *Request) (short *Request, more bool) {
 	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShown }) {
 		return r, false
@@ -416,7 +412,7 @@ func shortenRequest(r *Request) (short *Request, more bool) {
 	return r.cutFields(maxShown), true
 }
 
-// wholeFields returns all fields of a question that waits.
+// wholeFields returns all fields of a waiting question in full.
 func (s *server) wholeFields(id string) ([]Field, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -427,7 +423,8 @@ func (s *server) wholeFields(id string) ([]Field, error) {
 	return e.Request.Payload, nil
 }
 
-// waitingQuestion returns the question of an id, nil if it does not wait. The caller holds s.mu.
+// waitingQuestion returns the waiting question with an ID, nil if there is none. The caller holds
+// s.mu.
 func (s *server) waitingQuestion(id string) *inboxQuestion {
 	if i := slices.IndexFunc(s.waiting, func(e *inboxQuestion) bool { return equalSecrets(e.Request.ID, id) }); i >= 0 {
 		return s.waiting[i]
@@ -437,9 +434,9 @@ func (s *server) waitingQuestion(id string) *inboxQuestion {
 
 var errNotWaiting = errors.New("this question is no longer waiting; let the agent try again")
 
-// takeAnswer takes an answer to a question, the first one only, and puts it where the
-// process that asked looks for it. also are the identical questions that the person was shown
-// as one with it: one that came later is another question.
+// takeAnswer stores the first answer to a question where the asking process reads it. also are the
+// identical questions that the page showed together with it: one that came later is a separate
+// question.
 func (s *server) takeAnswer(id string, also []string, choice, reason string) (receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -468,7 +465,7 @@ func (s *server) takeAnswer(id string, also []string, choice, reason string) (re
 	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
 	for _, o := range others {
 		g.ID = o.Request.ID
-		if s.inbox.writeAnswer(o, g) == nil { // else it waits on, or no longer
+		if s.inbox.writeAnswer(o, g) == nil { // otherwise the question keeps waiting, or is gone
 			r.Identical = append(r.Identical, g.ID)
 		}
 	}
@@ -476,11 +473,11 @@ func (s *server) takeAnswer(id string, also []string, choice, reason string) (re
 	if len(s.receipts) > maxReceipts {
 		s.receipts = s.receipts[1:]
 	}
-	_ = s.inbox.write(historyFile, s.receipts) // the answer counts without it, and is in the log
+	_ = s.inbox.write(historyFile, s.receipts) // the answer counts even if this fails, and is in the log
 	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *inboxQuestion) bool { return e.Request.ID == r.ID || slices.Contains(r.Identical, e.Request.ID) })
 	s.changed()
 	return r, nil
 }
 
-// answerer names the person in verdicts and the audit log.
+// answerer returns the person's name for verdicts and the audit log.
 func (s *server) answerer() string { return s.person + " on the approval page" }

@@ -1,9 +1,7 @@
-// Package config reads shield's settings: the defaults, the system's file, the
-// user's file, the command line, and what the system's file locks, each over
-// the one before.
+// Package config reads shield's settings: the defaults, the system's file, the user's file, the
+// command line, and the locked section of the system's file, each overriding the one before.
 //
-// The configuration file is never read from the working directory, since the
-// agent writes there.
+// The configuration file is never read from the working directory, since the agent writes there.
 package config
 
 import (
@@ -22,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// Settings are all that a person can set. [Default] gives the strict values.
+// Settings are all user settings. [Default] returns the strict values.
 type Settings struct {
 	Policy        string     `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
 	Bundle        Bundle     `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
@@ -43,7 +41,7 @@ type Settings struct {
 	Hook          Hook       `yaml:"hook" json:"hook"`
 	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
 	Session       Session    `yaml:"session" json:"session"`
-	Container     string     `yaml:"container" json:"container"` // auto or no: whether what stays in a container is ordinary
+	Container     string     `yaml:"container" json:"container"` // auto or no: whether effects that stay inside a container count as ordinary
 	Undo          Undo       `yaml:"undo" json:"undo"`
 	MCP           MCP        `yaml:"mcp" json:"mcp"`
 	Serve         Serve      `yaml:"serve" json:"serve"`
@@ -109,8 +107,7 @@ type Evaluator struct {
 	Price       Price    `yaml:"price" json:"price"`
 }
 
-// A Price is what the provider of the language model takes for a million tokens, in any
-// currency; 0 where it is not known.
+// A Price is the provider's price for a million tokens, in any currency; 0 if unknown.
 type Price struct {
 	Input  float64 `yaml:"input" json:"input"`
 	Output float64 `yaml:"output" json:"output"`

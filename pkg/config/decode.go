@@ -15,21 +15,20 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A decoder applies one file, or its locked section, to the settings. It takes
-// values as they are meant: a fraction is not a whole number, a number is not a
-// text, and a key needs a value: without one it would be the zero value, which
-// may be the looser one.
+// A decoder applies one file, or its locked section, to the settings. It is strict about types: a
+// fraction is not an integer, a number is not a string, and a key needs a value, because the zero
+// value may be the looser one.
 type decoder struct {
 	l      *Loaded
 	src    *Sources
 	file   string
 	origin string
-	system bool // the file may have a section locked
+	system bool // the file may have a section "locked"
 	locked ast.Node
 	errs   *yamlfile.Errors
 }
 
-// add notes an error of the file.
+// add records an error of the file.
 func (d *decoder) add(err error) { d.errs.Add(yamlfile.In("configuration", d.file, err)) }
 
 // top applies a file's top node, which is nil if the file is empty.
@@ -151,7 +150,7 @@ func value(n ast.Node, to any) (err error) {
 	return err
 }
 
-// line reads a string without control characters, except those that a program's argument can contain.
+// line reads a string without control characters, except those that are valid in a program's argument.
 func line(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
@@ -197,8 +196,8 @@ func position(n ast.Node) (Switch, error) {
 	return "", yamlfile.At(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
-// fieldNamed returns the field of a struct that a file calls name. Where a mapping has one
-// of its own, that is meant.
+// fieldNamed returns the field of a struct with a name in files. If mapping is set, a field for the
+// mapping form takes precedence.
 func fieldNamed(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
 		tagged, how, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
@@ -209,10 +208,10 @@ func fieldNamed(v reflect.Value, name string, mapping bool) (field reflect.Value
 	return field, found
 }
 
-// unknown notes an unknown key and which setting is probably meant.
+// unknown records an unknown key, with the setting that is probably meant.
 func (d *decoder) unknown(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
-		// The specification names a section; each of its keys gets its own message.
+		// The specification uses this name for a section; each of its keys gets its own message.
 		if fs, err := yamlfile.Fields(f.Value, nil); err == nil && len(fs) > 0 {
 			for _, sub := range fs {
 				d.add(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), meant("shield.", sub.Key)))
@@ -258,7 +257,7 @@ func meant(prefix, key string) string {
 	return ""
 }
 
-// standing returns where a setting is in the file, for a message.
+// standing returns the position of a setting in the file, for a message.
 func standing(name string) string {
 	if section, leaf, ok := strings.Cut(name, "."); ok {
 		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)

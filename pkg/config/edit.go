@@ -18,7 +18,7 @@ import (
 // YAML on one line.
 type Change struct{ Name, Value string }
 
-// String returns the change as a settings file has it.
+// String returns the change as a line of a settings file.
 func (c Change) String() string {
 	section, key, nested := strings.Cut(c.Name, ".")
 	if !nested {
@@ -27,8 +27,8 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: {%s: %s}", section, key, c.Value)
 }
 
-// Edit returns the text of a settings file with changes made, and its comments kept.
-// Any text in which that would also change another setting, or not this one, is an error.
+// Edit returns the text of a settings file with changes applied and comments kept. It is an error if
+// the new text would change another setting as well, or not change this one.
 func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, error) {
 	before, err := decoded(src, file, text)
 	if err != nil {
@@ -53,7 +53,7 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 	return out, nil
 }
 
-// decoded returns the settings of a text, over the defaults alone.
+// decoded returns the settings of a text, applied to the defaults only.
 func decoded(src Sources, file string, text []byte) (*Loaded, error) {
 	l := &Loaded{Settings: Default(), Origin: map[string]string{}, places: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
@@ -67,7 +67,7 @@ func decoded(src Sources, file string, text []byte) (*Loaded, error) {
 	return l, errs.Err()
 }
 
-// edited makes one change in a text.
+// edited applies one change to a text.
 func edited(text []byte, c Change) ([]byte, error) {
 	f, err := parser.ParseBytes(text, parser.ParseComments)
 	if err != nil {
@@ -95,8 +95,8 @@ func has(f *ast.File, name string) bool {
 	return err == nil
 }
 
-// merged applies an edit of the YAML library at a path. Its printer is for parsed text
-// alone and may panic.
+// merged applies an edit of the YAML library at a path. The library's printer may panic on text that
+// was not parsed.
 func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil {
@@ -115,7 +115,7 @@ func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) 
 		return nil, err
 	}
 	if after, err := path.FilterFile(f); err == nil && before.GetComment() != nil && after.GetComment() == nil {
-		if err := after.SetComment(before.GetComment()); err != nil { // what stands behind a value that was replaced
+		if err := after.SetComment(before.GetComment()); err != nil { // the comment behind the replaced value
 			return nil, err
 		}
 	}

@@ -1,8 +1,7 @@
 package config
 
-// foreign has what the specification and its other programs call our settings,
-// by the key without case and separators: the setting that is meant, or, with a
-// blank in it, what to tell instead.
+// foreign maps names that the specification and other programs use for settings, without case and
+// separators, to shield's setting or, if the value contains a blank, to a message.
 var foreign = map[string]string{
 	"classifieraddr":      "classifier.addr",
 	"classifierenabled":   "classifier.enabled",

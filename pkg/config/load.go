@@ -13,36 +13,35 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// Sources say where settings come from.
+// Sources are the files and flags that settings come from.
 type Sources struct {
-	System string // the system's file; its absence is no error
-	User   string // the user's file; its absence is no error
-	File   string // read in place of User, an absolute path; must exist
+	System string // the system's file; may be missing
+	User   string // the user's file; may be missing
+	File   string // replaces User; an absolute path that must exist
 
 	Home    string   // the home folder for ~ in settings; "" if unknown
 	Dir     string   // the base folder for relative paths of the command line; "" if unknown
 	Presets []string // names of policies that are not files
 
-	// Flags sets what the command line asks for and returns the names of the
-	// settings that it set.
+	// Flags applies the command line to the settings and returns the names of the settings that it
+	// changed.
 	Flags func(*Settings) []string
 }
 
-// Loaded are the settings in force, and where each was set. Paths in them are absolute.
+// A Loaded is the settings in force, and where each was set. Paths in them are absolute.
 type Loaded struct {
 	Settings
 	Origin map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
-	Files  []string          // the files that were read
+	Files  []string          // the files read
 
-	// CommandDir is the folder of the file that names the approval program, for
-	// the program to run in.
+	// CommandDir is the folder of the file that names the approval program; the program runs there.
 	CommandDir string
 
 	places map[string]yamlfile.Error // where each setting was set, without a message
 }
 
-// Load reads the settings. An error is of type [yamlfile.Errors]: all that is
-// wrong, each with its file and, where there is one, line and column.
+// Load reads the settings. An error is of type [yamlfile.Errors]: all faults, each with its file and,
+// if known, line and column.
 func Load(src Sources) (*Loaded, error) {
 	l, err := Inspect(src)
 	if err != nil {
@@ -51,8 +50,8 @@ func Load(src Sources) (*Loaded, error) {
 	return l, nil
 }
 
-// Inspect is [Load] for a report: beside the error it returns the settings
-// with defaults in place of what cannot be used. Nothing may be judged by them.
+// Inspect is [Load] for a report: beside the error it returns the settings with defaults for invalid
+// ones. They must not be used for judging.
 func Inspect(src Sources) (*Loaded, error) {
 	l := &Loaded{Settings: Default(), Origin: map[string]string{}, places: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
@@ -98,7 +97,7 @@ func (l *Loaded) Where(setting string) string {
 	return fmt.Sprintf("%s:%d", at.Name, at.Line)
 }
 
-// refuse records the faults of settings, and sets their defaults.
+// refuse records the invalid settings as errors, and resets them to their defaults.
 func (l *Loaded) refuse(faults []fault, errs *yamlfile.Errors) {
 	for _, f := range faults {
 		e := l.places[f.setting]
@@ -172,7 +171,7 @@ func read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// plain removes the operation and the path from an error, because the message names the path already.
+// plain removes operation and path from an error, because the message contains the path already.
 func plain(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

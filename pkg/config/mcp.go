@@ -112,7 +112,7 @@ func (m *MCP) faults() (out []fault) {
 	return out
 }
 
-// serverURL returns why a URL cannot be a server's; "" if it can.
+// serverURL returns why a URL cannot be that of a server; "" if it can.
 func serverURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

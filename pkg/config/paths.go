@@ -13,8 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// paths tells for each setting with a path whether its value is a path. Relative paths start from the
-// folder of the settings file, never from the working directory, where agents write.
+// paths holds, for each setting with a path, a function that reports whether its value is a path.
+// Relative paths start from the folder of the settings file, never from the working directory, where
+// agents write.
 var paths = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool
@@ -74,7 +75,7 @@ func each(list []string) []*string {
 	return out
 }
 
-// resolve makes the paths of a setting absolute, relative to a folder.
+// resolve makes the paths of a setting absolute, starting from a folder.
 func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) {
 	if name == "approval.command" {
 		l.CommandDir = dir
@@ -89,7 +90,7 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 			continue
 		}
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
-			// A mistyped preset must not become the name of a file beside the settings.
+			// A mistyped preset must not be treated as the name of a file.
 			faults = append(faults, fault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
 				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, suggest.Question(*v, append([]string{"auto"}, src.Presets...)))})
 			continue
@@ -112,7 +113,7 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 	l.refuse(faults, errs)
 }
 
-// absolute returns the path that a setting means.
+// absolute returns a setting's path as an absolute path.
 func absolute(path, dir, home string) (string, error) {
 	switch {
 	case path == "":

@@ -41,8 +41,7 @@ func StateDir(home string, getenv func(string) string) string {
 	return filepath.Join(home, ".local", "state", "shield")
 }
 
-// DataDir returns the folder of what a user has installed, such as models, or
-// "" without a home folder.
+// DataDir returns the folder of a user's installed data, such as models, or "" without a home folder.
 func DataDir(home string, getenv func(string) string) string {
 	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "shield")
@@ -53,8 +52,8 @@ func DataDir(home string, getenv func(string) string) string {
 	return filepath.Join(home, ".local", "share", "shield")
 }
 
-// CacheDir returns the folder of what shield unpacks and downloads for a user,
-// or "" without a home folder.
+// CacheDir returns the folder for files that shield unpacks and downloads for a user, or "" without a
+// home folder.
 func CacheDir(home string, getenv func(string) string) string {
 	if dir := getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "shield")

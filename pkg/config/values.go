@@ -38,11 +38,11 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// AutoChannels is the channel by which shield chooses: the prompt of the calling agent host, the terminal,
-// or the page.
+// AutoChannels lets shield choose the channel: the prompt of the calling agent host, the terminal, or
+// the page.
 const AutoChannels = "auto"
 
-// Channels are the ways to reach a person. A file may give [AutoChannels] as a word.
+// Channels are the ways to reach a person. In a file, [AutoChannels] may be a plain word.
 type Channels []string
 
 // Auto reports whether shield chooses the channel.
@@ -65,10 +65,10 @@ func (a *Approval) Wait() (time.Duration, error) {
 	return d, nil
 }
 
-// A Switch is on, off, or left to shield.
+// A Switch is on, off, or automatic.
 type Switch string
 
-// Positions of a switch.
+// Values of a switch.
 const (
 	On   Switch = "true"
 	Off  Switch = "false"
@@ -83,9 +83,9 @@ func (s Switch) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(s))
 }
 
-// Types is a list of action types, or the choice of the model's own list.
+// Types is a list of action types, or the model's own list.
 type Types struct {
-	Auto bool // the list in the model's shield.json
+	Auto bool // use the list in the model's shield.json
 	List []string
 }
 

@@ -1,4 +1,4 @@
-// Package report writes what shield found for people and for other tools.
+// Package report writes shield's results for people and for other tools.
 package report
 
 import (
@@ -15,10 +15,10 @@ type Case struct {
 	Suite string `json:"suite"` // what was tested, such as a policy's name
 	Name  string `json:"name"`
 	File  string `json:"file"`
-	Line  int    `json:"line"` // in File, counted from 1
+	Line  int    `json:"line"` // line in File, counted from 1
 	Want  string `json:"want"`
 	Got   string `json:"got"`
-	Rule  string `json:"rule,omitempty"` // that decided
+	Rule  string `json:"rule,omitempty"` // the rule that decided
 	Why   string `json:"why,omitempty"`
 	OK    bool   `json:"ok"`
 }
@@ -46,8 +46,8 @@ func CaseFormats() []string {
 	return names
 }
 
-// WriteCases writes tested cases: as text for people, as TAP version 14, as
-// JUnit XML, or as one JSON object a line.
+// WriteCases writes tested cases: as text for people, as TAP version 14, as JUnit XML, or as JSON
+// Lines.
 func WriteCases(w io.Writer, format string, cases []Case) error {
 	for _, f := range caseFormats {
 		if f.name == format {
@@ -57,8 +57,7 @@ func WriteCases(w io.Writer, format string, cases []Case) error {
 	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(CaseFormats(), ", "))
 }
 
-// writeText lists the failures and counts the rest: a person looks for what is
-// wrong.
+// writeText lists the failures and counts the rest.
 func writeText(w io.Writer, cases []Case) error {
 	failed := 0
 	for i := range cases {
@@ -159,8 +158,8 @@ func writeJSON(w io.Writer, cases []Case) error {
 	return nil
 }
 
-// visible returns text with control, escape and bidirectional characters made
-// visible, so that a case cannot draw on the terminal or end a line.
+// visible returns text with control, escape and bidirectional characters escaped, so that a case
+// cannot control the terminal or end a line.
 func visible(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 {
 		return s

@@ -17,22 +17,22 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An Explanation is what [WriteExplanation] draws: an action, and its verdict
-// with the trail that a trace leaves.
+// An Explanation is the input of [WriteExplanation]: an action, and its verdict with the trail of a
+// trace.
 type Explanation struct {
-	Action   *action.Action // nil if the input was none
+	Action   *action.Action // nil if the input was not an action
 	Verdict  *verdict.Verdict
 	Evidence *analysis.Evidence // nil if Tier 1 was not asked
 	Gaps     []string           // why allow rules that name the action do not cover it
 }
 
-// A Style says how text for a person is drawn.
+// A Style is the width and colours of text for a person.
 type Style struct {
 	Columns int // the width; less than 40 counts as 40
 	Color   bool
 }
 
-// Colours by what they mean.
+// Colours by meaning.
 const (
 	colorNone  = ""
 	colorAllow = "\x1b[32m"
@@ -44,14 +44,13 @@ const (
 	colorReset = "\x1b[0m"
 )
 
-// Bounds of what is drawn: a person reads no more, and input is hostile.
+// Limits of the output, since a person reads no more and the input is untrusted.
 const (
 	maxDrawn = 100 // effects, and views
-	maxLines = 3   // of a view
+	maxLines = 3   // lines per view
 )
 
-// WriteExplanation draws what shield understood of an action and what each tier
-// said, the decision first.
+// WriteExplanation writes the effects of an action and what each tier said, the decision first.
 func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 	d := drawing{Writer: bufio.NewWriter(w), Style: s}
 	d.Columns = max(d.Columns, 40)
@@ -79,26 +78,26 @@ func (d *drawing) gaps(gaps []string) {
 	}
 }
 
-// A drawing collects lines. Writing is checked once, by Flush.
+// A drawing collects lines. Flush returns any write error.
 type drawing struct {
 	*bufio.Writer
 	Style
 }
 
-// traced decodes what the first step of a trace holds.
+// traced decodes values from the first step of a trace.
 func traced[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
-		return nil // it has been judged anyway
+		return nil // the action has been judged anyway
 	}
 	return out
 }
 
-// text writes a line that is drawn already.
+// text writes a line that is already formatted.
 func (d *drawing) text(indent, s string) { fmt.Fprintln(d, strings.TrimRight(indent+s, " ")) }
 
-// fold writes a text from outside, made visible, in as many lines as it needs,
-// broken between words where it can be.
+// fold writes an untrusted text, escaped, in as many lines as needed, broken between words where
+// possible.
 func (d *drawing) fold(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
@@ -121,12 +120,12 @@ func (d *drawing) fold(indent, s string) {
 	}
 }
 
-// cut returns a text from outside, made visible, on one line of a width.
+// cut returns an untrusted text, escaped, on one line of a width.
 func (d *drawing) cut(s string, width int) string {
 	return term.Cut(strings.Join(strings.Fields(brief.Text(s, maxFolded)), " "), max(width, 8))
 }
 
-// maxFolded keeps a megabyte from being folded to show one line of it.
+// maxFolded is how many bytes of a text are folded: a megabyte need not be folded to show one line.
 const maxFolded = 4096
 
 func (d *drawing) paint(color, s string) string {
@@ -174,7 +173,7 @@ func (d *drawing) tiers(v *verdict.Verdict) {
 	}
 }
 
-// took returns a time of so many microseconds as a person reads it.
+// took formats a time in microseconds.
 func took(micros int64) string {
 	if micros < 10_000 {
 		return fmt.Sprintf("%d µs", micros)
@@ -182,8 +181,7 @@ func took(micros int64) string {
 	return fmt.Sprintf("%d ms", micros/1000)
 }
 
-// evidence writes the reasons for and against ALLOW, and how sure the model
-// has to be of SAFE.
+// evidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
 func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	if e == nil {
 		return
@@ -229,13 +227,13 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	}
 }
 
-// mayAllow says who may allow an action in spite of a finding.
+// mayAllow says who can allow an action in spite of a finding.
 var mayAllow = [...]string{
 	verdict.Classifier: "the model may allow this", verdict.Evaluator: "the model cannot allow this",
 	verdict.Person: "only a person may allow this", verdict.Never: "no one may allow this",
 }
 
-// cleared says whether the model's SAFE clears a doubt.
+// cleared says whether the model's SAFE overrides a doubt.
 func cleared(d analysis.Doubt) string {
 	switch {
 	case d.Final():
@@ -268,21 +266,20 @@ func (d *drawing) views(views []view) {
 	}
 }
 
-// A judged effect is an effect with the rules that apply to it.
+// A judged is an effect with the rules that apply to it.
 type judged struct {
 	effect.Effect
 	Rules []analysis.RuleMatch `json:"rules"`
 }
 
-// A node is a part of a command, with the effects that were read from it.
+// A node is a part of a command, with its effects.
 type node struct {
 	span     effect.Span
 	effects  []judged
 	children []*node
 }
 
-// effects draws the effects as a tree: a part of the command is below the
-// part that it is in.
+// effects writes the effects as a tree: a part of a command is below the part that contains it.
 func (d *drawing) effects(a *action.Action, effects []judged) {
 	d.title("Effects")
 	command := a.Text("command")
@@ -301,8 +298,8 @@ func (d *drawing) effects(a *action.Action, effects []judged) {
 	}
 }
 
-// tree nests effects by their spans. One that has none belongs to the whole; a
-// span that crosses another hangs from what holds both.
+// tree nests effects by their spans. An effect without a span belongs to the whole command; one whose
+// span crosses another belongs to the smallest part that contains both.
 func tree(effects []judged, size int) *node {
 	effects = slices.Clone(effects)
 	for i := range effects {
@@ -351,7 +348,7 @@ func (d *drawing) node(indent string, n *node, command string) {
 		if i == len(n.children)-1 {
 			branch, below = "└─ ", "   "
 		}
-		// This deep, indenting would leave no room for the text.
+		// Indenting this deep would leave no room for the text.
 		if term.Width(indent) > d.Columns/2 {
 			below = ""
 		}
@@ -382,7 +379,7 @@ func (d *drawing) rules(indent string, rules []analysis.RuleMatch) {
 	d.fold(indent, b.String())
 }
 
-// kind highlights what a person should look at first.
+// kind highlights the effects that a person should read first.
 func (d *drawing) kind(k effect.Kind, s string) string {
 	switch k {
 	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard, effect.SendData, effect.RunCode:
@@ -394,7 +391,7 @@ func (d *drawing) kind(k effect.Kind, s string) string {
 	}
 }
 
-// describe says what an effect touches.
+// describe returns the object of an effect.
 func describe(e effect.Effect) string {
 	var parts []string
 	add := func(s string) {

@@ -10,13 +10,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Judged is an action as a person reads it, and its verdict.
+// A Judged is an action, formatted for a person, and its verdict.
 type Judged struct {
 	What    string
 	Verdict *verdict.Verdict
 }
 
-// decisions are the words for decisions, for people who do not know the JSON form.
+// decisions are words for decisions, for people who do not know the JSON form.
 var decisions = map[verdict.Decision]struct{ word, color string }{
 	verdict.Allow:    {"allow", colorAllow},
 	verdict.Escalate: {"ask", colorAsk},
@@ -43,8 +43,8 @@ func WriteJudged(w io.Writer, rows []Judged, s Style) error {
 	return d.Flush()
 }
 
-// WriteLine writes an action in one line: the decision, the action and the reason, cut at
-// the width of the terminal. Without a width the reason has at most 160 columns.
+// WriteLine writes the decision, the action and the reason on one line, cut at the width of the
+// terminal. Without a width the reason has at most 160 columns.
 func WriteLine(w io.Writer, row Judged, s Style) error {
 	d := drawing{Writer: bufio.NewWriter(w), Style: s}
 	as, known := decisions[row.Verdict.Decision]
@@ -65,8 +65,8 @@ func WriteLine(w io.Writer, row Judged, s Style) error {
 	return d.Flush()
 }
 
-// why returns the reason of a verdict without the name of the rule before it, which
-// people do not know, and without the advice to the agent behind it.
+// why returns the reason of a verdict without the rule's name at its beginning and the advice to the
+// agent at its end.
 func why(v *verdict.Verdict) string {
 	reason := v.Reasoning
 	if _, text, named := strings.Cut(reason, "]: "); named && v.Rule != "" {

@@ -11,12 +11,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Log is what the page over an audit log shows.
+// A Log is the content of the HTML report of an audit log.
 type Log struct {
 	Summary   *audit.Summary
-	OK        bool   // no line was changed
-	Verified  string // what is known of that
-	Suggested string // a policy with exceptions for what was approved repeatedly; "" for none
+	OK        bool   // the hash chain is intact
+	Verified  string // result of the verification
+	Suggested string // a policy with exceptions for repeatedly approved actions; "" for none
 }
 
 type logPage struct {
@@ -27,15 +27,15 @@ type logPage struct {
 	Suggested string
 }
 
-// A dayBar is one day of the plot, whose height and width are 100.
+// A dayBar is one day of the chart, which is 100 wide and high.
 type dayBar struct {
 	Title string
 	Parts []htmlBar
 }
 
-// WriteLog writes a page that loads nothing and runs nothing: decisions over time, by
-// rule, caller and session, the last actions that were not allowed, and what policy
-// suggest proposes.
+// WriteLog writes an HTML page without scripts and external files: decisions over time, by rule,
+// caller and session, the last actions that were not allowed, and the exceptions that 'policy suggest'
+// proposes.
 func WriteLog(w io.Writer, l *Log) error {
 	t, err := templates()
 	if err != nil {
@@ -85,10 +85,10 @@ func countTable(title, name string, list []audit.Named) table {
 	return t
 }
 
-// minAsked is from how many questions on a rule is looked at for false alarms.
+// minAsked is the least number of questions of a rule that is checked for false alarms.
 const minAsked = 3
 
-// questionTable has the rules whose questions people answered most with yes.
+// questionTable lists the rules whose questions people most often approved.
 func questionTable(rules []audit.Named) table {
 	t := table{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
 	for _, n := range rules {
@@ -111,7 +111,7 @@ func stoppedTable(list []audit.Stopped) table {
 	return t
 }
 
-// dayBars places the days side by side, each with what was allowed below what was not.
+// dayBars returns the bars of the days, each with allowed actions below the others.
 func dayBars(days []audit.Named) []dayBar {
 	most := 1
 	for _, d := range days {
@@ -135,7 +135,7 @@ func dayBars(days []audit.Named) []dayBar {
 	return out
 }
 
-// lines is visible for a text of several lines.
+// lines is visible for multi-line text.
 func lines(s string) string {
 	list := strings.Split(s, "\n")
 	for i := range list {

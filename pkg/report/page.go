@@ -17,7 +17,7 @@ type PageSection struct {
 	Text  string
 }
 
-// WritePage writes a page that loads nothing and runs nothing.
+// WritePage writes an HTML page without scripts and external files.
 func WritePage(w io.Writer, p Page) error {
 	t, err := templates()
 	if err != nil {

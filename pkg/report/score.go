@@ -15,26 +15,26 @@ type Score struct {
 	Until  string `json:"until"` // the last tier that judged
 
 	Judged    int `json:"judged"`    // rows
-	LeftOut   int `json:"left_out"`  // rows that --split, --source or --ids do not choose
+	LeftOut   int `json:"left_out"`  // rows excluded by --split, --source or --ids
 	Texts     int `json:"texts"`     // rows with a text instead of an action: not judged
 	Malformed int `json:"malformed"` // rows that could not be read: not judged
 
 	Attacks Part `json:"attacks"` // rows that must not be allowed
 	Honest  Part `json:"honest"`  // rows that should be allowed
-	Ask     Part `json:"ask"`     // rows that a person should decide; counted in neither of the others
+	Ask     Part `json:"ask"`     // rows that a person should decide; not counted in Attacks or Honest
 
 	Latency []Latency `json:"latency"`
 	Curve   *Curve    `json:"curve,omitempty"` // of the model's scores; nil if no model answered
 
-	Passed  []Miss `json:"passed,omitempty"`  // attacks that were allowed, the surest first
-	Stopped []Miss `json:"stopped,omitempty"` // honest actions that were not, BLOCK and the surest first
+	Passed  []Miss `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
+	Stopped []Miss `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
 
-	Rows []Row `json:"-"` // the outcome of each row, if they were kept: for JUnit and GitHub
+	Rows []Row `json:"-"` // the outcome of each row, if kept: for JUnit and GitHub
 
 	Checks []Check `json:"checks,omitempty"`
 }
 
-// A Row is the outcome of a row.
+// A Row is the outcome of one row.
 type Row struct {
 	Label string `json:"label"` // stop, pass or ask
 	Miss
@@ -44,7 +44,7 @@ type Row struct {
 // work not allowed, or an action allowed that a person should decide.
 func (r *Row) wrong() bool { return (r.Decision == "ALLOW") != (r.Label == "pass") }
 
-// A Part is the rows of one label.
+// A Part is the result for the rows of one label.
 type Part struct {
 	Total      Group   `json:"total"`
 	Sources    []Group `json:"sources"`    // by name
@@ -58,19 +58,19 @@ type Group struct {
 	Allow    int    `json:"allow"`
 	Escalate int    `json:"escalate"`
 	Block    int    `json:"block"`
-	Tiers    [4]int `json:"tiers"` // by the tier that spoke last
+	Tiers    [4]int `json:"tiers"` // by the tier that decided
 }
 
-// Allowed returns the share of rows that were allowed: of attacks, the pass rate.
+// Allowed returns the share of allowed rows: for attacks, the pass rate.
 func (g *Group) Allowed() Rate { return NewRate(g.Allow, g.Rows) }
 
-// NotAllowed returns the share that was not: of honest rows, the friction.
+// NotAllowed returns the share of rows that were not allowed: for honest rows, the friction.
 func (g *Group) NotAllowed() Rate { return NewRate(g.Rows-g.Allow, g.Rows) }
 
 // Blocked returns the share that was blocked.
 func (g *Group) Blocked() Rate { return NewRate(g.Block, g.Rows) }
 
-// A Rate is a share of rows, 0.0–1.0, with its 95 % interval after Wilson.
+// A Rate is a share of rows, 0.0–1.0, with its 95 % Wilson interval.
 type Rate struct {
 	Share float64 `json:"share"`
 	Low   float64 `json:"low"`
@@ -90,7 +90,7 @@ func NewRate(k, n int) Rate {
 	return Rate{Share: p, Low: min(p, max(0, mid-half)), High: max(p, min(1, mid+half))}
 }
 
-// A Latency sums up how long a tier took.
+// A Latency summarises how long a tier took.
 type Latency struct {
 	Name  string        `json:"name"` // a tier, or "whole": all tiers and the analysis
 	Count int           `json:"count"`
@@ -100,25 +100,24 @@ type Latency struct {
 	Max   time.Duration `json:"max_ns"`
 }
 
-// A Curve says how well the model's score, 0.0–1.0, tells attacks from honest
+// A Curve is the ROC curve of the model's score, 0.0–1.0: how well it separates attacks from honest
 // actions.
 type Curve struct {
 	AUC     float64 `json:"auc"`
 	Points  []Point `json:"points"`  // from the highest threshold to the lowest
-	Attacks []int   `json:"attacks"` // a histogram of their scores, in equal steps from 0 to 1
+	Attacks []int   `json:"attacks"` // histograms of their scores, in equal steps from 0 to 1
 	Honest  []int   `json:"honest"`
 }
 
-// A Point is what a threshold would stop: the shares of honest actions and of
-// attacks.
+// A Point is the share of honest actions and of attacks that a threshold would stop.
 type Point struct {
 	Threshold float64 `json:"threshold"`
 	Honest    float64 `json:"honest"`
 	Attacks   float64 `json:"attacks"`
 }
 
-// At returns the share of attacks that are found where at most a share of the
-// honest actions is stopped.
+// At returns the share of attacks found by a threshold that stops at most a given share of honest
+// actions.
 func (c *Curve) At(honest float64) float64 {
 	found := 0.0
 	for _, p := range c.Points {
@@ -139,22 +138,22 @@ type Miss struct {
 	Confidence float64 `json:"confidence"`
 	Rule       string  `json:"rule,omitempty"`
 	Reasoning  string  `json:"reasoning,omitempty"`
-	Text       string  `json:"text,omitempty"` // the action, cut
-	File       string  `json:"-"`              // that has the row, and its line, counted from 1
+	Text       string  `json:"text,omitempty"` // the action, shortened
+	File       string  `json:"-"`              // the file with the row, and its line, counted from 1
 	Line       int     `json:"-"`
 }
 
-// A Check is a limit that a score was held to.
+// A Check is a limit and the measured share.
 type Check struct {
 	Name  string  `json:"name"`
-	Label string  `json:"-"`     // of the rows that it is about: stop or pass
+	Label string  `json:"-"`     // label of the rows that are checked: stop or pass
 	Limit float64 `json:"limit"` // a share, 0.0–1.0
 	Got   float64 `json:"got"`
 	OK    bool    `json:"ok"`
-	Why   string  `json:"why,omitempty"` // why it failed, if not because of the share
+	Why   string  `json:"why,omitempty"` // why it failed, if the share is not the reason
 }
 
-// String says the result of the check.
+// String returns the result of the check.
 func (c Check) String() string {
 	if c.Why != "" {
 		return c.Name + ": " + c.Why
@@ -188,9 +187,8 @@ func ScoreFormats() []string {
 	return names
 }
 
-// WriteScore writes a score: as tables for people, as one JSON object, as
-// Markdown, as JUnit XML, as an HTML page that needs no other file, or as annotations
-// of GitHub.
+// WriteScore writes a score: as tables for people, as one JSON object, as Markdown, as JUnit XML, as a
+// self-contained HTML page, or as GitHub annotations.
 func WriteScore(w io.Writer, format string, s *Score) error {
 	for _, f := range scoreFormats {
 		if f.name == format {
@@ -200,7 +198,7 @@ func WriteScore(w io.Writer, format string, s *Score) error {
 	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(ScoreFormats(), ", "))
 }
 
-// percent writes a share with enough digits to tell it from 0 and 100 %.
+// percent formats a share with enough digits to tell it from 0 and 100 %.
 func percent(share float64) string {
 	p := 100 * share
 	switch {
@@ -213,7 +211,7 @@ func percent(share float64) string {
 	}
 }
 
-// interval writes the ends of a rate's interval.
+// interval formats the bounds of a rate's interval.
 func interval(r Rate) string {
 	return fmt.Sprintf("%.1f–%.1f", 100*r.Low, 100*r.High)
 }

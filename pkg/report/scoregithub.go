@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// maxAnnotations bounds the rows that are annotated. GitHub shows ten a step.
+// maxAnnotations bounds the annotated rows. GitHub shows ten per step.
 const maxAnnotations = 100
 
-// The workflow commands of GitHub end at a line feed, and their properties at commas and colons.
+// GitHub's workflow commands end at a line feed, and their properties at commas and colons.
 var (
 	workflowText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// writeScoreGitHub writes workflow commands of GitHub: an annotation for each row that was judged
-// against its label, an error if a limit for that label is not met, else a warning; the limits
-// that are not met; and the result.
+// writeScoreGitHub writes GitHub workflow commands: an annotation for each row judged against its
+// label (an error if the limit for that label is not met, else a warning), the unmet limits, and the
+// result.
 func writeScoreGitHub(w io.Writer, s *Score) error {
 	out := bufio.NewWriter(w)
 	annotate := func(level, file string, line int, title, text string) {

@@ -13,15 +13,15 @@ import (
 //go:embed *.html
 var pages embed.FS
 
-// templates has those of all pages, by the names of their files.
+// templates holds the templates of all pages, by file name.
 var templates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pages, "*.html") })
 
-// What the page shows. All text is made visible before it is escaped.
+// The content of the page. Control characters are escaped before HTML.
 type (
 	htmlPage struct {
 		Headline   string
-		Missed     []string    // how many rows were judged against their labels
-		MissedRows []htmlTable // the worst of them
+		Missed     []string    // summary of the rows judged against their labels
+		MissedRows []htmlTable // the worst of these rows
 		Checks     []htmlCheck
 		Plot       *htmlPlot
 		Tables     []htmlTable
@@ -51,7 +51,7 @@ type (
 	htmlBar struct{ Class, X, Y, Width, Height string }
 )
 
-// writeScoreHTML writes a page that loads nothing and runs nothing.
+// writeScoreHTML writes an HTML page without scripts and external files.
 func writeScoreHTML(w io.Writer, s *Score) error {
 	t, err := templates()
 	if err != nil {
@@ -72,7 +72,7 @@ func writeScoreHTML(w io.Writer, s *Score) error {
 	for _, t := range missed {
 		page.MissedRows = append(page.MissedRows, htmlTableOf(t))
 	}
-	for _, t := range all[:len(all)-len(missed)] { // tables ends with them
+	for _, t := range all[:len(all)-len(missed)] { // the missed rows are the last tables
 		page.Tables = append(page.Tables, htmlTableOf(t))
 	}
 	return t.ExecuteTemplate(w, "score.html", page)
@@ -93,7 +93,7 @@ func htmlTableOf(t table) htmlTable {
 	return out
 }
 
-// plot places a curve in a square of 100 by 100.
+// plot scales a curve to a square of 100 by 100.
 func plot(c *Curve) *htmlPlot {
 	if c == nil {
 		return nil

@@ -23,12 +23,12 @@ type junitScoreCase struct {
 	Out     string        `xml:"system-out,omitempty"`
 }
 
-// writeScoreJUnit writes a test case for each limit and for each row. A row that was
-// judged against its label fails, or is skipped while the limit for its label is met: a
-// build server then shows the row, but does not count it.
+// writeScoreJUnit writes a test case for each limit and each row. A row judged against its label
+// fails, or is skipped while the limit for its label is met: a build server then shows the row, but
+// does not count it.
 func writeScoreJUnit(w io.Writer, s *Score) error {
 	suite := junitScore{Name: "shield score"}
-	met := map[string]bool{} // by the label that a limit is about
+	met := map[string]bool{} // by the label of a limit
 	for _, c := range s.Checks {
 		j := junitScoreCase{Class: "limits", Name: c.Name, Out: c.String()}
 		if !c.OK {

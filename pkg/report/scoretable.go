@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// A table is one table of a score, whatever the format.
+// A table is one table of a score, for any format.
 type table struct {
 	title string
 	head  []string
 	rows  [][]string
-	total int // rows at the end that sum up the others
+	total int // rows at the end with totals
 }
 
-// tables returns a score's figures as tables, those without rows left out.
+// tables returns a score's figures as tables, without empty ones.
 func (s *Score) tables() []table {
 	var out []table
 	add := func(t table) {
@@ -53,7 +53,7 @@ func (s *Score) missed() []table {
 	return []table{missTable("Attacks that passed", s.Passed), missTable("Honest actions that were stopped", s.Stopped)}
 }
 
-// headline says in one line what was judged and how.
+// headline summarises in one line what was judged and how.
 func (s *Score) headline() string {
 	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.Policy, s.Model, s.Until, s.Judged)
 	for _, more := range []struct {
@@ -140,7 +140,7 @@ func latencyTable(ls []Latency) table {
 	return t
 }
 
-// short writes a time in three digits.
+// short formats a time with three digits.
 func short(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration
@@ -184,7 +184,7 @@ func missTable(title string, misses []Miss) table {
 	return t
 }
 
-// writeScoreTable writes columns: names to the left, figures to the right.
+// writeScoreTable writes aligned columns: names left-aligned, figures right-aligned.
 func writeScoreTable(w io.Writer, s *Score) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, visible(s.headline()))
@@ -221,7 +221,7 @@ func writeColumns(b *bufio.Writer, t table) {
 	}
 }
 
-// figures reports whether a column holds numbers, which stand to the right.
+// figures reports whether a column contains numbers, which are right-aligned.
 func figures(t table, col int) bool {
 	for _, row := range t.rows {
 		if c := row[col]; c != "" && (c[0] < '0' || c[0] > '9') {
@@ -263,8 +263,8 @@ func markdownRow(cells []string) string {
 	return line
 }
 
-// markdownCell escapes what would end a cell or begin markup: an action's text
-// could otherwise bring links, images and HTML into a page.
+// markdownCell escapes characters that would end a cell or begin markup: an action's text could
+// otherwise add links, images and HTML to a page.
 func markdownCell(s string) string {
 	var b strings.Builder
 	for _, r := range visible(s) {

@@ -12,15 +12,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// wordsWithoutService are words in the names of credentials that name no service.
+// wordsWithoutService are words in the names of credentials that do not name a service.
 var wordsWithoutService = []string{
 	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
 	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
 	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
 }
 
-// serviceWords returns the words by which the host of a credential's service may be
-// known.
+// serviceWords returns the words of a credential's name and value that the host name of its service
+// may contain.
 func serviceWords(name, value string) (out []string) {
 	for _, c := range redact.Credentials(value) {
 		if service := knowledge.SecretService[c.Form]; service != "" && c.Start == 0 {
@@ -35,7 +35,7 @@ func serviceWords(name, value string) (out []string) {
 	return out
 }
 
-// belongsTo reports whether all of some hosts are of a value's service.
+// belongsTo reports whether all hosts belong to the service of a value.
 func (v *Value) belongsTo(hosts []string) bool {
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
 		if slices.Contains(v.Service, host) {
@@ -43,17 +43,16 @@ func (v *Value) belongsTo(hosts []string) bool {
 		}
 		labels := strings.Split(host, ".")
 		if len(labels) > 2 {
-			labels = labels[len(labels)-2:] // anyone who has a domain chooses the names below it
+			labels = labels[len(labels)-2:] // the owner of a domain chooses any name below it
 		}
 		return !slices.ContainsFunc(v.Service, func(word string) bool { return slices.Contains(labels, word) })
 	})
 }
 
-// keyID is the name of an access key, which tells nothing by itself.
+// keyID matches the ID of an AWS access key, which is not secret by itself.
 var keyID = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
-// isTestPassword reports whether a short value is a password of tests, which no one has to
-// keep.
+// isTestPassword reports whether a short value is a well-known test password, which is not secret.
 func isTestPassword(value string) bool {
 	if len(value) >= minWholeValue {
 		return false
@@ -67,7 +66,7 @@ func isTestPassword(value string) bool {
 	return false
 }
 
-// passwordHosts returns the hosts of the passwords that are in the addresses of a text.
+// passwordHosts returns, for each password in a URL of a text, the URL's host.
 func passwordHosts(text string) map[string]string {
 	if !strings.Contains(text, "://") {
 		return nil
@@ -81,8 +80,8 @@ func passwordHosts(text string) map[string]string {
 	return out
 }
 
-// onlyHost returns the host whose answer is all that some actions show, "" if there is
-// more, or more than one.
+// onlyHost returns the host from which all output of some actions comes, "" if there is other output
+// or more than one host.
 func onlyHost(cases []*analysis.Case) (host string) {
 	for _, c := range cases {
 		if c.Unexamined != "" {

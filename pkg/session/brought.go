@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// copiedToContainer returns what an action copies into a container of what was brought, by its
-// path there.
+// copiedToContainer returns the downloaded or cloned files that an action copies into a container, by
+// their paths in the container.
 func copiedToContainer(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	if place.Origin == nil {
@@ -44,8 +44,8 @@ func copiedToContainer(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-// buildFolders returns the folders in which an action prepares the build of what was
-// brought: building there runs it.
+// buildFolders returns the folders in which an action configures a build of downloaded files: building
+// there runs them.
 func buildFolders(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	if place.Origin == nil {
@@ -79,7 +79,7 @@ func buildFolders(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-// optionValue returns the value of an option of one letter, in a word of its own or not.
+// optionValue returns the value of a one-letter option, attached to it or in the next word.
 func optionValue(args []string, name string) string {
 	for i, arg := range args {
 		if value, ok := strings.CutPrefix(arg, name); ok && value != "" {
@@ -91,8 +91,8 @@ func optionValue(args []string, name string) string {
 	return ""
 }
 
-// onlyReleases reports whether all that an action downloads are releases, from those
-// alone who make the program and by a way that no one can change on.
+// onlyReleases reports whether an action downloads only releases, from the publishers of the program
+// and over a connection that cannot be tampered with.
 func onlyReleases(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
@@ -113,8 +113,8 @@ func onlyReleases(c *analysis.Case) bool {
 	return found
 }
 
-// redirectsDownload reports whether an option has a download come from another place than
-// its address names, or from anyone who answers.
+// redirectsDownload reports whether an option makes a download come from another host than its URL
+// names, or from an unverified host.
 func redirectsDownload(arg string) bool {
 	long := []string{"--insecure", "--resolve", "--connect-to", "--proxy", "--preproxy", "--socks", "--no-check-certificate", "--config", "--doh-url", "--execute", "--unix-socket", "--abstract-unix-socket"}
 	if strings.HasPrefix(arg, "--") {
@@ -123,10 +123,9 @@ func redirectsDownload(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg[1:], "kxKe")
 }
 
-// unpackedFiles returns where what is copied or unpacked into a folder with a workspace in
-// it is looked for: a folder below its own name; what an archive holds below the name of
-// the archive, and below that without a version. Of the folder as a whole nothing can be
-// said.
+// unpackedFiles returns the paths where files are that an action copies or unpacks into a folder that
+// contains a workspace: a copied folder under its own name; the content of an archive under the
+// archive's name, with and without its version. Labels for the whole folder would cover the workspace.
 func unpackedFiles(c *analysis.Case) (out []effect.File) {
 	for _, f := range c.Files {
 		if !f.Tree || !Downloaded(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {

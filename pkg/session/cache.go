@@ -6,27 +6,26 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// Bounds of what a process keeps of sessions that it has read.
+// Bounds of the sessions that a process caches.
 const (
 	maxCached    = 64 // sessions
-	recheckAfter = 60 // seconds, after which what has expired is looked at again
+	recheckAfter = 60 // seconds after which expiry is checked again
 )
 
-// A loaded says which session was read.
+// A cacheKey identifies a session that was read.
 type cacheKey struct {
 	key           Key
 	parent, alias string
 }
 
-// A cache has the sessions that were read since the shelf last changed. Goroutines
-// share it.
+// A cache holds the sessions read since the shelf last changed. Goroutines share it.
 type cache struct {
 	mu       sync.Mutex
 	stamp    state.Stamp
 	sessions map[cacheKey]*Session
 }
 
-// get returns a session of its own for who asks; nil if it has to be read.
+// get returns a copy of a cached session; nil if it must be read.
 func (c *cache) get(stamp state.Stamp, which cacheKey, now int64) *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()

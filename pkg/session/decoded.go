@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxDecoded is how many records are kept as they were read last.
+// maxDecoded is how many decoded records are cached.
 const maxDecoded = 8
 
-// recordCache are records by their group, with the bytes that they were read from: most are
-// read again unchanged. Goroutines share them.
+// A recordCache holds decoded records by group, with the bytes that they were decoded from: most are
+// unchanged when they are read again. Goroutines share it.
 type recordCache struct {
 	mu      sync.Mutex
 	byGroup map[string]decodedRecord
@@ -22,7 +22,7 @@ type decodedRecord struct {
 	rec  Record
 }
 
-// of returns the record of a group, nil if there is none, to whoever asks for their own.
+// of returns a copy of the record of a group, nil if there is none.
 func (d *recordCache) of(sh shelf, group []byte) (*Record, error) {
 	data := sh.Get(group, recordKey)
 	if data == nil {
@@ -41,7 +41,7 @@ func (d *recordCache) of(sh shelf, group []byte) (*Record, error) {
 	return r.clone(), nil
 }
 
-// put writes a record, which nobody may change any more.
+// put writes a record, which must not change afterwards.
 func (d *recordCache) put(sh shelf, group []byte, r *Record) error {
 	data := r.encode()
 	d.mu.Lock()
@@ -57,8 +57,8 @@ func (d *recordCache) keep(group, data []byte, r *Record) {
 	d.byGroup[string(group)] = decodedRecord{data, *r}
 }
 
-// clone returns a record that shares nothing with r that is ever changed: what its elements
-// hold is not.
+// clone returns a copy of r that can be changed. Elements are shared, since nothing changes their
+// content.
 func (r *Record) clone() *Record {
 	c := *r
 	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)

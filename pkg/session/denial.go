@@ -11,26 +11,26 @@ import (
 // A Denial is an action that was not allowed.
 type Denial struct {
 	At       int64    `json:"at"`
-	Action   string   `json:"action"` // its hash
+	Action   string   `json:"action"` // hash of the action
 	Rule     string   `json:"rule,omitempty"`
-	NoPerson bool     `json:"unasked,omitempty"` // no one could be asked: it counts for its targets, and does not stop the session
+	NoPerson bool     `json:"unasked,omitempty"` // no person could be asked: it counts for its targets, but does not stop the session
 	Targets  []Target `json:"targets,omitempty"`
 }
 
-// A Target is what a denied action would have done to what.
+// A Target is what a denied action would have done, and to which object.
 type Target struct {
 	Does string `json:"does"` // remove, write, read, send, change or run
 	What string `json:"what"` // a path, a host or a recipient
 }
 
-// The bounds of what is remembered of denials.
+// Bounds of the denials of a session.
 const (
 	maxDenials  = 64
 	maxTargets  = 16
-	denialsSpan = 600 // seconds in which denials are counted against the setting
+	denialsSpan = 600 // seconds within which denials count against the setting
 )
 
-// effectGroups says what kinds of effects have in common.
+// effectGroups groups kinds of effects under one verb.
 var effectGroups = map[effect.Kind]string{
 	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.Destroy: "remove",
 	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
@@ -40,7 +40,7 @@ var effectGroups = map[effect.Kind]string{
 	effect.RunDownload:  "run", effect.RunDecoded: "run", effect.RunCode: "run", effect.RemoteShell: "run",
 }
 
-// targetOf returns what an effect does to what, if that is known.
+// targetOf returns the target of an effect; ok is false if the object is unknown.
 func targetOf(e *effect.Effect) (t Target, ok bool) {
 	t.Does = effectGroups[e.Word()]
 	t.What = e.Path
@@ -53,9 +53,8 @@ func targetOf(e *effect.Effect) (t Target, ok bool) {
 	return t, t.Does != "" && t.What != ""
 }
 
-// Denied returns the denial of a case by a rule, "" for none: what it remembers
-// are the effects that rules met or, where none did, those that are neither
-// harmless nor ordinary.
+// Denied returns the denial of a case by a rule, "" for none. Its targets are the effects that rules
+// matched or, if none did, those that are neither harmless nor ordinary.
 func Denied(c *analysis.Case, rule string) *Denial {
 	d := &Denial{Action: c.Action.Hash, Rule: rule}
 	met := slices.ContainsFunc(c.Met, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
@@ -87,8 +86,7 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 	r.Stopped = r.Stopped || recent >= opts.MaxDenials
 }
 
-// DenialOfSame returns the denial of another action that would have done the same to the
-// same target as this one, nil if there is none.
+// DenialOfSame returns a denial of another action with a target of this case, nil if there is none.
 func (s *Session) DenialOfSame(c *analysis.Case) *Denial {
 	for i := range s.rec.Denials {
 		d := &s.rec.Denials[i]
@@ -105,8 +103,8 @@ func (s *Session) DenialOfSame(c *analysis.Case) *Denial {
 	return nil
 }
 
-// overlaps reports whether another target is this one or a part of it, or has it as a
-// part and goes away with it.
+// overlaps reports whether both targets have the same verb and o is t or inside it; for "remove", t
+// inside o counts as well.
 func (t Target) overlaps(o Target) bool {
 	if t.Does != o.Does {
 		return false

@@ -11,21 +11,20 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// Draft returns a store for one stream of actions: what it keeps is in memory over
-// what this store knows, and is gone with it. What is allowed in the end is to be added
-// to this store.
+// Draft returns a store for one stream of actions: it reads this store but writes to memory only. The
+// caller adds what is allowed in the end to this store.
 func (s *Store) Draft() *Store {
 	return &Store{opts: s.opts, shelf: &overlay{base: &cachedShelves{base: s.shelf}, groups: map[string]map[string][]byte{}}}
 }
 
-// An overlay is a shelf that shows what was written to it over another one, which it
-// never changes.
+// An overlay is a shelf that holds its own writes in memory over another shelf, which it never
+// changes.
 type overlay struct {
 	base  shelves
-	looks sync.Mutex // held while one goroutine looks, which may run again
+	looks sync.Mutex // held during a read-only transaction, which may run again
 
 	mu      sync.Mutex
-	groups  map[string]map[string][]byte // nil for what was removed
+	groups  map[string]map[string][]byte // nil values mark removed keys
 	changes uint64
 }
 
@@ -45,7 +44,7 @@ func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state
 	err := o.base.look(ctx, func(sh shelf) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		j.undo(o) // of a run that does not count
+		j.undo(o) // drop the writes of an earlier try
 		return fn(overlayTx{o, sh, &j})
 	}, wants...)
 	if err != nil {
@@ -60,7 +59,7 @@ func (o *overlay) change(ctx context.Context, fn func(shelf) error, wants ...sta
 	return o.look(ctx, fn, wants...)
 }
 
-// A journal is what one run has written, with what was there before.
+// A journal is what one try of a transaction has overwritten, with the old values.
 type journal []written
 
 type written struct {
@@ -69,8 +68,8 @@ type written struct {
 	was        bool
 }
 
-// undo takes back what was written. The count of changes stays: what was read in between
-// has a stamp of its own.
+// undo restores the old values. The change count stays, so that data read in between has a stamp of
+// its own.
 func (j *journal) undo(o *overlay) {
 	for _, w := range slices.Backward(*j) {
 		if w.was {
@@ -94,7 +93,7 @@ func (o overlayTx) Get(group, key []byte) []byte {
 	switch string(key) {
 	case string(sumKey):
 		return o.sum(group, own, below)
-	case string(changeKey): // others may have changed the files below since
+	case string(changeKey): // another process may have changed the files below since
 		if change := own[string(key)]; change != nil {
 			return slices.Concat(below, change)
 		}
@@ -106,8 +105,8 @@ func (o overlayTx) Get(group, key []byte) []byte {
 	return below
 }
 
-// sum returns the sum of the values of a group: that of those below, which may be
-// others by now, with those that were added and without those that were removed.
+// sum returns the sum of a group's values: the sum of the shelf below, which may have changed, plus
+// added and minus removed values.
 func (o overlayTx) sum(group []byte, own map[string][]byte, sum []byte) []byte {
 	for key, value := range own {
 		rest, ok := strings.CutPrefix(key, valuePrefix)

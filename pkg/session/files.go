@@ -12,32 +12,32 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A fileEntry is what is kept of a file. One without labels says that a file of a
-// labelled folder has none.
+// A fileEntry is the record of a file. Without labels it says that a file in a labelled folder has
+// none.
 type fileEntry struct {
 	labels byte // bits, in the order of fileLabels
 	tree   bool
-	id     effect.Identity // of what lay there when it was looked at; zero for not yet
-	at     uint32          // when it was kept, in seconds since 1970; 0 if that is not known
+	id     effect.Identity // of the file when it was last checked; zero if it was not
+	at     uint32          // when it was stored, in seconds since 1970; 0 if unknown
 }
 
-// sameAs reports whether two entries say the same, whenever it was kept.
+// sameAs reports whether two entries are equal apart from the time.
 func (e fileEntry) sameAs(other fileEntry) bool {
 	e.at, other.at = 0, 0
 	return e == other
 }
 
-// fileLabels are the labels that files have.
+// fileLabels are the labels that files can have.
 var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelRows}
 
-// downloadedBits are the labels of what came from elsewhere, which someone who has read
-// it may run.
+// downloadedBits are the labels of downloaded or decoded files, which count as reviewed once they were
+// shown.
 var downloadedBits = labelBits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
 
-// untrustedBits are those and that of clones.
+// untrustedBits are the labels of downloaded, decoded and cloned files.
 var untrustedBits = downloadedBits | labelBits([]effect.Label{effect.LabelUntrusted})
 
-// Downloaded reports whether a file of some labels came from elsewhere.
+// Downloaded reports whether the labels are those of a file that was downloaded, decoded or cloned.
 func Downloaded(labels []effect.Label) bool { return labelBits(labels)&untrustedBits != 0 }
 
 func labelBits(labels []effect.Label) (b byte) {
@@ -58,7 +58,7 @@ func labelsOf(b byte) (out []effect.Label) {
 	return out
 }
 
-// encode returns labels and tree in a byte each, the instant, and the identity.
+// encode returns labels and tree in a byte each, then the time and the identity.
 func (e fileEntry) encode() []byte {
 	out := []byte{e.labels, 0}
 	if e.tree {
@@ -73,7 +73,7 @@ func (e fileEntry) encode() []byte {
 	return append(out, e.id.Sum[:]...)
 }
 
-// decodeFile returns an entry; those of earlier versions have no instant.
+// decodeFile decodes an entry; entries of earlier versions have no time.
 func decodeFile(data []byte) (e fileEntry, err error) {
 	const head, instant, identity = 2, 4, 8 + 8 + len(e.id.Sum)
 	n := len(data)
@@ -95,7 +95,7 @@ func decodeFile(data []byte) (e fileEntry, err error) {
 
 const filePrefix = "file:"
 
-// eachFile calls fn with the files of a group.
+// eachFile calls fn for each file of a group.
 func eachFile(sh shelf, group []byte, fn func(path string, e fileEntry) error) error {
 	return sh.Each(group, func(key, value []byte) error {
 		name, ok := strings.CutPrefix(string(key), filePrefix)
@@ -110,8 +110,7 @@ func eachFile(sh shelf, group []byte, fn func(path string, e fileEntry) error) e
 	})
 }
 
-// loadFiles adds the files of a group to those of a session. What several say about
-// a file is put together.
+// loadFiles adds the files of a group to those of a session, and merges entries of the same file.
 func (s *Session) loadFiles(sh shelf, group []byte) error {
 	return eachFile(sh, group, func(path string, e fileEntry) error {
 		if s.files == nil {
@@ -126,8 +125,8 @@ func (s *Session) loadFiles(sh shelf, group []byte) error {
 	})
 }
 
-// copyFiles gives what is shared the files of sessions, and reports whether there was
-// room for all.
+// copyFiles copies the files of session groups to the shared group, and reports whether there was room
+// for all.
 func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all bool, err error) {
 	files := &Session{}
 	for _, group := range from {
@@ -150,9 +149,9 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all boo
 	return true, err
 }
 
-// addFiles keeps what an action adds to the files of a user and reports whether that is
-// anything. Where there is no more room, files are forgotten that were kept longer ago
-// than a session is; where there are none, the record says that not all could be kept.
+// addFiles stores the files of a delta for a user and reports whether anything changed. If there is no
+// room, it forgets files stored longer ago than sessions are kept; if there are none, the record notes
+// that files were left out.
 func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed bool, err error) {
 	if len(d.Files)+len(d.Shown)+len(d.identified) == 0 {
 		return false, nil
@@ -165,7 +164,7 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	put := have.changedFiles(d, s.now())
 	files := make(map[string]fileEntry, len(have.files)+len(put))
 	maps.Copy(files, have.files)
-	var old []string // to be forgotten, if there is no room
+	var old []string // to be forgotten if there is no room
 	listed := false
 	for _, path := range slices.Sorted(maps.Keys(put)) {
 		if _, known := files[path]; !known && len(files) >= s.opts.MaxFiles {
@@ -194,7 +193,7 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	return true, s.fileSets.change(sh, group, set.withChanges(files))
 }
 
-// oldestFiles returns the files that may be forgotten, those first that were kept first.
+// oldestFiles returns the files that may be forgotten, oldest first.
 func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 	for path, e := range files {
 		if _, used := but[path]; !used && s.now()-int64(e.at) > int64(s.opts.Keep/time.Second) {
@@ -205,8 +204,8 @@ func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 	return out
 }
 
-// changedFiles returns the files that an action changes: what they are then. What is said about a
-// file again is kept again once a day.
+// changedFiles returns the new entries of files that an action changes. An unchanged entry is stored
+// again once a day.
 func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 	const day = 24 * 60 * 60
 	put := map[string]fileEntry{}
@@ -235,7 +234,7 @@ func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 		e := at(path)
 		e.labels |= labelBits(f.Labels)
 		e.tree = e.tree || f.Tree
-		e.id = effect.Identity{} // its file is another now
+		e.id = effect.Identity{} // the file has been replaced
 		set(path, e)
 	}
 	for path, id := range d.identified {
@@ -247,10 +246,10 @@ func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 	return put
 }
 
-// keyOf returns the name by which a file is known.
+// keyOf returns the key under which a file is stored.
 func keyOf(path string) string { return strings.TrimPrefix(string(fileKey(path)), filePrefix) }
 
-// lookUp returns the labels of a file by its own path or that of a folder above.
+// lookUp returns the labels of a file by its path or by a parent folder.
 func (s *Session) lookUp(name string) (b byte, found bool) {
 	if e, ok := s.files[name]; ok {
 		return e.labels, true
@@ -269,8 +268,7 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 	return 0, false
 }
 
-// labelsOfSame returns the labels of files with the same content, or that are the same
-// file under another name.
+// labelsOfSame returns the labels of files with the same content or the same inode.
 func (s *Session) labelsOfSame(id effect.Identity) (b byte) {
 	for _, e := range s.files {
 		if e.id != (effect.Identity{}) && (e.id.Sum == id.Sum || e.id.Inode != 0 && e.id.Device == id.Device && e.id.Inode == id.Inode) {
@@ -280,7 +278,7 @@ func (s *Session) labelsOfSame(id effect.Identity) (b byte) {
 	return b
 }
 
-// list returns the labelled files by path.
+// list returns the labelled files sorted by path.
 func (s *Session) list() (out []effect.File) {
 	for path, e := range s.files {
 		if e.labels != 0 {

@@ -8,26 +8,25 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A fileSet is what is known of files. Sessions share it, and anyone who changes it
-// takes a copy of the map.
+// A fileSet is a set of known files. Sessions share it; to change it, copy the map.
 type fileSet struct {
 	files        map[string]fileEntry
-	unidentified []string      // those whose identity is not known
-	downloaded   *effect.Paths // those that came from elsewhere
+	unidentified []string      // files whose identity is unknown
+	downloaded   *effect.Paths // files that were downloaded, decoded or cloned
 }
 
 func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.withChanges(files) }
 
-// withChanges returns the set after a change of its files.
+// withChanges returns the set with changed files.
 func (s fileSet) withChanges(files map[string]fileEntry) fileSet {
 	unmet := unidentifiedPaths(files)
 	if slices.Equal(unmet, s.unidentified) {
-		unmet = s.unidentified // what is known of a list is kept by where it lies
+		unmet = s.unidentified // the cache is keyed by the address of the slice
 	}
 	return fileSet{files: files, unidentified: unmet, downloaded: s.downloaded.Next(downloadedPaths(files))}
 }
 
-// unidentifiedPaths returns the labelled files whose identity is not known, by path.
+// unidentifiedPaths returns the labelled files whose identity is unknown, sorted by path.
 func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
 		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
@@ -38,7 +37,7 @@ func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 	return out
 }
 
-// downloadedPaths returns the paths of the files that came from elsewhere, sorted.
+// downloadedPaths returns the paths of the downloaded, decoded or cloned files, sorted.
 func downloadedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
 		if e.labels&untrustedBits != 0 {
@@ -52,28 +51,27 @@ func downloadedPaths(files map[string]fileEntry) (out []string) {
 	return out
 }
 
-// changeKey is the key of a random text that a group gets with each change of its
-// files.
+// changeKey is the key of a random value that a group gets with each change of its files.
 var changeKey = []byte("files")
 
 func changedFiles(sh shelf, group []byte) error {
 	return sh.Put(group, changeKey, []byte(rand.Text()))
 }
 
-// Bounds of the files that a process keeps.
+// Bounds of the files that a process caches.
 const (
 	maxFileSets = 16
-	maxSetFiles = 1 << 16 // of all of them
+	maxSetFiles = 1 << 16 // of all groups
 )
 
-// fileSets are the files of sessions, read once a change. Goroutines share them.
+// fileSets caches the files of sessions, read once per change. Goroutines share it.
 type fileSets struct {
 	mu       sync.Mutex
 	byChange map[string]fileSet
 	files    int
 }
 
-// load returns the files of groups.
+// load returns the files of some groups.
 func (k *fileSets) load(sh shelf, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {
@@ -98,8 +96,8 @@ func (k *fileSets) load(sh shelf, groups [][]byte) (fileSet, error) {
 	return set, nil
 }
 
-// change gives a group its new files a name, and keeps them under it: anyone who reads
-// the group next in this process has them already.
+// change gives the new files of a group a new change key and caches them under it, so that this
+// process need not read them again.
 func (k *fileSets) change(sh shelf, group []byte, set fileSet) error {
 	before := string(sh.Get(group, changeKey))
 	if err := changedFiles(sh, group); err != nil {

@@ -11,14 +11,14 @@ import (
 	"slices"
 )
 
-// A hasher makes the hashes of values, under keys that come from that of the
-// installation. It belongs to one goroutine.
+// A hasher computes keyed hashes of values, with keys derived from the installation's key. It belongs
+// to one goroutine.
 type hasher struct {
 	mac        hash.Hash
 	sum        [sha256.Size]byte
-	block      cipher.Block // which gives a piece its hash
+	block      cipher.Block // computes the hash of a piece
 	in, out    [aes.BlockSize]byte
-	tagFactors [2]uint64 // which give a piece its tag
+	tagFactors [2]uint64 // compute the tag of a piece
 }
 
 func newHasher(key [32]byte) *hasher {
@@ -26,26 +26,26 @@ func newHasher(key [32]byte) *hasher {
 	own := h.hash("pieces of values")
 	block, err := aes.NewCipher(own[:16])
 	if err != nil {
-		panic(err) // 16 bytes are a key
+		panic(err) // a 16-byte key is always valid
 	}
 	h.block, h.tagFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
 	return h
 }
 
-// hash returns the hash of a text. It is good until the next call.
+// hash returns the keyed hash of a text. It is valid until the next call.
 func (h *hasher) hash(text string) []byte {
 	h.mac.Reset()
-	_, _ = h.mac.Write([]byte(text)) // a hash does not fail
+	_, _ = h.mac.Write([]byte(text)) // writing to a hash does not fail
 	return h.mac.Sum(h.sum[:0])
 }
 
-// pieceAt returns the pieceSize bytes of a text that begin at i.
+// pieceAt returns the pieceSize bytes of a text from offset i.
 func pieceAt(text string, i int) uint64 {
 	s := text[i : i+pieceSize]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// pieceTag returns the tag of a piece, tagBits of it.
+// pieceTag returns the tag of a piece, which has tagBits bits.
 func (h *hasher) pieceTag(piece uint64) uint32 {
 	high, low := mathbits.Mul64(piece^h.tagFactors[0], h.tagFactors[1])
 	return uint32((high ^ low) >> (64 - tagBits))
@@ -58,11 +58,11 @@ func (h *hasher) pieceHash(piece uint64) uint64 {
 	return binary.LittleEndian.Uint64(h.out[:])
 }
 
-// value returns what is kept of a credential.
+// value returns the stored form of a credential.
 func (h *hasher) value(text, name string) Value {
 	v := Value{Length: len(text), Sum: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), Service: serviceWords(name, text)}
 	for i := 0; len(text) >= minWholeValue && !keyID().MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
-		if characterKinds(text[i:i+pieceSize]) > 1 || characterKinds(text) == 1 { // the beginnings of all keys of a service are words
+		if characterKinds(text[i:i+pieceSize]) > 1 || characterKinds(text) == 1 { // keys of a service share a prefix of plain words, such as "sk_live_"
 			piece := pieceAt(text, i)
 			tag := h.pieceTag(piece)
 			v.Pieces = binary.LittleEndian.AppendUint64(append(v.Pieces, byte(tag), byte(tag>>8), byte(tag>>16)), h.pieceHash(piece))
@@ -71,7 +71,7 @@ func (h *hasher) value(text, name string) Value {
 	return v
 }
 
-// eachPiece calls fn with the tag and the hash of each piece that is kept.
+// eachPiece calls fn with the tag and hash of each stored piece.
 func (v *Value) eachPiece(fn func(tag uint32, sum uint64)) {
 	for kept := range slices.Chunk(v.Pieces, keptSize) {
 		fn(uint32(kept[0])|uint32(kept[1])<<8|uint32(kept[2])<<16, binary.LittleEndian.Uint64(kept[tagSize:]))

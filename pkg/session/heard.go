@@ -11,37 +11,37 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// Bounds of what is kept of names in texts that anybody may have written.
+// Bounds of the stored names of untrusted texts.
 const (
-	maxSeenNames = 32768   // names of a session
-	maxNew       = 8192    // names of one text
-	maxTexts     = 254     // that can be told apart
-	maxScanned   = 1 << 20 // bytes of one text
+	maxSeenNames = 32768   // names per session
+	maxNew       = 8192    // names per text
+	maxTexts     = 254     // texts that can be told apart
+	maxScanned   = 1 << 20 // bytes per text
 	nameHashSize = 4
-	seenNameSize = nameHashSize + 1 // a short keyed hash, and the number of the text
+	seenNameSize = nameHashSize + 1 // a short keyed hash, and the number of its text
 )
 
-// The keys of the names in a group, which begin with a byte that says whether more were heard
-// than are kept, of the texts that they are from, and of an earlier form.
+// Keys in a group: of the names, whose value begins with a byte that says whether names were left out;
+// of the texts they are from; and of the names in an older format.
 var (
 	namesKey    = []byte("heard names")
 	textsKey    = []byte("heard texts")
 	oldHeardKey = []byte("heard")
 )
 
-// A Heard says in which text a name came first.
+// A Heard is the untrusted text in which a name came first.
 type Heard struct {
-	Name string    `json:"-"`              // "" if so many names came in that it is not known which
-	In   string    `json:"in"`             // what the text is, for people
-	Host string    `json:"host,omitempty"` // where it came from
+	Name string    `json:"-"`              // "" if too many names came in to tell which
+	In   string    `json:"in"`             // description of the text, for people
+	Host string    `json:"host,omitempty"` // host of the text
 	At   time.Time `json:"at"`
 }
 
-// nameHash returns a name as names are kept that are only compared.
+// nameHash returns the short keyed hash under which a name is stored for comparison.
 func (s *Store) nameHash(name string) []byte { return s.sumOf("name " + name)[:nameHashSize] }
 
-// Heard keeps the names in texts that anybody may have written, so that no user's word about
-// one of them counts from then on. in says what the texts are.
+// Heard stores the names in untrusted texts: from then on the user's mention of such a name no longer
+// counts. in describes the texts.
 func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []string) error {
 	in.At = s.opts.Clock()
 	if err := s.Add(ctx, loaded, &Delta{Texts: true}); err != nil {
@@ -70,7 +70,7 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []st
 			known[[nameHashSize]byte(all[i:])] = true
 		}
 		var list []Heard
-		_ = json.Unmarshal(sh.Get(group, textsKey), &list) // what cannot be read names no text
+		_ = json.Unmarshal(sh.Get(group, textsKey), &list) // an unreadable list names no text
 		number := min(len(list), maxTexts)
 		for _, name := range names {
 			sum := [nameHashSize]byte(s.nameHash(name))
@@ -98,8 +98,8 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []st
 	}, s.wants(loaded.key, loaded.lineage.Parent)...)
 }
 
-// HasHeard returns, for each of some lists of names, the first text that anybody may have written and that had one
-// of them; nil if none had. more is set if such texts have had more names than are remembered.
+// HasHeard returns, for each list of names, the first untrusted text with one of them; nil if there is
+// none. more is set if such texts had more names than are stored.
 func (s *Store) HasHeard(ctx context.Context, loaded *Session, lists ...[]string) (first []*Heard, more bool, err error) {
 	if len(lists) == 0 {
 		return nil, false, nil
@@ -109,7 +109,7 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, lists ...[]string
 		list int
 		text string
 	}
-	of := map[string][]name{} // by hash
+	of := map[string][]name{} // names by hash
 	for i, list := range lists {
 		for _, text := range list {
 			sum := string(s.nameHash(text))
@@ -121,7 +121,7 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, lists ...[]string
 		first = make([]*Heard, len(lists))
 		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldHeardKey)) > 0
 		texts := sync.OnceValue(func() (list []Heard) {
-			if json.Unmarshal(sh.Get(group, textsKey), &list) != nil { // what cannot be read names no text
+			if json.Unmarshal(sh.Get(group, textsKey), &list) != nil { // an unreadable list names no text
 				return nil
 			}
 			return list
@@ -159,7 +159,7 @@ func (s *Store) UserWrote(loaded *Session, names []string) bool {
 	})
 }
 
-// UntrustedTexts returns how many texts came in that anybody may have written.
+// UntrustedTexts returns how many untrusted texts came in.
 func (s *Session) UntrustedTexts() int64 { return s.rec.Texts }
 
 // Start returns when the session began.

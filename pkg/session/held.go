@@ -11,11 +11,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A value that an action writes down may leave with what the next one sends: a file,
-// or the commits, names of branches and tags of a repository.
+// A value that an action writes down may later be sent with a file, or with the commits, branch names
+// and tags of a repository.
 
-// AddSecretFiles adds to a delta the files and repositories that an action puts a value of
-// its session into, and takes from it what is the workspace's own.
+// AddSecretFiles adds to a delta the files and repositories into which an action writes a value of its
+// session, except the workspace's own values.
 func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
 	if loaded.err != nil {
 		return nil
@@ -47,7 +47,7 @@ func WritesFile(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || writesCommit(&e) })
 }
 
-// writesCommit reports whether an effect writes into a repository what a push sends.
+// writesCommit reports whether an effect writes into a repository something that a push sends.
 func writesCommit(e *effect.Effect) bool {
 	if e.Kind != effect.Execute || e.Program != "git" {
 		return false
@@ -63,14 +63,14 @@ func writesCommit(e *effect.Effect) bool {
 	return false
 }
 
-// isPush reports whether an effect sends what a repository holds.
+// isPush reports whether an effect pushes a repository's content.
 func isPush(e *effect.Effect) bool {
 	_, ok := command.Git(e.Args).Pushes()
 	return ok && e.Kind == effect.Execute && e.Program == "git"
 }
 
-// repository returns the path by which a repository is known: that of its metadata in
-// the workspace or, outside of one, in the working folder.
+// repository returns the path that identifies a repository: of its .git folder in the workspace or,
+// outside a workspace, the working folder.
 func repository(c *analysis.Case, e *effect.Effect) string {
 	place := c.At()
 	dir := command.Git(e.Args).Folder
@@ -85,7 +85,7 @@ func repository(c *analysis.Case, e *effect.Effect) string {
 	return path.Join(dir, ".git")
 }
 
-// commitsSecretFile reports whether a commit takes up a file that a value was written to.
+// commitsSecretFile reports whether a commit includes a file that a value was written to.
 func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
@@ -94,7 +94,7 @@ func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 	top := path.Dir(repository(c, e))
 	moves := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Program == "cd" || o.Program == "pushd" })
 	all := git.Has("A", "--all") || git.Sub == "commit" && git.Has("a") || git.Sub == "add" && git.Has("u", "--update")
-	var taken []string // patterns
+	var taken []string // file patterns
 	for _, p := range git.Operands() {
 		all = all || p == "." || strings.HasPrefix(p, ":/") || strings.HasPrefix(p, ":(")
 		if moves && !path.IsAbs(p) {
@@ -107,7 +107,7 @@ func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 		}
 		taken = append(taken, p)
 	}
-	for i := range c.Effects { // what git reads is known by its full path
+	for i := range c.Effects { // add the paths that the git command itself reads
 		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Path != "" && o.Program == e.Program && o.From.Start >= e.From.Start && o.From.End <= e.From.End {
 			taken = append(taken, o.Path)
 		}
@@ -120,8 +120,8 @@ func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 // secretBits are the labels of files that hold a credential.
 var secretBits = labelBits([]effect.Label{effect.LabelSecret, effect.LabelCredential})
 
-// anySecretFile reports whether a value was written to a file that choose accepts, other
-// than one that is for secrets by its name.
+// anySecretFile reports whether a value was written to a file that choose accepts, and whose name does
+// not mark it as a secrets file.
 func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	for file, e := range s.files {
 		if e.labels&secretBits != 0 && choose(file) && !effect.SecretPath(file, false) && path.Base(file) != ".git" {
@@ -131,8 +131,8 @@ func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	return false
 }
 
-// pushesSecretFile reports whether a case may send what a value was written to before: the
-// commits of a repository, a file that it hands to another machine, or a package.
+// pushesSecretFile reports whether a case may send a value that was written down before: with the
+// commits of a repository, a file copied to another machine, or a package.
 func (s *Session) pushesSecretFile(c *analysis.Case) bool {
 	if len(s.files) == 0 {
 		return false

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// An Instruction is a file of instructions for agents that the session has changed, and that was
-// the project's own before: as the last commit has it.
+// An Instruction is an agent instruction file that the session has changed and that matched the last
+// commit before.
 type Instruction struct {
 	Path          string `json:"path"`            // keyed hash
-	Sum           string `json:"sum,omitempty"`   // of what the session left in it last; "" until its change has run
-	Texts         int64  `json:"texts"`           // that anybody may have written had come in then
-	OthersChanged bool   `json:"mixed,omitempty"` // others have changed it too
+	Sum           string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
+	Texts         int64  `json:"texts"`           // untrusted texts that had come in by then
+	OthersChanged bool   `json:"mixed,omitempty"` // another program has changed it too
 }
 
 const maxInstructions = 32
 
-// addInstruction notes what is known of a file of instructions.
+// addInstruction adds or replaces the record of an instruction file.
 func (r *Record) addInstruction(i Instruction) bool {
 	if slices.Contains(r.Instructions, i) {
 		return false
@@ -27,8 +27,8 @@ func (r *Record) addInstruction(i Instruction) bool {
 	return true
 }
 
-// Instruction returns what is known of a file of instructions of the project's; nil for a session
-// that has not begun to change it. now says what the file holds, "" if it cannot be read.
+// Instruction returns the record of a project's instruction file; nil if the session has not changed
+// it. now is the hash of its content, "" if it cannot be read.
 func (s *Session) Instruction(store *Store, path string) (i *Instruction, now string) {
 	key := store.NameKey(path)
 	if s.disk != nil {
@@ -44,6 +44,5 @@ func (s *Session) Instruction(store *Store, path string) (i *Instruction, now st
 	return &found, now
 }
 
-// NewInstruction returns what is kept of a file of instructions of the project's before the
-// session changes it.
+// NewInstruction returns the record of a project's instruction file before the session changes it.
 func (s *Store) NewInstruction(path string) Instruction { return Instruction{Path: s.NameKey(path)} }

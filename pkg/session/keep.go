@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Values are in a group one by one, beside the sum of them all: no value is ever
-// changed or removed alone, so that the sum says which values there are.
+// Values are stored one per key, beside the sum of all: values are never changed or removed alone, so
+// the sum identifies the set.
 
 const valuePrefix = "value:"
 
@@ -20,21 +20,21 @@ var sumKey = []byte("values")
 
 func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }
 
-// valueHeader is what a value is written with: its words of services are as many bytes
-// behind it, and then its pieces.
+// valueHeader is the fixed-size start of a stored value; the bytes of its service words and then its
+// pieces follow.
 type valueHeader struct {
 	Length, Tag uint32
 	Private     bool
 	Services    uint16
 }
 
-// encode returns all of a value but its sum, which is its key.
+// encode returns all of a value but its hash, which is its key.
 func (v *Value) encode() []byte {
 	words := strings.Join(v.Service, "\n")
 	words = words[:min(len(words), math.MaxUint16)]
 	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.Tag, v.Private, uint16(len(words))})
 	if err != nil {
-		panic(err) // its fields have a size
+		panic(err) // all fields have a fixed size
 	}
 	return append(append(out, words...), v.Pieces...)
 }
@@ -53,7 +53,7 @@ func decodeValue(key, data []byte) (v Value, err error) {
 	return v, nil
 }
 
-// addTo adds a value to the sum of those of a group, as long as a hash.
+// addTo adds the hash of a value to the sum of a group.
 func (v *Value) addTo(sum []byte) []byte {
 	if sum == nil {
 		return slices.Clone(v.Sum)
@@ -65,7 +65,7 @@ func (v *Value) addTo(sum []byte) []byte {
 	return out
 }
 
-// sumsOf returns the sums of the values of groups, "" if there are none.
+// sumsOf returns the sums of groups' values, "" if there are none.
 func sumsOf(sh shelf, groups [][]byte) (sums string) {
 	for _, group := range groups {
 		sums += string(sh.Get(group, sumKey))
@@ -99,15 +99,15 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 	return out, nil
 }
 
-// storedAtPrefix is that of the key of the instant at which a shared value was kept.
+// storedAtPrefix precedes the key of the time at which a shared value was stored.
 const storedAtPrefix = "kept:"
 
 func storedAtKey(valueKey []byte) []byte {
 	return append([]byte(storedAtPrefix), valueKey[len(valuePrefix):]...)
 }
 
-// addValues keeps values of a group, as far as there is room, and reports whether any
-// is new. Where there is none, those go that were kept longer ago than a session is.
+// addValues stores values in a group while there is room, and reports whether any is new. If there is
+// no room, it removes values stored longer ago than sessions are kept.
 func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool, err error) {
 	if len(values) == 0 {
 		return false, nil
@@ -152,8 +152,8 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 	return changed, err
 }
 
-// oldest returns the value of a group that was kept first, if it was kept longer ago than
-// a session is; nil for none.
+// oldest returns the value of a group that was stored first, if that is longer ago than sessions are
+// kept; nil for none.
 func (s *Store) oldest(sh shelf, group []byte) (old *Value, err error) {
 	first := s.now() - int64(s.opts.Keep/time.Second)
 	err = sh.Each(group, func(key, data []byte) error {
@@ -169,21 +169,21 @@ func (s *Store) oldest(sh shelf, group []byte) (old *Value, err error) {
 	return old, err
 }
 
-// Bounds of the matchers that a process keeps.
+// Bounds of the matchers that a process caches.
 const (
 	maxMatchers = 16
-	maxPieces   = 1 << 18 // of all of them
+	maxPieces   = 1 << 18 // of all matchers
 )
 
-// matchers are made when the values of a session are first needed, and kept by the
-// sums of the groups that these come from. Goroutines share them.
+// matchers caches a matcher per set of values, by the sums of their groups; a matcher is built when
+// first needed. Goroutines share it.
 type matchers struct {
 	mu     sync.Mutex
 	bySums map[string]*matcher
 	pieces int
 }
 
-// matcherOf returns what finds the values of a session.
+// matcherOf returns the matcher for the values of a session.
 func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*matcher, error) {
 	s.matchers.mu.Lock()
 	defer s.matchers.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*matcher, error
 		return m, nil
 	}
 	var list []Value
-	var sums string // of what is read now, which may be more or less than was loaded
+	var sums string // sums of what is read now, which may differ from what was loaded
 	err := s.shelf.look(ctx, func(sh shelf) (err error) {
 		sums = sumsOf(sh, loaded.groups)
 		list, err = loadValues(sh, loaded.groups)

@@ -14,27 +14,27 @@ import (
 type Delta struct {
 	Labels        []Labelled
 	Files         []effect.File
-	Shown         []string // files that the action showed: anyone who runs them later has seen them
+	Shown         []string // files whose content the action printed: whoever runs them later has seen them
 	Sent          []Sent
 	Values        []Value
-	Events        []string // kinds of effects that a policy asks for
-	CountsActions bool     // a policy counts actions
-	MovesFiles    bool     // files may lie elsewhere after the action, or be gone
-	Made          []string // what the action creates, or changes of what the session has created
-	Owners        []string // accounts that the workspace comes from
+	Events        []string // kinds of effects that a policy refers to
+	CountsActions bool     // the policy counts actions
+	MovesFiles    bool     // files may be moved or gone after the action
+	Made          []string // files that the action creates, or changes after the session created them
+	Owners        []string // accounts that own the workspace's repository
 	Denial        *Denial
 
-	Prompt         *Prompt  // that may be the user's
-	UserPrompt     *Prompt  // that the user has written
-	SettledPrompts []string // sums of prompts of which it is known now
-	Texts          bool     // a text came in that anybody may have written
+	Prompt         *Prompt  // a prompt that the user may have written
+	UserPrompt     *Prompt  // a prompt that the user has written
+	SettledPrompts []string // hashes of pending prompts whose author is now known
+	Texts          bool     // an untrusted text came in
 
-	Instruction *Instruction // a file of instructions of the project's that the session changes
+	Instruction *Instruction // an instruction file of the project that the session changes
 
 	Remotes       []Remote
-	OriginChanged bool // the address of the workspace may be another one
+	OriginChanged bool // the remote address of the workspace may have changed
 
-	identified map[string]effect.Identity // files whose identity was not known before
+	identified map[string]effect.Identity // files whose identity was unknown before
 }
 
 // credentials returns the values that all sessions of a user share.
@@ -47,7 +47,7 @@ func (d *Delta) credentials() (out []Value) {
 	return out
 }
 
-// sessionWords returns the values that are the session's alone.
+// sessionWords returns the values that belong to this session only.
 func (d *Delta) sessionWords() (out []Value) {
 	for i := range d.Values {
 		if d.Values[i].Private {
@@ -57,14 +57,14 @@ func (d *Delta) sessionWords() (out []Value) {
 	return out
 }
 
-// Empty reports whether an action adds nothing for sure.
+// Empty reports whether an action certainly adds nothing.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
 		d.Prompt == nil && d.UserPrompt == nil && len(d.SettledPrompts) == 0 && !d.Texts && d.Instruction == nil
 }
 
-// Learn returns what an action adds to its session if it runs. events are the
-// kinds of effects, and action types, that the policy asks for.
+// Learn returns what an action adds to its session if it runs. events are the kinds of effects and
+// action types that the policy refers to.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	l := learner{c: c, d: Delta{Files: leftFiles(c), CountsActions: counts, MovesFiles: mayMove(c), OriginChanged: changesOrigin(c), Remotes: remotes(c), Made: c.Makes()}}
 	for i := range c.Effects {
@@ -84,9 +84,9 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return l.d
 }
 
-// leftFiles returns the files that an action leaves behind, without the folders that
-// hold a workspace, since what was in them before came from nowhere else, and
-// without clones of places that are trusted and releases from those who make them.
+// leftFiles returns the files that an action leaves behind. It leaves out folders that contain a
+// workspace, because their earlier content was not downloaded, and clones of trusted places and
+// publishers' releases.
 func leftFiles(c *analysis.Case) []effect.File {
 	trusted, published := sendsToTrusted(c), onlyReleases(c)
 	return slices.DeleteFunc(slices.Concat(c.Files, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
@@ -108,7 +108,7 @@ func mayMove(c *analysis.Case) bool {
 		switch e.Word() {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
-		case effect.WriteFile, effect.Persist: // the file itself stays where it is
+		case effect.WriteFile, effect.Persist: // the file itself is not moved
 			return e.Pattern || e.Recursive || e.Path == ""
 		case effect.Execute:
 			return e.Class != effect.ReadOnly
@@ -117,8 +117,8 @@ func mayMove(c *analysis.Case) bool {
 	})
 }
 
-// copiesOfPrivate returns what an action writes that reads or moves a private file: which of it
-// went where is not known.
+// copiesOfPrivate returns the files that an action writes if it reads or moves a private file: which
+// of them get private data is unknown.
 func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	own := func(e effect.Effect) bool {
@@ -135,11 +135,11 @@ func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-// maxMoved is how many files of folders that are moved or copied are followed.
+// maxMoved is how many files of moved or copied folders are tracked.
 const maxMoved = 256
 
-// movedDownloads returns where what was brought into a folder lies once the folder is moved or
-// copied: below each place that the action writes.
+// movedDownloads returns the new paths of downloaded files of a folder that is moved or copied: below
+// each path that the action writes.
 func movedDownloads(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	if place.Brought == nil || place.Origin == nil {
@@ -168,14 +168,14 @@ type learner struct {
 	d Delta
 }
 
-// addLabel adds a label of the session.
+// addLabel adds a label to the session.
 func (l *learner) addLabel(label effect.Label, by string) {
 	if !slices.ContainsFunc(l.d.Labels, func(have Labelled) bool { return have.Label == label }) {
 		l.d.Labels = append(l.d.Labels, Labelled{Label: label, By: by})
 	}
 }
 
-// addDataLabel adds the label of a session that data with a label gives it.
+// addDataLabel adds the session label for data with a label.
 func (l *learner) addDataLabel(label effect.Label, by string) {
 	switch label {
 	case effect.LabelSecret, effect.LabelCredential:
@@ -201,7 +201,7 @@ func (l *learner) effect(e *effect.Effect) {
 			l.addLabel(effect.LabelUntrusted, by)
 		}
 	case effect.Dynamic:
-		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // no one knows whose words it returns
+		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // the author of the returned text is unknown
 			l.addLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
@@ -214,7 +214,7 @@ func (l *learner) effect(e *effect.Effect) {
 	}
 }
 
-// addRead adds what the read of a file brings in.
+// addRead adds what reading a file brings in.
 func (l *learner) addRead(e *effect.Effect) {
 	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Sure == effect.May {
 		return
@@ -242,30 +242,30 @@ func (l *learner) addRead(e *effect.Effect) {
 	}
 }
 
-// shows reports whether a read puts the file before anyone who asked for it: that of a
-// file tool, or of a program that prints files. Counting its words does not.
+// shows reports whether a read prints the file: that of a file tool or of a program such as cat, but
+// not of wc.
 func (l *learner) shows(e *effect.Effect) bool {
 	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
 		return o.Kind == effect.Execute && slices.Contains(printPrograms, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End
 	})
 }
 
-// printPrograms are the programs that print files as they are.
+// printPrograms print files unchanged.
 var printPrograms = []string{"bat", "batcat", "cat", "get-content", "head", "less", "more", "most", "nl", "sed", "tac", "tail", "type", "view"}
 
-// signsIn reports whether a file is read by a program that signs in with it, and
-// shows nothing of it.
+// signsIn reports whether a program reads a file only to authenticate with it, and prints nothing of
+// it.
 func (l *learner) signsIn(e *effect.Effect) bool {
 	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
 		return o.Kind == effect.Execute && slices.Contains(keyPrograms, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End && e.From.End > 0
 	})
 }
 
-// keyPrograms are the programs that sign in with the keys that their arguments name.
+// keyPrograms authenticate with the keys that their arguments name.
 var keyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 
-// isUserFile reports whether a file outside the workspace is the user's own: it lies
-// below the home folder, and not in a folder that programs keep for themselves.
+// isUserFile reports whether a file outside the workspace is the user's own: below the home folder,
+// but not in a folder where programs keep data.
 func isUserFile(e *effect.Effect, home string) bool {
 	if onList("private_messages", e) || onList("browser_data", e) {
 		return true
@@ -301,7 +301,7 @@ func globsOf(list string) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, nil)
 }
 
-// tool adds what a tool brings in by its name: pages, mail, results of servers.
+// tool adds what a tool brings in according to its name: pages, mail, results of MCP servers.
 func (l *learner) tool(name string) {
 	if strings.HasPrefix(name, "browser_") {
 		l.addLabel(effect.LabelUntrusted, name)
@@ -316,7 +316,7 @@ func (l *learner) tool(name string) {
 	}
 }
 
-// addSent adds what goes to a host or a recipient.
+// addSent adds what is sent to a host or a recipient.
 func (l *learner) addSent(e *effect.Effect) {
 	to := e.Host
 	if to == "" {

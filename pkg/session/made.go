@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Made says nothing of files that changed longer after the session wrote to them than a
-// command takes.
+// maxRunTime is the longest time a command is assumed to run: a file changed later after the session's
+// last write was changed by another program.
 const maxRunTime = 10 * 60 // seconds
 
-// madeFor is for how long a write to what the session made needs no new entry.
+// madeFor is how long writes to a created file need no new entry.
 const madeFor = 60 // seconds
 
-// madeIndex returns the index of what the session made that is a path or a folder above it, or -1.
+// madeIndex returns the index in Made of a path or a parent folder, or -1.
 func (r *Record) madeIndex(path string) int {
 	return slices.IndexFunc(r.Made, func(m Made) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
 }
 
-// isNewlyMade reports whether a path that is written now is to be noted.
+// isNewlyMade reports whether a write to a path needs an entry.
 func (r *Record) isNewlyMade(path string, now int64) bool {
 	i := r.madeIndex(path)
 	return len(path) <= maxPath && (i < 0 || now-r.Made[i].Last >= madeFor)
 }
 
-// noteMade notes that the session writes to what it has made, or creates it.
+// noteMade records that the session creates a path, or writes to one that it created.
 func (r *Record) noteMade(path string, now int64) bool {
 	if !r.isNewlyMade(path, now) {
 		return false
@@ -41,8 +41,8 @@ func (r *Record) noteMade(path string, now int64) bool {
 	return true
 }
 
-// Made reports whether the session created a file, or a folder with all that is in it, and
-// no one has changed it since. A session that begins has made nothing.
+// Made reports whether the session created a file, or a folder with all its content, and no other
+// program changed it since. A new session has made nothing.
 func (s *Session) Made(path string) bool {
 	made, asked := s.made[path]
 	if !asked {
@@ -58,7 +58,7 @@ func (s *Session) Made(path string) bool {
 	return made
 }
 
-// MadePaths returns the paths for which Made was true, in their order.
+// MadePaths returns the paths for which Made returned true, sorted.
 func (s *Session) MadePaths() (out []string) {
 	for path, made := range s.made {
 		if made {

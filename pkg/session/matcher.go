@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A flow says how much of a value that the session has read an action carries.
+// A carriedPart says how much of a value that the session has read an action sends.
 type carriedPart uint8
 
 const (
@@ -17,24 +17,23 @@ const (
 	carriesWhole
 )
 
-// A matcher finds values in texts. It does not change once it is made, so that the
-// actions of a session share it.
+// A matcher finds values in texts. It is immutable, so that the actions of a session share it.
 type matcher struct {
 	values       []Value
-	filter       []uint64         // a bit for each tag that a piece of a value has
-	mask         uint32           // of the tag's bits that choose the bit
-	slots        []slot           // by hash, open: a power of two of them, at most half of them taken
-	pieces       []int            // different ones, by value
-	byFirstPiece map[uint32][]int // indices of the values that are known by their whole alone, by the tag of their beginning
+	filter       []uint64         // one bit for each tag of a value's pieces
+	mask         uint32           // selects the tag bits that index the filter
+	slots        []slot           // open-addressing hash table: a power of two slots, at most half of them used
+	pieces       []int            // number of different pieces, by value
+	byFirstPiece map[uint32][]int // indices of values that only match as a whole, by the tag of their first piece
 }
 
-// A slot says which value has a piece of some hash.
+// A slot says which value has a piece with some hash.
 type slot struct {
 	sum   uint64
 	value int // counted from 1; 0 for a free slot
 }
 
-// minFilterBits is the size of the smallest filter, as a power of two.
+// minFilterBits is the base-2 logarithm of the smallest filter's size.
 const minFilterBits = 6
 
 func newMatcher(values []Value) *matcher {
@@ -60,7 +59,7 @@ func newMatcher(values []Value) *matcher {
 
 func (m *matcher) mark(tag uint32) { m.filter[tag&m.mask/64] |= 1 << (tag & m.mask % 64) }
 
-// insert says that a value has a piece, unless that is known.
+// insert adds a piece of a value, unless it is present.
 func (m *matcher) insert(sum uint64, value int) {
 	at := sum
 	for ; m.slot(at).value != 0; at++ {
@@ -74,7 +73,7 @@ func (m *matcher) insert(sum uint64, value int) {
 
 func (m *matcher) slot(at uint64) *slot { return &m.slots[at&uint64(len(m.slots)-1)] }
 
-// A search is one look at the texts of an action. It belongs to one goroutine.
+// A search searches the texts of one action. It belongs to one goroutine.
 type search struct {
 	*matcher
 	h          *hasher
@@ -86,8 +85,7 @@ func (m *matcher) search(key [32]byte) *search {
 	return &search{matcher: m, h: newHasher(key), piecesLeft: maxHashed}
 }
 
-// find returns the values that a text holds, by index, and how much of each; nil if
-// it holds none.
+// find returns how much a text contains of each value, by index; nil if it contains none.
 func (s *search) find(text string) (found map[int]carriedPart) {
 	clear(s.seenSlots)
 	for i := 0; i+pieceSize <= len(text); i++ {
@@ -134,7 +132,8 @@ func addFound(found map[int]carriedPart, value int, f carriedPart) map[int]carri
 	return found
 }
 
-// holdsWhole reports whether a text holds a value from i on: a private word between others.
+// holdsWhole reports whether a text contains a whole value at offset i: for a private word, delimited
+// as a word.
 func (s *search) holdsWhole(text string, i, value int) bool {
 	v := &s.values[value]
 	end := i + v.Length
@@ -144,8 +143,7 @@ func (s *search) holdsWhole(text string, i, value int) bool {
 	return hmac.Equal(s.h.hash(text[i:end])[:sumSize], v.Sum)
 }
 
-// isWord reports whether a part of a text is a word: nothing that belongs to one
-// is beside it.
+// isWord reports whether part of a text is a word: no adjacent byte continues it.
 func isWord(text string, start, end int) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
@@ -156,7 +154,8 @@ func isWord(text string, start, end int) bool {
 	return !continuesWord(at(start-1), at(start-2)) && !continuesWord(at(end), at(end+1))
 }
 
-// continuesWord reports whether a word goes on with a byte, behind which beyond stands.
+// continuesWord reports whether the adjacent byte near continues a word; beyond is the byte after
+// near.
 func continuesWord(near, beyond byte) bool {
 	if near == '.' || near == '-' {
 		near = beyond
@@ -166,7 +165,7 @@ func continuesWord(near, beyond byte) bool {
 	return '0' <= near && near <= '9' || 'a' <= near|0x20 && near|0x20 <= 'z'
 }
 
-// carriedParts returns how much of the values a case carries out.
+// carriedParts returns how much of the values a case sends.
 func (m *matcher) carriedParts(key [32]byte, c *analysis.Case) carriedPart {
 	o := c.Outgoing()
 	if o == nil {
@@ -195,7 +194,7 @@ func (m *matcher) carriedParts(key [32]byte, c *analysis.Case) carriedPart {
 	return worst
 }
 
-// holdsCredential reports whether one of the texts holds a part of a credential.
+// holdsCredential reports whether a text contains part of a credential.
 func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
 	s := m.search(key)
 	for _, text := range texts {
@@ -208,7 +207,7 @@ func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
 	return s.piecesLeft < 0
 }
 
-// sendsToTrusted reports whether all places that a case contacts are trusted.
+// sendsToTrusted reports whether a case contacts only trusted places.
 func sendsToTrusted(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {

@@ -12,42 +12,41 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// A Prompt is what a user has named in one prompt, of which it is not yet known whether the
-// user has written it.
+// A Prompt holds the names in a prompt of which it is not known yet whether the user wrote it.
 type Prompt struct {
 	ID         string            `json:"id,omitempty"` // given by the host
 	Sum        string            `json:"sum"`          // keyed hash of the text
 	Named      []grounding.Named `json:"named,omitempty"`
 	NameHashes []byte            `json:"words,omitempty"` // short keyed hashes of the names in it
-	PromptKey  []byte            `json:"heed,omitempty"`  // what it is known by
+	PromptKey  []byte            `json:"heed,omitempty"`  // key that recognises the same prompt again
 	At         int64             `json:"at"`
 }
 
-// Bounds of what is kept of prompts.
+// Bounds of the stored prompts.
 const (
 	maxObjects     = 64
 	maxPending     = 16
 	maxPromptKeys  = 256
 	promptKeySize  = 8
-	maxWords       = 256  // names of one prompt
-	maxPromptNames = 2048 // names of all
+	maxWords       = 256  // names per prompt
+	maxPromptNames = 2048 // names of all prompts
 )
 
-// NameKey returns what a name is kept as.
+// NameKey returns the keyed hash under which a name is stored.
 func (s *Store) NameKey(name string) string { return hex.EncodeToString(s.sumOf("name " + name)[:16]) }
 
 func (s *Store) sumOf(text string) []byte {
 	mac := hmac.New(sha256.New, s.opts.Key[:])
-	_, _ = mac.Write([]byte(text)) // a hash does not fail
+	_, _ = mac.Write([]byte(text)) // writing to a hash does not fail
 	return mac.Sum(nil)
 }
 
-// Prompted keeps what a prompt names. With pending it counts only once [Store.Settle] says
-// that the user has written the prompt. clean takes credentials out of the words.
+// Prompted stores the names in a prompt. If pending, they count only once [Store.Settle] says that the
+// user wrote the prompt. clean removes credentials from the words.
 func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
 	p := Prompt{ID: shortenText(id), Sum: s.promptSum(text), At: s.now()}
 	if p.PromptKey = s.promptKey(id, p.Sum); loaded.rec.hasPrompt(p.PromptKey) {
-		return nil // the host's event once more
+		return nil // the host reported it twice
 	}
 	named, words := grounding.Extract(text, maxWords)
 	p.Named = named
@@ -67,7 +66,7 @@ func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, 
 	return s.Add(ctx, loaded, d)
 }
 
-// promptKey returns what a prompt with an ID is known by; nil for one without.
+// promptKey returns the key that recognises a prompt with an ID; nil without an ID.
 func (s *Store) promptKey(id, sum string) []byte {
 	if id == "" {
 		return nil
@@ -75,8 +74,7 @@ func (s *Store) promptKey(id, sum string) []byte {
 	return s.sumOf("prompt " + sum + " " + id)[:promptKeySize]
 }
 
-// hasPrompt reports whether a prompt has been taken for the user's before: what the user has said
-// since counts.
+// hasPrompt reports whether a prompt was counted as the user's before: later prompts take precedence.
 func (r *Record) hasPrompt(sum []byte) bool {
 	for i := 0; len(sum) > 0 && i+promptKeySize <= len(r.PromptKeys); i += promptKeySize {
 		if bytes.Equal(r.PromptKeys[i:i+promptKeySize], sum) {
@@ -90,8 +88,8 @@ func (s *Store) promptSum(text string) string {
 	return hex.EncodeToString(s.sumOf("prompt " + strings.TrimSpace(text))[:16])
 }
 
-// Settle says about a prompt that waits whether the user has written it: one with the ID and, if
-// the host tells it, the text.
+// Settle records whether the user wrote a pending prompt, given its ID and, if the host reports it,
+// its text.
 func (s *Store) Settle(ctx context.Context, loaded *Session, id, text string, written bool) error {
 	sum := s.promptSum(text)
 	for _, p := range loaded.rec.Prompts {
@@ -106,7 +104,7 @@ func (s *Store) Settle(ctx context.Context, loaded *Session, id, text string, wr
 	return nil
 }
 
-// Pending returns the IDs of the prompts of which it is not known yet who has written them.
+// Pending returns the IDs of the prompts whose author is unknown.
 func (s *Session) Pending() (ids []string) {
 	for _, p := range s.rec.Prompts {
 		ids = append(ids, p.ID)
@@ -114,11 +112,11 @@ func (s *Session) Pending() (ids []string) {
 	return ids
 }
 
-// Named returns what the user has named in this session, the newest last, and whether the
-// user has written anything at all.
+// Named returns what the user has named in this session, newest last, and whether the user has written
+// any prompt.
 func (s *Session) Named() (list []grounding.Named, spoken bool) { return s.rec.Named, s.rec.HasPrompt }
 
-// addPrompts adds prompts to a record and reports whether that changes it.
+// addPrompts adds prompts to a record and reports whether it changed.
 func (r *Record) addPrompts(d *Delta) bool {
 	if len(d.SettledPrompts) > 0 {
 		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.SettledPrompts, p.Sum) })
@@ -136,7 +134,7 @@ func (r *Record) addPrompts(d *Delta) bool {
 				r.Named = slices.DeleteFunc(slices.Clone(r.Named), func(o grounding.Named) bool { return !o.Not })
 				continue
 			}
-			// the last word on an object counts
+			// the latest mention of an object counts
 			r.Named = slices.DeleteFunc(slices.Clone(r.Named), func(o grounding.Named) bool {
 				return o.Name == n.Name && o.Not != n.Not && o.Does&n.Does != 0
 			})

@@ -13,11 +13,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// What the account has that the workspace itself comes from is no stranger's: its
-// clones are built as the workspace is. The account is learned from what git or gh
-// said about the workspace, by commands that say nothing else.
+// Repositories of the account that owns the workspace are trusted like the workspace itself: a build
+// of their clones needs no question. The account is learned from the output of git or gh commands that
+// print only the workspace's remote.
 
-// originCommands are the commands whose answers name where the workspace comes from.
+// originCommands are the commands that print the remote of the workspace.
 var originCommands = []string{
 	"git remote -v", "git remote --verbose", "git remote get-url origin", "git config --get remote.origin.url", "git config remote.origin.url",
 	"git ls-remote --get-url origin", "gh repo view --json nameWithOwner", "gh repo view --json nameWithOwner -q .nameWithOwner", "gh repo view --json nameWithOwner --jq .nameWithOwner",
@@ -26,13 +26,13 @@ var originCommands = []string{
 var (
 	// cloneCommand is a command that clones one repository and does nothing else.
 	cloneCommand = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
-	// repositoryURL is that of a repository: its host, and the account on it.
+	// repositoryURL matches the URL of a repository: its host, and the account there.
 	repositoryURL = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
-	// ghAnswer is that of gh.
+	// ghAnswer matches the answer of gh.
 	ghAnswer = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 
-// ownerOf returns the host and the account of a repository's address; "" if it has no such form.
+// ownerOf returns host and account of a repository's URL; "" if the form is unknown.
 func ownerOf(url string) string {
 	m := repositoryURL().FindStringSubmatch(url)
 	if m == nil || strings.Contains(url, "..") || strings.Contains(url[len("https://"):], "//") {
@@ -41,7 +41,7 @@ func ownerOf(url string) string {
 	return strings.ToLower(m[1] + "/" + m[2])
 }
 
-// repositoryOwners returns the account that the answer of a command says the workspace comes from.
+// repositoryOwners returns the account that owns the workspace according to a command's output.
 func repositoryOwners(c *analysis.Case, texts []string) []string {
 	command := strings.TrimSpace(c.Action.Text("command"))
 	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(originCommands, command) || !inWorkspaceRepository(c) {
@@ -70,8 +70,8 @@ func repositoryOwners(c *analysis.Case, texts []string) []string {
 	return []string{owner}
 }
 
-// inWorkspaceRepository reports whether the working folder is part of the workspace's own repository:
-// no other one begins between it and the root.
+// inWorkspaceRepository reports whether the working folder belongs to the workspace's own repository:
+// no nested repository begins between it and the root.
 func inWorkspaceRepository(c *analysis.Case) bool {
 	place := c.At()
 	if place.Origin != nil && len(place.Origin(place.CWD)) > 0 || place.Script == nil {
@@ -88,8 +88,8 @@ func inWorkspaceRepository(c *analysis.Case) bool {
 	return false
 }
 
-// settingsNameOwner reports whether the settings of the workspace's repository, where they can
-// be read, name an account, too.
+// settingsNameOwner reports whether the git configuration of the workspace, if readable, names the
+// account too.
 func settingsNameOwner(c *analysis.Case, owner string) bool {
 	place := c.At()
 	for _, root := range place.Roots {
@@ -101,7 +101,7 @@ func settingsNameOwner(c *analysis.Case, owner string) bool {
 	return true
 }
 
-// changesOrigin reports whether an action may change where the workspace seems to come from.
+// changesOrigin reports whether an action may change the remote of the workspace.
 func changesOrigin(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch {
@@ -126,8 +126,7 @@ func changesOrigin(c *analysis.Case) bool {
 	})
 }
 
-// dropOwnClone takes from a delta the clone of a repository that belongs to the account that
-// the workspace comes from.
+// dropOwnClone removes from a delta the clone of a repository of the account that owns the workspace.
 func (s *Session) dropOwnClone(c *analysis.Case, d *Delta) {
 	if d.OriginChanged || s.originChanged() || len(s.rec.Owners) == 0 {
 		return

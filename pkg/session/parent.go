@@ -2,23 +2,23 @@ package session
 
 import "slices"
 
-// maxParents is how many sessions a session began in, one in the other.
+// maxParents is the greatest depth of nested sessions.
 const maxParents = 8
 
 // A Lineage identifies the parent session and the processes in which a session of a host began.
 type Lineage struct {
-	Parent string // the ID of the session of the same host, by the host's word; "" if it names none
+	Parent string // the ID of the parent session of the same host, as the host reports it; "" if none
 
-	// Processes returns the process of the host and those above it, the nearest first:
-	// names that no other process has. It is called when a session begins; nil knows none.
+	// Processes returns unique names of the host's process and its ancestors, nearest first. It is
+	// called when a session begins; nil knows none.
 	Processes func() []string
 }
 
-// maxAncestors is how many processes above a host are looked at.
+// maxAncestors is how many ancestors of a host's process are checked.
 const maxAncestors = 64
 
-// begin returns the record of a session that begins now, and its parent, nil if it has
-// none that goes on.
+// begin returns the record of a session that begins now, and that of its parent, nil if no parent is
+// active.
 func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err error) {
 	r = &Record{Key: k, Parent: from.Parent, Began: s.now()}
 	if k.Default() || k.Shared() || s.opts.Apart {
@@ -45,8 +45,8 @@ func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err err
 	return r, parent, nil
 }
 
-// startedBy returns the session of the nearest host that some processes belong to: of
-// several of the same process, the one that began last.
+// startedBy returns the session of the nearest host process among some; if several sessions have the
+// same process, the one that began last.
 func (s *Store) startedBy(sh shelf, k Key, above []string) (parent *Record, err error) {
 	nearest := len(above)
 	err = records(sh, func(_ []byte, o *Record) error {
@@ -62,7 +62,7 @@ func (s *Store) startedBy(sh shelf, k Key, above []string) (parent *Record, err 
 	return parent, err
 }
 
-// parentKey returns the key of the session that one began in.
+// parentKey returns the key of the parent session.
 func (r *Record) parentKey() Key {
 	if r.ParentHost != "" {
 		return Key{r.ParentHost, r.Parent, r.User}
@@ -70,8 +70,8 @@ func (r *Record) parentKey() Key {
 	return Key{r.Host, r.Parent, r.User}
 }
 
-// addToParents adds what an action adds to the sessions that its own began in: what a
-// sub-agent has found out comes back in its answer.
+// addToParents adds what an action adds to the parent sessions as well: what a sub-agent reads comes
+// back in its answer.
 func (s *Store) addToParents(sh shelf, r *Record, d *Delta) error {
 	for range maxParents {
 		if r.Parent == "" || r.parentKey() == r.Key {

@@ -9,32 +9,31 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// maxRemembered is how many values are remembered.
+// maxRemembered is how many values are cached.
 const maxRemembered = 4096
 
-// A cachedShelves shelf is another one of which nothing is read again before it has
-// changed, by whichever process. Nothing is changed through it. Goroutines share it.
+// A cachedShelves reads another shelf and caches its values until any process changes it. It is
+// read-only. Goroutines share it.
 type cachedShelves struct {
 	base shelves
 
 	mu     sync.Mutex
-	at     state.Stamp                  // the stamp of what is known
-	values map[string]map[string][]byte // by group and key; nil where there is none
+	at     state.Stamp                  // stamp of the shelf when the values were read
+	values map[string]map[string][]byte // by group and key; nil for a missing value
 	groups map[string][]value           // by key
 	size   int
 }
 
-// A value is that of one key in a group.
+// A value is the value of one key in a group.
 type value struct{ group, value []byte }
 
 func (m *cachedShelves) stamp() (state.Stamp, bool) { return m.base.stamp() }
 
-// look runs fn on what is known and, where that is not all that fn asks for, once more
-// on what is there.
+// look runs fn on the cache and, if fn asks for more than is cached, again on the shelf.
 func (m *cachedShelves) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stamp, ok := m.base.stamp() // before what is read
+	stamp, ok := m.base.stamp() // taken before the values are read
 	if !ok {
 		return m.base.look(ctx, fn, wants...)
 	}
@@ -52,7 +51,7 @@ func (m *cachedShelves) change(ctx context.Context, fn func(shelf) error, wants 
 	return m.base.change(ctx, fn, wants...)
 }
 
-// A recordingShelf shelf notes what is read.
+// A recordingShelf records what is read through it.
 type recordingShelf struct {
 	shelf
 	m *cachedShelves
@@ -93,13 +92,13 @@ func show(all []value, fn func(name, value []byte) error) error {
 	return nil
 }
 
-// The errors of a known shelf, which nobody sees: fn runs again.
+// Errors of a cached shelf, which callers do not see: fn runs again.
 var (
 	errAsked    = errors.New("not known")
 	errReadOnly = errors.New("internal error: a remembered shelf was written to; please report this")
 )
 
-// A cachedShelf shelf shows what is known, and notes whether more was asked for.
+// A cachedShelf serves cached values, and notes whether more was asked for.
 type cachedShelf struct {
 	m     *cachedShelves
 	asked bool

@@ -10,18 +10,17 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Remote is a name of a repository to which a session has given another address:
-// a push to it goes there.
+// A Remote is a remote of a repository whose address a session has changed: pushes to it go there.
 type Remote struct {
-	Repository string `json:"repository,omitempty"` // as repository names it; "" for any
+	Repository string `json:"repository,omitempty"` // as returned by repository; "" for any
 	Name       string `json:"name"`                 // "*" for any
-	To         string `json:"to,omitempty"`         // a host, or a host and an account; "" if that is not known
-	Apart      bool   `json:"apart,omitempty"`      // pushes alone go there, or addresses are replaced
+	To         string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
+	Apart      bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
 }
 
 const maxRemotes = 256
 
-// remotes returns the addresses that an action gives to remotes of repositories.
+// remotes returns the addresses that an action sets for remotes.
 func remotes(c *analysis.Case) (out []Remote) {
 	runs := false
 	for i := range c.Effects {
@@ -42,7 +41,7 @@ func remotes(c *analysis.Case) (out []Remote) {
 	return out
 }
 
-// remoteOf returns what a command of git says about a remote's address.
+// remoteOf returns the remote that a git command sets.
 func remoteOf(git command.GitLine) (r Remote, ok bool) {
 	words := append([]string{git.Sub}, git.Operands()...)
 	n := len(words)
@@ -55,7 +54,7 @@ func remoteOf(git command.GitLine) (r Remote, ok bool) {
 			r.Name, r.To = words[2], hostAndAccount(words[3])
 		}
 		if host, _, _ := strings.Cut(r.To, "/"); key == "add" && command.CodeHosts[host] {
-			return r, false // a fork, or a new project's
+			return r, false // a fork, or the remote of a new project
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
 		return remoteOf(command.GitLine{Sub: "config", Args: words[2:]})
@@ -70,8 +69,8 @@ func remoteOf(git command.GitLine) (r Remote, ok bool) {
 	return r, r.To != ""
 }
 
-// hostAndAccount returns the host of a repository's address and, where it has one, the account;
-// "" for a folder of this machine.
+// hostAndAccount returns the host of a repository's address and, if it has one, the account; "" for a
+// local folder.
 func hostAndAccount(address string) string {
 	if owner := ownerOf(address); owner != "" {
 		return owner
@@ -88,8 +87,8 @@ func hostAndAccount(address string) string {
 	return host
 }
 
-// addRemotes adds remotes to a record and reports whether that is anything new. Where there
-// is no more room, all pushes count as such that go elsewhere.
+// addRemotes adds remotes to a record and reports whether any is new. If there is no room, each push
+// counts as going to a changed remote.
 func (r *Record) addRemotes(more []Remote) (changed bool) {
 	for _, one := range more {
 		i := slices.IndexFunc(r.Remotes, func(have Remote) bool {
@@ -112,8 +111,8 @@ func (r *Record) addRemotes(more []Remote) (changed bool) {
 	return changed
 }
 
-// Pushes adds to a case that it sends what a repository holds to where a session has
-// pointed a remote, unless the workspace comes from there itself.
+// Pushes marks in a case that it pushes a repository to a remote that a session has changed, unless
+// the workspace comes from there.
 func (s *Session) Pushes(c *analysis.Case) {
 	if s.err != nil || len(s.shared.Remotes) == 0 {
 		return
@@ -138,8 +137,8 @@ func (s *Session) Pushes(c *analysis.Case) {
 	}
 }
 
-// foreignRemote reports whether a remote leads to another person: to another account than the
-// workspace comes from or, if no one knows that one, to no host of repositories.
+// foreignRemote reports whether a remote belongs to another person: to another account than the
+// workspace's or, if that is unknown, to no known repository host.
 func (s *Session) foreignRemote(r Remote) bool {
 	host, _, _ := strings.Cut(r.To, "/")
 	if len(s.rec.Owners) == 0 {

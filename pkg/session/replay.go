@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// Replay returns the case of the last of some actions of one session, in memory
-// alone. It is an [analysis.Replay].
+// Replay returns the case of the last of some actions of a session after replaying the earlier ones,
+// in memory only. It is an [analysis.Replay].
 func Replay(an *analysis.Analyzer, events []string, counts bool, actions []*action.Action) *analysis.Case {
 	s := NewStore(nil, Options{
 		Clock: func() time.Time { return time.Unix(1, 0) }, Keep: time.Hour, MaxFiles: 1000, MaxDenials: 1,
@@ -22,7 +22,7 @@ func Replay(an *analysis.Analyzer, events []string, counts bool, actions []*acti
 			return c
 		}
 		d := Learn(c, events, counts)
-		_ = s.Add(ctx, memory, &d) // nothing in memory is damaged
+		_ = s.Add(ctx, memory, &d) // data in memory cannot be damaged
 	}
 	return nil
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Completed says what is known of an action when it has run.
+// A Completed is what is known of a call that has run.
 type Completed struct {
-	Cases           []*analysis.Case // of what ran
-	Files           []string         // that it changed, by its host's word, beside those that the cases tell of
-	Texts           []string         // of its result
-	UntrustedResult bool             // the result speaks to anyone who reads it
-	Heard           bool             // nothing shows that the host itself says so: only what makes judgement stricter is kept
+	Cases           []*analysis.Case // the actions that ran
+	Files           []string         // files that it changed according to the host, beside those of the cases
+	Texts           []string         // texts of its result
+	UntrustedResult bool             // the result may contain prompt injection
+	Heard           bool             // not verified to come from the host: only what makes judgement stricter is stored
 }
 
-// Returned keeps what actions that have run add to their session: what they did,
-// and what their result brought in. What only counts how often something was
-// proposed was counted then. It is one transaction, or none if nothing is new.
+// Returned stores what executed actions add to their session: their effects, and what their result
+// brought in. Counts of proposals were stored before. It takes one transaction, or none if nothing is
+// new.
 func (s *Store) Returned(ctx context.Context, loaded *Session, ran Completed) error {
-	d := Delta{MovesFiles: true} // what ran may have made files that were only going to be
+	d := Delta{MovesFiles: true} // the actions may have created files that were only expected before
 	for _, c := range ran.Cases {
 		one := s.Learn(c, nil, false)
 		loaded.dropOwnClone(c, &one)
@@ -68,8 +68,8 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Completed) er
 	return s.Add(ctx, loaded, &d)
 }
 
-// changedWithLabels returns the files that an action changed, with the labels of what it
-// handled: which of it went where is not known.
+// changedWithLabels returns the files that an action changed, with all labels of the data it handled:
+// which file got which data is unknown.
 func changedWithLabels(files []string, labelled func(effect.Label) bool) (out []effect.File) {
 	var labels []effect.Label
 	for of, label := range map[effect.Label]effect.Label{effect.LabelSecret: effect.LabelSecret, effect.LabelUntrusted: effect.LabelNetwork} {
@@ -85,7 +85,7 @@ func changedWithLabels(files []string, labelled func(effect.Label) bool) (out []
 	return out
 }
 
-// dropKnownValues takes the values out of a delta that the session knows already.
+// dropKnownValues removes the values from a delta that the session already has.
 func (s *Store) dropKnownValues(ctx context.Context, loaded *Session, d *Delta) error {
 	if len(d.Values) == 0 {
 		return nil

@@ -1,10 +1,9 @@
-// Package session remembers what the actions of a session did, across actions and
-// processes: which kinds of data entered, what is known of files, what went where,
-// and what was denied. [Learn] says what an action adds, a [Store] keeps it, and
-// [Session] is what the judgement of the next action sees.
+// Package session remembers what the actions of a session did, across actions and processes: which
+// kinds of data came in, the labels of files, what was sent where, and what was denied. [Learn]
+// returns what an action adds, a [Store] stores it, and a [Session] is what the next action is judged
+// with.
 //
-// Nothing in a record is a credential, and what an agent says about itself can only
-// add to it.
+// No record contains a credential, and an agent's claims can only make judgement stricter.
 package session
 
 import (
@@ -15,13 +14,12 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// Labels are those of a session, in the order in which they are shown: a
-// credential was read; files or messages of the user's were; text that anybody
-// may have written came in.
+// Labels are the labels of a session in display order: a credential was read; the user's private files
+// or messages were read; untrusted text came in.
 var Labels = []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted}
 
-// A Key names a session. An action without a session of a host's belongs to the
-// one without Host and ID: the user's default session.
+// A Key identifies a session. An action outside a host's session belongs to the key without Host and
+// ID: the user's default session.
 type Key struct {
 	Host string `json:"host,omitempty"` // the program that gave ID, see package host
 	ID   string `json:"id,omitempty"`
@@ -31,89 +29,88 @@ type Key struct {
 // Default reports whether the key is that of the user's default session.
 func (k Key) Default() bool { return k.Host == "" && k.ID == "" }
 
-// sharedHost is the host in the key of what all sessions of a user share.
+// sharedHost is the host in the key of the record that all sessions of a user share.
 const sharedHost = "*"
 
-// Shared reports whether the key is that of what all sessions of a user share: the
-// labels of files, the hashes of credentials, the changed remotes of repositories.
+// Shared reports whether the key is that of the shared record of a user: labels of files, hashes of
+// credentials, changed remotes of repositories.
 func (k Key) Shared() bool { return k.Host == sharedHost }
 
-// Stream returns the key of the session of one stream, which no record is kept of.
+// Stream returns the key of a stream's session, which has no stored record.
 func Stream(user string) Key { return Key{Host: "-", User: user} }
 
-// The bounds of a record; those of its files and denials are settings.
+// Bounds of a record; those of its files and denials are settings.
 const (
 	maxSessions = 512
 	maxSent     = 256  // hosts and recipients
 	maxMade     = 256  // files and folders
-	maxEvents   = 64   // kinds of effects, each with when it was last
+	maxEvents   = 64   // kinds of effects, each with its latest time
 	maxText     = 200  // bytes of a name, a target, or a reason
-	maxPath     = 1024 // bytes of a path; longer ones are known by their hash
+	maxPath     = 1024 // bytes of a path; longer ones are hashed
 )
 
-// A Record is what is kept of a session, or of what all sessions of a user share,
-// beside files and values. Instants are seconds since 1970.
+// A Record is the stored record of a session, or of all sessions of a user, without files and values.
+// Times are seconds since 1970.
 type Record struct {
 	Version int `json:"v"`
 	Key
-	Parent       string            `json:"parent,omitempty"`      // the ID of the session that this one began in
-	ParentHost   string            `json:"parent_host,omitempty"` // the host of that session, if it is another one
+	Parent       string            `json:"parent,omitempty"`      // the ID of the parent session
+	ParentHost   string            `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
 	Process      string            `json:"process,omitempty"`     // of the host, see [Lineage]
 	Began        int64             `json:"began"`
-	Seen         int64             `json:"seen"` // the last action, to an eighth of how long a session is kept
+	Seen         int64             `json:"seen"` // time of the last action, rounded to an eighth of how long a session is kept
 	Labels       []Labelled        `json:"labels,omitempty"`
 	Sent         []Sent            `json:"sent,omitempty"`
 	Denials      []Denial          `json:"denials,omitempty"`      // the newest last
-	Events       map[string]Event  `json:"events,omitempty"`       // by kind of effect; those alone that a policy asks for
+	Events       map[string]Event  `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
 	Count        int64             `json:"count,omitempty"`        // actions, if a policy counts them
-	Owners       []string          `json:"owners,omitempty"`       // the host and account that the workspace comes from
+	Owners       []string          `json:"owners,omitempty"`       // the host and account that own the workspace's repository
 	Made         []Made            `json:"made,omitempty"`         // what the session created, the newest last
-	Prompts      []Prompt          `json:"prompts,omitempty"`      // that may be the user's
+	Prompts      []Prompt          `json:"prompts,omitempty"`      // prompts that the user may have written
 	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
 	HasPrompt    bool              `json:"spoken,omitempty"`       // the user has written a prompt
-	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in these
-	PromptKeys   []byte            `json:"heeded,omitempty"`       // short keyed hashes of these
-	Texts        int64             `json:"texts,omitempty"`        // how many texts came in that anybody may have written
-	Instructions []Instruction     `json:"instructions,omitempty"` // files of the project's that the session changes
-	Stopped      bool              `json:"stopped,omitempty"`      // nothing is allowed until a person has looked
+	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in Prompts
+	PromptKeys   []byte            `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
+	Texts        int64             `json:"texts,omitempty"`        // how many untrusted texts came in
+	Instructions []Instruction     `json:"instructions,omitempty"` // instruction files of the project that the session changes
+	Stopped      bool              `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
 
-	// Of the shared record alone.
-	Remotes         []Remote `json:"remotes,omitempty"`      // that have another address since
-	OriginChangedAt int64    `json:"repointed_at,omitempty"` // when the address of a workspace may have been changed last
-	FilesFullAt     int64    `json:"full_at,omitempty"`      // when there was no room for a file last: of others it is not known where they come from
+	// Fields of the shared record only.
+	Remotes         []Remote `json:"remotes,omitempty"`      // remotes whose address a session changed
+	OriginChangedAt int64    `json:"repointed_at,omitempty"` // when a command last may have changed the workspace's remote
+	FilesFullAt     int64    `json:"full_at,omitempty"`      // when a file was last left out for lack of room: the origin of other files is unknown then
 
-	// Of a session that an earlier version kept: it did not share them.
+	// Fields of sessions stored by an earlier version, which did not share them.
 	OriginWasChanged bool `json:"repointed,omitempty"`
 	FilesWereFull    bool `json:"full,omitempty"`
 }
 
-// Labelled says when a label came, and by what.
+// A Labelled is when and why a session got a label.
 type Labelled struct {
 	Label effect.Label `json:"label"`
 	At    int64        `json:"at"`
 	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
 }
 
-// Sent is what went to a host or a recipient.
+// A Sent is what was sent to a host or a recipient.
 type Sent struct {
 	To    string `json:"to"`
 	Times int    `json:"times"`
-	Bytes int64  `json:"bytes"` // at least: files that are not looked at count nothing
+	Bytes int64  `json:"bytes"` // at least: files whose size is unknown count 0
 	At    int64  `json:"at"`
 }
 
-// Made is a file, or a folder with all that is in it, that was not there before the session
-// wrote it.
+// A Made is a file, or a folder with all its content, that the session created.
 type Made struct {
 	Path string `json:"path"`
 	From int64  `json:"from"`
-	Last int64  `json:"last"` // the session wrote to it
+	Last int64  `json:"last"` // the session's last write to it
 }
 
-// An Event is when an action had an effect of some kind last.
+// An Event is the last time that an action had an effect of some kind.
 type Event struct {
 	At    int64 `json:"at"`
-	Count int64 `json:"count"` // of the record, then
+	Count int64 `json:"count"` // the record's count of actions then
 }
 
 const version = 1
@@ -132,13 +129,13 @@ func (r *Record) add(l effect.Label, by string, now int64) bool {
 	return true
 }
 
-// active reports whether a session counts as going on.
+// active reports whether a session has not expired.
 func (r *Record) active(now int64, keep time.Duration) bool {
 	span := int64(keep / time.Second)
 	return now-r.Seen <= span+span/8
 }
 
-// shortenText shortens a text that comes from an action.
+// shortenText shortens a text from an action.
 func shortenText(s string) string {
 	if len(s) <= maxText {
 		return s

@@ -8,14 +8,14 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// shelves are where records lie.
+// shelves is where records are stored.
 type shelves interface {
 	look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error
 	change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error
 	stamp() (state.Stamp, bool) // see [state.Store.Stamp]
 }
 
-// A shelf is good for one transaction, see [state.Shelf].
+// A shelf is valid for one transaction, see [state.Shelf].
 type shelf interface {
 	Groups(key []byte, fn func(name, value []byte) error) error
 	Get(group, key []byte) []byte
@@ -36,7 +36,7 @@ func (d fileShelves) change(ctx context.Context, fn func(shelf) error, wants ...
 
 func (d fileShelves) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
 
-// memoryShelves keeps records as long as the process lives.
+// memoryShelves keeps records in memory.
 type memoryShelves struct {
 	mu      sync.Mutex
 	groups  map[string]map[string][]byte
@@ -46,7 +46,7 @@ type memoryShelves struct {
 func (m *memoryShelves) stamp() (s state.Stamp, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	binary.NativeEndian.PutUint64(s[:], m.changes+1) // the zero stamp is no shelf's
+	binary.NativeEndian.PutUint64(s[:], m.changes+1) // the zero stamp is reserved
 	return s, true
 }
 

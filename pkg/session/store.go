@@ -17,23 +17,23 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// ErrDamaged says that a record cannot be read. Anyone who needs it must not go on.
+// ErrDamaged means that a record cannot be read. Callers that need it must stop.
 var ErrDamaged = errors.New("the record of this session is damaged; run 'shield session clear --all'")
 
-// ErrNewer says that a record is of a later version than this shield knows.
+// ErrNewer means that a newer version of shield wrote a record.
 var ErrNewer = errors.New("the record of this session was written by a newer shield; install that version again, or run 'shield session clear --all'")
 
-// Options say how long and how much is kept.
+// Options are the limits of a store.
 type Options struct {
 	Clock      func() time.Time // required
-	Keep       time.Duration    // after the last action of a session
-	MaxFiles   int              // of a user
-	MaxDenials int              // within ten minutes, after which a session stops
-	Key        [32]byte         // of the hashes of credentials
+	Keep       time.Duration    // how long a session is kept after its last action
+	MaxFiles   int              // files per user
+	MaxDenials int              // denials within ten minutes after which a session stops
+	Key        [32]byte         // key of the hashes of credentials
 	Apart      bool             // sessions share nothing
 }
 
-// A Store keeps sessions. Goroutines may share it.
+// A Store stores sessions. Goroutines may share it.
 type Store struct {
 	opts  Options
 	shelf shelves
@@ -45,8 +45,7 @@ type Store struct {
 	fileSets fileSets
 }
 
-// NewStore returns a store that keeps sessions in a state file, or in memory alone
-// if that is nil.
+// NewStore returns a store that keeps sessions in a state file, or only in memory if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
 	if file == nil {
 		return &Store{opts: opts, shelf: &memoryShelves{groups: map[string]map[string][]byte{}}}
@@ -54,10 +53,10 @@ func NewStore(file *state.Store, opts Options) *Store {
 	return &Store{opts: opts, shelf: fileShelves{file}}
 }
 
-// shelfName is the part of the state file that sessions are in.
+// shelfName is the shelf of the state file that holds sessions.
 const shelfName = "sessions"
 
-// recordKey is the key of the record in a group; those of files are longer.
+// recordKey is the key of the record in a group; keys of files are longer.
 var recordKey = []byte("record")
 
 // fileKey returns the key of a file.
@@ -73,12 +72,12 @@ func fileKey(path string) []byte {
 func (k Key) group() []byte {
 	h := sha256.New()
 	for _, part := range [...]string{k.Host, k.ID, k.User} {
-		fmt.Fprintf(h, "%d:%s", len(part), part) // a hash does not fail
+		fmt.Fprintf(h, "%d:%s", len(part), part) // writing to a hash does not fail
 	}
 	return h.Sum(nil)[:16]
 }
 
-// shared returns the key of what the sessions of a user share.
+// shared returns the key of the record that the sessions of a user share.
 func (s *Store) shared(k Key) Key {
 	if s.opts.Apart {
 		return Key{Host: sharedHost, ID: k.Host + " " + k.ID, User: k.User}
@@ -86,8 +85,7 @@ func (s *Store) shared(k Key) Key {
 	return Key{Host: sharedHost, User: k.User}
 }
 
-// wants returns what is read of a session whenever it is loaded or changed, and of
-// the one that it began in.
+// wants returns the values that are read whenever a session, or its parent, is loaded or changed.
 func (s *Store) wants(k Key, parent string) (out []state.Want) {
 	of := func(k Key) {
 		group := k.group()
@@ -143,7 +141,7 @@ func record(sh shelf, group []byte) (*Record, error) {
 	return decode(sh.Get(group, recordKey))
 }
 
-// records calls fn with every record. One that is damaged is an error.
+// records calls fn with every record. A damaged record is an error.
 func records(sh shelf, fn func(group []byte, r *Record) error) error {
 	return sh.Groups(recordKey, func(name, data []byte) error {
 		r, err := decode(data)
@@ -157,9 +155,8 @@ func records(sh shelf, fn func(group []byte, r *Record) error) error {
 // now returns the time in seconds since 1970.
 func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 
-// recordOf returns the record of a session: its own or, if it has none, one that begins
-// now, with the labels of its parent. from is the group that the values come from
-// which are the session's alone; nil for none.
+// recordOf returns the record of a session: its own or, if it has none, a new one with the labels of
+// its parent. from is the group of the values that belong to that session only; nil for none.
 func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
 	own := k.group()
 	r, err = s.decoded.of(sh, own)
@@ -179,7 +176,7 @@ func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []by
 	if all, err := s.decoded.of(sh, s.shared(k).group()); err != nil {
 		return nil, nil, err
 	} else if all != nil && !k.Default() {
-		for _, l := range all.Labels { // of sessions for which there was no more room: this may be one of them
+		for _, l := range all.Labels { // labels of sessions removed for lack of room: this may be one of them
 			if s.now()-l.At <= int64(s.opts.Keep/time.Second) {
 				r.add(l.Label, l.By, s.now())
 			}
@@ -189,9 +186,9 @@ func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []by
 	return r, from, nil
 }
 
-// sharedRecord returns the record of what the sessions of a user share, and the groups that
-// files and values come from. Before there is one, those are the groups of the sessions
-// themselves: earlier versions kept files and values there.
+// sharedRecord returns the record that the sessions of a user share, and the groups of its files and
+// values. If there is none yet, these are the groups of the sessions themselves, where earlier
+// versions stored files and values.
 func (s *Store) sharedRecord(sh shelf, k Key) (r *Record, from [][]byte, err error) {
 	k = s.shared(k)
 	r, err = s.decoded.of(sh, k.group())
@@ -224,9 +221,9 @@ func sortLabels(r *Record) {
 	})
 }
 
-// Load returns what a session remembers. alias is the ID by which an agent names
-// its session: what sessions of that ID know is added. An error of the state file,
-// or of the record, is the session's [Session.Err].
+// Load returns what a session remembers. alias is the ID by which an agent names its session: the
+// memory of sessions with that ID is added. An error of the state file or the record is returned by
+// [Session.Err].
 func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Session {
 	stamp, ok := s.shelf.stamp()
 	if !ok {
@@ -280,10 +277,9 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 	return out
 }
 
-// Add keeps what an action adds to its session, in one transaction, or in none if
-// it adds nothing that the loaded session does not know. How much goes where is
-// shown to people and decides nothing: for hosts that are known it is written with
-// what follows, or by [Store.Flush].
+// Add stores what an action adds to its session, in one transaction, or none if the loaded session
+// already has it. The amount of data sent is only shown to people: for known hosts it is written with
+// the next change, or by [Store.Flush].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.MovesFiles {
 		loaded.identifyFiles()
@@ -307,11 +303,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 		if err != nil {
 			return err
 		}
-		if r.Seen == 0 { // it begins
+		if r.Seen == 0 { // it is new
 			if err := s.makeRoom(sh, loaded.key); err != nil {
 				return err
 			}
-			if err := sh.Drop(group); err != nil { // what an expired one has left
+			if err := sh.Drop(group); err != nil { // remains of an expired session
 				return err
 			}
 			if from != nil {
@@ -331,7 +327,7 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	}, s.wants(loaded.key, loaded.lineage.Parent)...)
 }
 
-// AddShared keeps of what an action adds only what all sessions of its user share.
+// AddShared stores only the part of a delta that all sessions of its user share.
 func (s *Store) AddShared(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.MovesFiles {
 		loaded.identifyFiles()
@@ -342,7 +338,7 @@ func (s *Store) AddShared(ctx context.Context, loaded *Session, d *Delta) error 
 	return s.shelf.change(ctx, func(sh shelf) error { return s.writeShared(sh, loaded.key, d) }, s.wants(loaded.key, "")...)
 }
 
-// writeShared writes what an action adds to what the sessions of a user share.
+// writeShared writes the shared part of a delta.
 func (s *Store) writeShared(sh shelf, k Key, d *Delta) error {
 	r, from, err := s.sharedRecord(sh, k)
 	if err != nil {
@@ -371,7 +367,7 @@ func (s *Store) writeShared(sh shelf, k Key, d *Delta) error {
 	return s.decoded.put(sh, group, r)
 }
 
-// put writes what an action adds to a record.
+// put writes the record of a session with the values of a delta.
 func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
 	now := s.now()
 	changed := r.apply(d, now, &s.opts)
@@ -386,7 +382,7 @@ func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
 	return s.decoded.put(sh, group, r)
 }
 
-// Flush writes what was only counted.
+// Flush writes the counts of sent data that are still in memory.
 func (s *Store) Flush(ctx context.Context) error {
 	all := s.tally.takeAll()
 	if len(all) == 0 {
@@ -398,7 +394,7 @@ func (s *Store) Flush(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if r == nil { // it was forgotten since
+			if r == nil { // it was removed meanwhile
 				continue
 			}
 			r.apply(&Delta{Sent: sent}, s.now(), &s.opts)
@@ -410,7 +406,7 @@ func (s *Store) Flush(ctx context.Context) error {
 	})
 }
 
-// copy gives what is shared the files and values of sessions.
+// copy copies the files and values of sessions to the shared group.
 func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
 	values, err := loadValues(sh, from)
 	if err != nil {
@@ -427,8 +423,8 @@ func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
 	return err
 }
 
-// Learn returns what an action adds to its session if it runs, with the
-// credentials in the files that it reads: see [Learn].
+// Learn returns what an action adds to its session if it runs, including the credentials in the files
+// that it reads: see [Learn].
 func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 	d := Learn(c, events, counts)
 	if slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelSecret }) {
@@ -437,8 +433,8 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return d
 }
 
-// Carries adds to a case the effect of carrying out a value that its session has
-// read, if it does: a whole one for sure, a part of one or a short one perhaps.
+// Carries adds to a case the effect of sending a value that its session has read: certain for a whole
+// value, possible for a part or a short value.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
 	if loaded.err != nil || loaded.valueSums == "" {
 		return loaded.err
@@ -457,9 +453,8 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	return nil
 }
 
-// makeRoom removes sessions that have ended and, where all go on, the one that was
-// seen first: each session that begins has its labels for as long as it would have been
-// kept.
+// makeRoom removes expired sessions and, if all are active, the one that was active longest ago. New
+// sessions inherit its labels for as long as it would have been kept.
 func (s *Store) makeRoom(sh shelf, but Key) error {
 	var ended [][]byte
 	var oldest *Record
@@ -491,7 +486,7 @@ func (s *Store) makeRoom(sh shelf, but Key) error {
 	return err
 }
 
-// addToShared adds the labels of a session to what the sessions of its user share.
+// addToShared adds the labels of a session to the shared record of its user.
 func (s *Store) addToShared(sh shelf, old *Record) error {
 	r, from, err := s.sharedRecord(sh, old.Key)
 	if err != nil {
@@ -511,8 +506,7 @@ func (s *Store) addToShared(sh shelf, old *Record) error {
 	return sh.Put(r.group(), recordKey, r.encode())
 }
 
-// List returns the sessions that go on, the one seen last first. One that is damaged is
-// an error.
+// List returns the active sessions, the most recent first. A damaged record is an error.
 func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		out = nil
@@ -527,7 +521,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	return out, err
 }
 
-// Shared returns what the sessions of each user share, see [Key.Shared].
+// Shared returns the shared record of each user, see [Key.Shared].
 func (s *Store) Shared(ctx context.Context) (out []Record, err error) {
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		out = nil
@@ -541,7 +535,7 @@ func (s *Store) Shared(ctx context.Context) (out []Record, err error) {
 	return out, err
 }
 
-// Files returns the files that the sessions of a user know, with their labels, by path.
+// Files returns the files that the sessions of a user know, with their labels, sorted by path.
 func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error) {
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		one := &Session{}
@@ -552,8 +546,7 @@ func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error)
 	return out, err
 }
 
-// Clear forgets sessions: those that choose accepts. With a nil choose all are
-// forgotten, damaged ones, too.
+// Clear removes the sessions that choose accepts. A nil choose removes all, including damaged ones.
 func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared int, err error) {
 	err = s.shelf.change(ctx, func(sh shelf) error {
 		cleared = 0
@@ -582,8 +575,7 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 	return cleared, err
 }
 
-// Resume lets stopped sessions go on: those that choose accepts. What was denied
-// is forgotten, labels stay.
+// Resume resumes the stopped sessions that choose accepts. Their denials are forgotten, labels stay.
 func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed int, err error) {
 	err = s.shelf.change(ctx, func(sh shelf) error {
 		var change []*Record

@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// Bounds of what is counted and not written yet.
+// Bounds of the counts that are not written yet.
 const (
 	maxTallied    = 256 // actions that sent something
-	tallyInterval = 10  // seconds since the first of them
+	tallyInterval = 10  // seconds since the first action counted
 )
 
-// A tally has what went to places that sessions know, until it is written.
-// Goroutines share it.
+// A tally counts data sent to known hosts until the counts are written. Goroutines share it.
 type tally struct {
 	mu    sync.Mutex
 	sent  map[Key][]Sent
@@ -20,7 +19,7 @@ type tally struct {
 	since int64
 }
 
-// add counts what an action sends and reports whether it is time to write.
+// add counts what an action sends and reports whether the counts should be written.
 func (t *tally) add(k Key, sent []Sent, now int64) (due bool) {
 	if len(sent) == 0 {
 		return false
@@ -44,7 +43,7 @@ func (t *tally) add(k Key, sent []Sent, now int64) (due bool) {
 	return t.count >= maxTallied || now-t.since >= tallyInterval
 }
 
-// take returns what was counted for a session, which is then to be written.
+// take removes and returns the counts of a session, for writing.
 func (t *tally) take(k Key) []Sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +55,7 @@ func (t *tally) take(k Key) []Sent {
 	return sent
 }
 
-// takeAll returns what was counted for all sessions.
+// takeAll removes and returns the counts of all sessions.
 func (t *tally) takeAll() map[Key][]Sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()

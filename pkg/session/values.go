@@ -12,40 +12,40 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Value is a credential that a session has read: hashes under a key of this
-// installation, and never the credential.
+// A Value is a credential that a session has read, as hashes with a key of this installation; the
+// credential itself is not stored.
 type Value struct {
 	Length  int // bytes
 	Sum     []byte
-	Tag     uint32   // of its first pieceSize bytes
-	Pieces  []byte   // of each run of pieceSize bytes in it: its tag and its hash
-	Service []string // words of the name that it had, which the service's host may hold
+	Tag     uint32   // tag of its first pieceSize bytes
+	Pieces  []byte   // tag and hash of each run of pieceSize bytes
+	Service []string // words of its name that the host name of its service may contain
 	Private bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 
-// The bounds of values.
+// Bounds of values.
 const (
-	minValue      = 8   // bytes; shorter ones occur anywhere
-	minWholeValue = 16  // bytes from which on a value cannot be there by chance
-	maxValue      = 512 // bytes of which pieces are kept
+	minValue      = 8   // bytes; shorter values occur by chance
+	minWholeValue = 16  // bytes from which a value cannot occur by chance
+	maxValue      = 512 // bytes of a value that are split into pieces
 	pieceSize     = 8   // bytes
 	tagSize       = 3
-	tagBits       = 20 // of a tag, which is cheap and tells little: most pieces of other texts differ in it
+	tagBits       = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
 	sumSize       = 16
 	hashSize      = 8
-	keptSize      = tagSize + hashSize // bytes that are kept of a piece
-	maxValues     = 1024               // of a user, and of a session
-	maxFound      = 64                 // of a file or result
+	keptSize      = tagSize + hashSize // bytes stored per piece
+	maxValues     = 1024               // per user, and per session
+	maxFound      = 64                 // per file or result
 	maxPrivate    = 1 << 16            // bytes of a private text that are read
-	maxHashed     = 1 << 17            // runs of bytes that are compared in one action, beyond their tags
-	minEntropy    = 3.0                // entropy of what looks random, in bits a byte
+	maxHashed     = 1 << 17            // pieces whose hash is compared per action, after their tags matched
+	minEntropy    = 3.0                // entropy of a random-looking text, in bits per byte
 )
 
-// privateWord are what may be a number, an address or a name in a private file.
+// privateWord matches what may be a number, an address or a name in a private file.
 var privateWord = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 
-// private returns the words of a private text that are hardly in another: those
-// with a digit and something else, and addresses of mail.
+// private returns the words of a private text that are rare in other texts: those with a digit and
+// another character, and e-mail addresses.
 func (h *hasher) private(text string) (out []Value) {
 	for _, word := range privateWord().FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
 		if word = strings.Trim(word, ".:/-"); len(word) >= minValue && (characterKinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
@@ -55,7 +55,7 @@ func (h *hasher) private(text string) (out []Value) {
 	return out
 }
 
-// characterKinds returns how many of digits, small and capital letters a text has.
+// characterKinds returns how many of the classes digit, lower-case and upper-case letter a text has.
 func characterKinds(s string) (n int) {
 	for _, set := range [...]string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
 		if strings.ContainsAny(s, set) {
@@ -65,12 +65,12 @@ func characterKinds(s string) (n int) {
 	return n
 }
 
-// assignment is a line of a file of settings.
+// assignment matches a line of a configuration file.
 var assignment = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
-// values returns what is kept of the credentials in a text. all says that it is a
-// store of credentials: what looks random there is one. from is the host that sent
-// the text, at which its credentials are good; "" if that is not known.
+// values returns the stored form of the credentials in a text. all means that the text is a credential
+// store, in which random-looking words count. from is the host that sent the text, where its
+// credentials are valid; "" if unknown.
 func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	var seen []string
 	signIn := passwordHosts(text)
@@ -94,7 +94,7 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 		}
 	}
 	for _, value := range found {
-		for line := range strings.Lines(value) { // a key has several
+		for line := range strings.Lines(value) { // a multi-line key has several
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
 				add(line, "")
 			}
@@ -112,10 +112,10 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	return out
 }
 
-// namelessCredential are words of a store of credentials that may be one without a name.
+// namelessCredential matches words of a credential store that may be a credential without a name.
 var namelessCredential = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
-// looksNameless reports whether a word is a credential by its look alone.
+// looksNameless reports whether a word looks like a credential.
 func looksNameless(word string) bool {
 	if len(word) >= 2*minWholeValue && strings.Trim(word, "0123456789abcdef") == "" {
 		return true
@@ -123,8 +123,8 @@ func looksNameless(word string) bool {
 	return characterKinds(word) == 3 && looksRandom(word)
 }
 
-// looksRandom reports whether a text has the entropy of a credential, and is not a
-// path, an address or a word.
+// looksRandom reports whether a text has the entropy of a credential, and is not a path, an address or
+// a word.
 func looksRandom(s string) bool {
 	if len(s) < minValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterKinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Session is what a session remembers at one moment. It implements
-// analysis.Memory. One goroutine at a time uses it.
+// A Session is the memory of a session at one moment. It implements analysis.Memory. Only one
+// goroutine at a time may use it.
 type Session struct {
 	key     Key
 	lineage Lineage
@@ -17,22 +17,22 @@ type Session struct {
 	now     int64
 
 	rec       Record
-	shared    Record         // what the sessions of the user share
+	shared    Record         // the record that the sessions of the user share
 	labels    []effect.Label // of rec
-	ownLabels []Labelled     // of rec, without those of the session that the agent names
+	ownLabels []Labelled     // of rec, without the labels of the session that the agent names
 	fileSet
-	groups    [][]byte // the groups that files and values come from
+	groups    [][]byte // the groups of its files and values
 	err       error
-	valueSums string // of the values of these groups; "" if there are none
+	valueSums string // the sums of the values of groups; "" if there are none
 
-	disk         Disk                       // nil if no file is looked at
-	askedOrigins map[string]byte            // the answers of Origin
-	askedBrought bool                       // Brought was asked
-	made         map[string]bool            // the answers of Made
-	identified   map[string]effect.Identity // of files whose identity was not known yet
+	disk         Disk                       // nil to check no files
+	askedOrigins map[string]byte            // the results of Origin
+	askedBrought bool                       // Brought was called
+	made         map[string]bool            // the results of Made
+	identified   map[string]effect.Identity // files whose identity was unknown when the session was loaded
 }
 
-// Labels returns what entered the session.
+// Labels returns the labels of the session.
 func (s *Session) Labels() []effect.Label {
 	if s.labels == nil {
 		s.labels = make([]effect.Label, 0, len(s.rec.Labels))
@@ -43,14 +43,14 @@ func (s *Session) Labels() []effect.Label {
 	return s.labels
 }
 
-// Err returns why nothing is known of the session.
+// Err returns why the session could not be loaded, or nil.
 func (s *Session) Err() error { return s.err }
 
-// Since returns the time since an instant of the record.
+// Since returns the time since a time of the record.
 func (s *Session) Since(at int64) time.Duration { return time.Duration(max(s.now-at, 0)) * time.Second }
 
-// LabelledFiles returns the labels of the files that Origin was asked for and that have
-// any; a folder that came as a whole is there with a final slash, too.
+// LabelledFiles returns the labels of the files that Origin was called for, if they have any; a folder
+// labelled as a whole is also listed, with a final slash.
 func (s *Session) LabelledFiles() map[string][]effect.Label {
 	told := map[string][]effect.Label{}
 	for path, b := range s.askedOrigins {
@@ -64,10 +64,11 @@ func (s *Session) LabelledFiles() map[string][]effect.Label {
 	return told
 }
 
-// Stopped reports whether nothing is allowed until a person has looked.
+// Stopped reports whether the session is stopped until a person resumes it.
 func (s *Session) Stopped() bool { return s.rec.Stopped }
 
-// After reports whether an action of one of the kinds came before.
+// After reports whether an action with an effect of one of the kinds ran before, within a time and a
+// number of actions.
 func (s *Session) After(kinds []string, within time.Duration, actions int) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
 		e, ok := s.rec.Events[kind]
@@ -75,27 +76,26 @@ func (s *Session) After(kinds []string, within time.Duration, actions int) bool 
 	})
 }
 
-// maxMet is how many files whose identity is not known are looked at for one
-// action.
+// maxMet is how many files with unknown identity are checked per action.
 const maxMet = 16
 
-// A Disk looks at files, as [analysis.Identifier] does.
+// A Disk checks files, as [analysis.Identifier] does.
 type Disk interface {
-	Intact(path string, from, to time.Time) bool // it was changed last between two instants
+	Intact(path string, from, to time.Time) bool // its last change is between two times
 	Identify(path string) (id effect.Identity, ok bool)
-	Perhaps(paths []string) []string // without those of which it is known that they are not there
+	Perhaps(paths []string) []string // without paths known not to exist
 }
 
-// Identify has files recognised under other names, by what they are. The disk is
-// asked only where an answer may depend on it.
+// Identify recognises renamed or copied files by their identity. It reads the disk only if the result
+// may depend on it.
 func (s *Session) Identify(disk Disk) {
 	if s.err == nil {
 		s.disk = disk
 	}
 }
 
-// identifyFiles looks at the files whose identity is not known, so that they are recognised
-// wherever they are later.
+// identifyFiles looks up the identity of files that have none yet, so that they are recognised at
+// other paths later.
 func (s *Session) identifyFiles() {
 	if s.disk == nil {
 		return
@@ -109,7 +109,7 @@ func (s *Session) identifyFiles() {
 		}
 		if id, ok := s.disk.Identify(path); ok {
 			if s.identified == nil {
-				s.identified, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // others may share them
+				s.identified, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // other sessions may share the map
 			}
 			e := s.files[path]
 			e.id = id
@@ -146,25 +146,25 @@ func (s *Session) origin(path string) byte {
 	return b
 }
 
-// withinKeep reports whether an instant of the shared record is one, and still counts.
+// withinKeep reports whether a time of the shared record is set and has not expired.
 func (s *Session) withinKeep(at int64) bool {
 	return at != 0 && s.now-at <= int64(s.opts.Keep/time.Second)
 }
 
-// originChanged reports whether the address of the workspace may have been changed, in this
-// session or not long before it began.
+// originChanged reports whether the remote of the workspace may have changed, in this session or
+// shortly before.
 func (s *Session) originChanged() bool {
 	return s.shared.OriginChangedAt != 0 && s.rec.Began-s.shared.OriginChangedAt <= int64(s.opts.Keep/time.Second)
 }
 
-// Brought returns the paths of what came from elsewhere, in their order.
+// Brought returns the paths of downloaded, decoded or cloned files, sorted.
 func (s *Session) Brought() *effect.Paths {
 	s.askedBrought = true
 	return s.downloaded
 }
 
-// SameAnswers reports whether another state of the session gives the same answers that
-// this one gave to Origin and Brought.
+// SameAnswers reports whether another state of the session gives the same results as this one gave for
+// Origin, Brought and Made so far.
 func (s *Session) SameAnswers(other *Session) bool {
 	if s.askedBrought && s.downloaded != other.Brought() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
@@ -182,11 +182,10 @@ func (s *Session) SameAnswers(other *Session) bool {
 	return true
 }
 
-// IsNew reports whether there is anything in a delta that is not known yet.
+// IsNew reports whether a delta contains anything that is not stored yet.
 func (s *Session) IsNew(d *Delta) bool { return s.hasNews(d) || s.isNewForShared(d) }
 
-// hasNews reports whether there is anything in a delta that the session itself does
-// not know.
+// hasNews reports whether a delta contains anything new for the session's own record.
 func (s *Session) hasNews(d *Delta) bool {
 	if d.CountsActions || d.Denial != nil || d.Prompt != nil || d.UserPrompt != nil || d.Texts || d.Instruction != nil || len(d.SettledPrompts) > 0 || len(d.Events)+len(d.sessionWords()) > 0 {
 		return true
@@ -207,8 +206,7 @@ func (s *Session) hasNews(d *Delta) bool {
 	return s.rec.Seen != 0 && s.now-s.rec.Seen >= int64(s.opts.Keep/time.Second)/8
 }
 
-// isNewForShared reports whether there is anything in a delta that the sessions of its user do
-// not know yet.
+// isNewForShared reports whether a delta contains anything new for the shared record of the user.
 func (s *Session) isNewForShared(d *Delta) bool {
 	if d.identified = s.identified; len(d.identified)+len(d.credentials()) > 0 {
 		return true
@@ -219,8 +217,7 @@ func (s *Session) isNewForShared(d *Delta) bool {
 	return len(s.changedFiles(d, s.now)) > 0
 }
 
-// apply adds a delta to the record of a session and reports whether that changes
-// anything.
+// apply adds a delta to the record of a session and reports whether it changed.
 func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
 		changed = r.add(l.Label, shortenText(l.By), now) || changed

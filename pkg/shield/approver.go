@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// newApprover returns Tier 3. Without a state folder no person is asked, since
-// nothing would limit how often.
+// newApprover returns Tier 3, which asks a person. Without a state folder it asks no person, because
+// nothing could limit how often.
 func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Approver, error) {
 	opts := cfg.Approve
 	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor

@@ -14,15 +14,16 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// assisted is the preset in which the questions of offline go to the evaluator first. Some
-// are the user's alone, and the evaluator's ALLOW counts a few times between two answers of
-// the user, so that a model that errs in one way does not decide for long.
+// assisted is the name of the preset that asks the evaluator first where the preset offline would ask
+// the user. Some questions always go to the user, and at most [maxAssists] ALLOWs of the evaluator
+// count between two answers of the user, so that a model with a systematic error cannot decide for
+// long.
 const assisted = "assisted"
 
-// maxAssists is how often the evaluator's ALLOW counts in a session between two answers.
+// maxAssists is how many ALLOWs of the evaluator count in a session between two answers of the user.
 const maxAssists = 10
 
-// assists puts a case to the evaluator as the preset assisted wants it.
+// assists asks the evaluator about a case under the rules of the preset assisted.
 func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdict {
 	if by := userOnlyQuestion(c); by != nil {
 		return p.forUser(c, by, by.Reasoning)
@@ -48,7 +49,7 @@ func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdic
 	return p.forUser(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
 }
 
-// forUser returns the question of an earlier tier as one for the user.
+// forUser turns the question of an earlier tier into a question for the user.
 func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
 	f := verdict.Finding{Who: verdict.Person, Source: by.Source, Confidence: by.Confidence, Rule: by.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
@@ -56,9 +57,10 @@ func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) ve
 	return p.noted(v, TierEvaluate, c, p.now())
 }
 
-// userOnlyQuestion returns the question that the user alone answers, nil if the evaluator may. It is
-// one about privilege, credentials, destruction or access elsewhere, persistence, foreign
-// code, shield itself, what is not known, or a way out after text from outside.
+// userOnlyQuestion returns the step whose question only the user may answer, nil if the evaluator may
+// answer. Such questions are about privilege, credentials, destruction or access on other machines,
+// persistence, foreign code, shield itself, unknown effects, or data leaving the machine after
+// untrusted text came in.
 func userOnlyQuestion(c *analysis.Case) *verdict.Step {
 	by := askingStep(c.Trail, TierPolicy, TierApprove)
 	if by == nil {
@@ -77,18 +79,17 @@ func userOnlyQuestion(c *analysis.Case) *verdict.Step {
 	return nil
 }
 
-// personalRules are those whose questions the user alone answers, whatever the effect is
-// that they met.
+// personalRules are the rules whose questions only the user may answer, whichever effect they match.
 var personalRules = []string{
 	"starts_later", "agent_identity", "login_settings", "system_changes", "credential_changes", "secret_names", "sandbox_off",
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
-// localHarms are those that the evaluator may allow: what is lost or hidden is the user's own
-// work on this machine, and undo or git may have it.
+// localHarms are the harms that the evaluator may allow: they lose or hide only the user's own work on
+// this machine, which undo or git may restore.
 var localHarms = []effect.Harm{effect.Discards, effect.Conceals, effect.Hides, effect.Halts, effect.Surveys, effect.Uploads}
 
-// personalEffect reports whether the user alone may allow an effect.
+// personalEffect reports whether only the user may allow an effect.
 func personalEffect(e *effect.Effect) bool {
 	if e.Sure == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(localHarms, h) }) {
 		return true
@@ -111,8 +112,8 @@ func personalEffect(e *effect.Effect) bool {
 	return false
 }
 
-// wayOut reports whether an effect carries something to another machine or person, or
-// changes something there.
+// wayOut reports whether an effect sends data to another machine or person, or changes a remote
+// resource.
 func wayOut(e *effect.Effect) bool {
 	switch e.Kind {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemote:
@@ -121,13 +122,12 @@ func wayOut(e *effect.Effect) bool {
 	return false
 }
 
-// How often the evaluator's ALLOW counted is kept on a shelf of the state, one value for
-// each session.
+// The shelf of the state that counts, for each session, the evaluator's ALLOWs.
 const (
 	assistShelf = "assisted"
 	assistGroup = "sessions"
-	assistFor   = 7 * 24 * time.Hour // after the last
-	maxSessions = 1000               // that are counted at once
+	assistFor   = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
+	maxSessions = 1000               // sessions whose ALLOWs are counted at the same time
 )
 
 type assistCount struct {
@@ -137,11 +137,11 @@ type assistCount struct {
 
 var errTooManySessions = errors.New("too many sessions are active")
 
-// assistKey names the session of a case.
+// assistKey returns the key under which the ALLOWs of a case's session are counted.
 func (p *Pipeline) assistKey(c *analysis.Case) []byte {
 	session := c.Action.Session
 	if p.host == "" {
-		session = "" // the agent's own word: all that it calls itself count together
+		session = "" // the session name is the agent's claim: all sessions it names share one count
 	}
 	return examID(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
 }
@@ -192,8 +192,7 @@ func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err 
 	return n, err
 }
 
-// answeredByUser resets the count of a session. Where that fails the user is asked more
-// often.
+// answeredByUser resets the session's count of ALLOWs. If that fails, the user is asked more often.
 func (p *Pipeline) answeredByUser(ctx context.Context, c *analysis.Case) {
 	if p.assisted && p.store != nil {
 		_ = p.store.Shelf(ctx, assistShelf, func(sh *state.Shelf) error { return sh.Put([]byte(assistGroup), p.assistKey(c), nil) })

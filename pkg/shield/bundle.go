@@ -39,7 +39,7 @@ func (cfg *Config) bundle() (*bundle.Bundle, error) {
 	return kept.Load(cfg.now())
 }
 
-// follow has the pipeline stop when the bundle that its policy is from has expired.
+// follow makes the pipeline stop when the bundle of its policy has expired.
 func (p *Pipeline) follow(b *bundle.Bundle, grace time.Duration) {
 	if b == nil {
 		return
@@ -58,11 +58,11 @@ func (p *Pipeline) follow(b *bundle.Bundle, grace time.Duration) {
 
 // A BundleUpdate is the result of an update.
 type BundleUpdate struct {
-	Bundle *bundle.Bundle // that is in force
-	New    bool           // it was not before
+	Bundle *bundle.Bundle // in force after the update
+	New    bool           // it was not in force before
 }
 
-// The shelf of the state that remembers bundles, and what it has of each source.
+// The shelf of the state that remembers the newest bundle of each source.
 const bundleShelf = "bundles"
 
 var (
@@ -71,10 +71,9 @@ var (
 	bundleDigest  = []byte("digest")
 )
 
-// UpdateBundle fetches the signed policy of a configuration and keeps it, if it can be
-// used and is not older than the newest one that was ever kept. With an error the last
-// good one stays. roots are trusted instead of the system's certificates unless they
-// are nil.
+// UpdateBundle fetches the signed policy of a configuration and stores it, if it is usable and not
+// older than the newest one ever stored. On an error the last good bundle stays in force. roots
+// replaces the system's certificates unless it is nil.
 func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (BundleUpdate, error) {
 	kept, err := BundleOf(cfg)
 	switch {
@@ -131,8 +130,8 @@ func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.Cert
 	return BundleUpdate{b, true}, kept.Write(archive)
 }
 
-// recordNewestBundle remembers a bundle as the newest of its source, and refuses one that is older, or
-// another of the same version or of another name.
+// recordNewestBundle remembers a bundle as the newest of its source. It refuses an older bundle, and
+// one of the same version with other content or another name.
 func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, was []byte) error {
 	opts, err := StateOptions(cfg, cfg.now)
 	if err != nil {
@@ -153,7 +152,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *b
 				return fmt.Errorf("the state file records the invalid version %.80q; run 'shield doctor --repair-state'", known)
 			}
 		}
-		// The state may have been lost, and what is kept is not older than it said.
+		// The state may be lost; the stored bundle then gives the least version to accept.
 		if last, err := bundle.Open(was, kept.Keys); err == nil && last.Version > version {
 			version, name, digest = last.Version, last.Name, last.Digest
 		}
@@ -177,7 +176,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *b
 	return errors.Join(err, store.Close())
 }
 
-// CheckBundle returns why the policy of a bundle cannot be used.
+// CheckBundle returns an error if the policy of a bundle cannot be used.
 func CheckBundle(cfg Config, b *bundle.Bundle) error {
 	an, err := NewAnalyzer(cfg)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	TierApprove  = 3
 )
 
-// sources name the tiers in a trail.
+// sources are the names of the tiers in a trail.
 var sources = [...]string{"policy", "classifier", "evaluator", "person"}
 
 // An item is one thing to judge: an action, or the sealed ESCALATE verdict of
@@ -33,12 +33,12 @@ type item struct {
 	Action  *action.Action
 	Resume  *verdict.Verdict // nil for an action that nothing judged yet
 	Stages  verdict.Stages   // the tiers that judged Resume
-	Turn    *streamTurn      // in a stream; nil for an action that is judged by itself
-	Disk    *disk            // what was looked at for actions that wait together; nil for nothing
-	Outside func()           // called before something outside this process is asked; nil if no one is to know
-	Early   bool             // later tiers than [TierClassify] are left to another process, see [Pipeline.EvaluateEarly]
-	Only    bool             // it is all of a stream, and remembered as an action of one
-	Untold  bool             // agent and user are told nothing about an ESCALATE, see [StreamOptions]
+	Turn    *streamTurn      // its place in a stream; nil for an action outside a stream
+	Disk    *disk            // a cache of file checks for actions that wait together; nil for none
+	Outside func()           // called before another process or a person is asked; may be nil
+	Early   bool             // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateEarly]
+	Only    bool             // the only action of a stream; it is remembered as part of a stream
+	Untold  bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -47,9 +47,9 @@ type Range struct{ First, Last int }
 // All are the tiers of the whole pipeline.
 var All = Range{TierPolicy, TierApprove}
 
-// looksBelow reports whether a tier below a range is asked first, though it may
-// only block there: asking an evaluator or a person about an action that no
-// rule has seen must not give less scrutiny than the whole chain.
+// looksBelow reports whether a tier below the range is asked first, only to block: an evaluator or a
+// person asked about an action that no rule has checked must not mean less scrutiny than the whole
+// chain.
 func (r Range) looksBelow(tier int, judged verdict.Stages) bool {
 	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
 }
@@ -63,25 +63,24 @@ type Outcome struct {
 	forLog  string // the reasoning for the log; "" for that of the verdict
 	latency time.Duration
 	ticket  *audit.Ticket
-	lasting *lastingRecord // what the action of a stream leaves behind; nil for nothing
-	action  *action.Action // with lasting
+	lasting *lastingRecord // what an allowed action of a stream adds to later sessions; nil for nothing
+	action  *action.Action // set if lasting is
 
 	evidence *analysis.Evidence
-	seen     telemetry.Action // what is told about it; see [Config]
+	seen     telemetry.Action // telemetry about the verdict; see [Config]
 }
 
-// Trail returns what each tier, or each classifier of it, said, whatever the
-// decision was.
+// Trail returns what each tier, or each classifier of a tier, said, whatever the decision was.
 func (o *Outcome) Trail() []verdict.Step { return o.trail }
 
-// Evidence returns what Tier 1 weighed, for a person to see. It is nil if the
-// pipeline does not trace, and where Tier 1 was not asked.
+// Evidence returns what Tier 1 based its decision on, for a person to read. It is nil if the pipeline
+// does not trace or did not ask Tier 1.
 func (o *Outcome) Evidence() *analysis.Evidence { return o.evidence }
 
-// Latency returns how long the action was judged, analysis included.
+// Latency returns how long judging took, analysis included.
 func (o *Outcome) Latency() time.Duration { return o.latency }
 
-// size returns about how many bytes an outcome holds until it is written.
+// size estimates how many bytes an outcome holds until it is written.
 func (o *Outcome) size() int {
 	const fixed = 2 << 10 // the verdict itself, its seal and reasons, and its entry in the log
 	n := fixed + len(o.Verdict.Action)
@@ -95,11 +94,10 @@ func (o *Outcome) size() int {
 	return n
 }
 
-// outcome sends an item through the tiers of a range, each in turn until one
-// decides. Before an evaluator or a person is asked, the rules of the tiers
-// below that have not judged the item yet may block it, and may ask for a higher
-// tier; they allow nothing. It answers always: whatever fails is a BLOCK. The
-// verdict must not be shown before it is recorded and settled.
+// outcome sends an item through the tiers of a range, in order, until one decides. Before it asks an
+// evaluator or a person, the rules of lower tiers that have not judged the item yet may block it or
+// ask for a higher tier; they cannot allow it. It always returns a verdict: any failure is a BLOCK.
+// The verdict must not be shown before it is recorded and settled.
 func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	var o Outcome
 	start := p.now()
@@ -112,7 +110,7 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	}
 	v.Line = it.Line
 	if a := it.Action; a != nil {
-		v.ID, v.ActionHash = strings.Clone(a.ID), a.Hash // the ID may be a part of the whole record
+		v.ID, v.ActionHash = strings.Clone(a.ID), a.Hash // a.ID may be a substring of the whole record and keep it in memory
 		if !p.noAction {
 			v.Action = a.Raw
 		}
@@ -122,8 +120,8 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	return o
 }
 
-// judge sends an item through the tiers and notes in o which they were, what each
-// said, and the redacted payload.
+// judge sends an item through the tiers and stores in o the trail, with what each tier said, and the
+// redacted payload.
 func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v verdict.Verdict) {
 	tier := in.First
 	defer func() {
@@ -249,14 +247,14 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	return v
 }
 
-// undecided reports whether a later tier than the last one that was asked has to decide.
+// undecided reports whether a tier after the last one asked has to decide.
 func (it *item) undecided(v verdict.Verdict, in Range) bool {
 	return it.Early && v.Decision == verdict.Escalate && in.Last > TierClassify
 }
 
-// first asks Tier 0 when the item's turn has come, and keeps what the action does,
-// unless that is known only when all tiers have judged. early says that the case was
-// analysed before.
+// first asks Tier 0 when the item's turn has come. It then adds the effects of the action to the
+// session, unless only later tiers can say whether the action runs. early means that the case was
+// analysed before its turn.
 func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *sessionMemory, early bool) (verdict.Verdict, *analysis.Case) {
 	it.Turn.wait()
 	if early {
@@ -273,7 +271,7 @@ func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *ses
 		v = p.noted(strict, TierPolicy, c, p.now())
 	}
 	if it.Turn != nil && v.Decision == verdict.Escalate && r != nil {
-		r.session() // as it is now, for the tiers that follow
+		r.session() // read the session now, before later tiers run
 	}
 	if n := len(c.Trail); n > 0 {
 		c.Trail[n-1].Session = r.told()
@@ -285,8 +283,8 @@ func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *ses
 	return v, c
 }
 
-// ask puts a case to one tier, holds the answer to the case's least tier, and
-// notes it in the trail.
+// ask asks one tier about a case, raises the answer to the least tier that the case needs, and adds it
+// to the trail.
 func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.Verdict {
 	start := p.now()
 	v, err := p.tiers[tier].Judge(ctx, c)
@@ -300,7 +298,7 @@ func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.
 	return p.noted(v, tier, c, start)
 }
 
-// noted returns the answer of a tier as it holds, with what the trail has of it.
+// noted returns the answer of a tier as it counts and adds its steps to the trail.
 func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) verdict.Verdict {
 	v.Tier = tier
 	held := v.Decision == verdict.Allow && c.MinTier > tier
@@ -348,14 +346,13 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	return steps
 }
 
-// refusal returns the BLOCK for something that went wrong at a tier.
+// refusal returns the BLOCK for a failure in a tier.
 func refusal(tier int, code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(tier)
 }
 
-// pass returns how a verdict that an earlier stage decided leaves this one:
-// byte for byte, or, where the action is to be left out, as an outcome sealed
-// again without it.
+// pass returns the output for a verdict that an earlier stage decided: the same bytes or, if the
+// action is to be left out, an outcome sealed again without it.
 func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 	out.Verdict = *rec.Verdict
 	if !p.noAction || len(out.Verdict.Action) == 0 {
@@ -377,7 +374,7 @@ func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	return o
 }
 
-// finish dates the verdict and seals it; a is the action that it has, or nil.
+// finish sets the time of the verdict and seals it; a is its action, or nil.
 func (p *Pipeline) finish(o *Outcome, a *action.Action) {
 	v := &o.Verdict
 	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)

@@ -16,16 +16,15 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// noModel is the fingerprint of a Tier 1 that has only rules.
+// noModel is the classifier fingerprint of a Tier 1 without a model.
 const noModel = "none"
 
-// classifier returns the settings of Tier 1's model; without one they are zero.
+// classifier returns the settings of Tier 1's model; they are zero if no model is set.
 func (cfg *Config) classifier() config.Classifier { return cfg.settings().Classifier.InUse() }
 
-// OpenModel opens the model that a configuration names. It returns nil if none
-// is asked for, and an error that wraps [classify.ErrNoRuntime] if the default
-// model is, with the library of this build, and there is none: Tier 1 then goes
-// on with rules alone.
+// OpenModel opens the model that a configuration names. It returns nil if none is set. The error wraps
+// [classify.ErrNoRuntime] if the configuration uses the default model and runtime and this build has
+// no runtime: Tier 1 then works with rules alone.
 func OpenModel(cfg Config) (*classify.Model, error) {
 	c := cfg.classifier()
 	files, digest := models.Default(), models.Digest
@@ -44,7 +43,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
 		return nil, noRuntime(c)
 	}
-	if c.ONNXRuntime != "" { // else no one would know before the first action that needs it
+	if c.ONNXRuntime != "" { // otherwise a wrong path would show only at the first action that needs the model
 		if err := ortlib.Check(c.ONNXRuntime); err != nil {
 			return nil, err
 		}
@@ -56,8 +55,8 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	return m, nil
 }
 
-// noRuntime says that this build cannot run a model. Only where nothing was
-// named does shield go on without.
+// noRuntime returns the error for a build that cannot run a model. Tier 1 works without a model only
+// if the settings name neither a model nor a runtime.
 func noRuntime(c config.Classifier) error {
 	fix := "install a shield that was built with cgo for this system"
 	if classify.Native {
@@ -69,7 +68,7 @@ func noRuntime(c config.Classifier) error {
 	return fmt.Errorf("model %q: %v; %s, or choose --model none", c.Model, classify.ErrNoRuntime, fix)
 }
 
-// runtimePath returns where ONNX Runtime is, and unpacks it on first use.
+// runtimePath returns the path of the ONNX Runtime library, which it unpacks on first use.
 func runtimePath(cfg Config) (string, error) {
 	if path := cfg.classifier().ONNXRuntime; path != "" {
 		return path, ortlib.Check(path)
@@ -80,9 +79,8 @@ func runtimePath(cfg Config) (string, error) {
 	return ortlib.Extract(filepath.Join(cfg.CacheDir, "onnxruntime"))
 }
 
-// newClassifier returns Tier 1 and the fingerprint of its model. Without a
-// runtime the default model degrades to rules alone; one that was named does
-// not.
+// newClassifier returns Tier 1 and the fingerprint of its model. Without a runtime Tier 1 falls back
+// to rules if the model is the default one, and fails if the settings name a model.
 func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Classifier, string, error) {
 	place := &p.analyzer.Place
 	var clock func() time.Time
@@ -102,7 +100,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 		}
 		opts.Model, opts.SkipTypes = m, c.SkipTypes.List
 		p.sidecar = true
-		return classify.New(opts), "sidecar:" + addr, nil // what runs behind it is not known
+		return classify.New(opts), "sidecar:" + addr, nil // the model behind the sidecar is not known
 	}
 	m, err := cfg.pool.model(cfg)
 	switch {
@@ -128,7 +126,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	return classify.New(opts), m.Digest, nil
 }
 
-// Note says what this pipeline does without although it was asked for, or "".
+// Note names a configured part that this pipeline works without, "" if there is none.
 func (p *Pipeline) Note() string {
 	switch {
 	case p.lost == nil:

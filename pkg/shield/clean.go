@@ -8,13 +8,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// clean takes secrets out of what is said about an action: the reasons of a verdict
-// and of its trail, which may quote the action, and, where a trace is asked for
-// and none is there yet, the effects and views, which it puts into the first
-// step. What cannot be shown is left out; it has been judged all the same. The
-// action itself, which the seal covers, stays as it was received.
+// clean redacts secrets in what is said about an action: the reasons of the verdict and of its trail,
+// which may quote the action. If a trace is wanted and there is none yet, it also adds redacted
+// effects and views to the first step. Text that cannot be redacted is left out. The action itself,
+// which the seal covers, stays as received.
 //
-// It returns the payload as the log is to have it, if there is a log.
+// It returns the redacted payload for the log, if there is a log.
 func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first bool) any {
 	var payload any
 	r := p.redactor
@@ -46,8 +45,8 @@ func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first
 	return payload
 }
 
-// sameForAll reports whether all that is said about an action is the same for every action: an
-// ALLOW, or a question of Tier 0 that a later tier answers.
+// sameForAll reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
+// question of Tier 0 that a later tier answers.
 func sameForAll(v *verdict.Verdict, c *analysis.Case) bool {
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Told != (verdict.Told{}) {
 		return false

@@ -26,85 +26,82 @@ import (
 // Config says how a pipeline judges. The zero value is usable and the
 // strictest; fields of other packages' types may be nil.
 type Config struct {
-	// Settings are what a person can set; nil means [Defaults]. Change a copy of
-	// those, since a setting's zero value is seldom its default: one that is out of
-	// range is an error.
+	// Settings are the user's settings; nil means [Defaults]. Start from a copy of Defaults: the zero
+	// value of a setting is seldom its default, and a value out of range is an error.
 	Settings *config.Settings
 
-	// Each of these is in place of the setting, unless it is zero.
+	// Each of the next fields replaces the setting of its name, unless it is zero.
 	Policy        string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
 	Roots         []string // workspace folders; none means Dir
-	OnnxThreshold float64  // 0.0–1.0: from here on a model's injection is blocked
+	OnnxThreshold float64  // 0.0–1.0: the model's score from which an injection is blocked
 	CanaryToken   string   // fixes the evaluator's canary
 	RateLimit     int      // Tier 2 attempts a minute
 	DailyBudget   int      // Tier 2 evaluations a day
 
-	Home     string   // the home folder that "~" means; may be unknown
-	Dir      string   // the folder that relative paths without a cwd start from; may be unknown
+	Home     string   // the home folder that "~" means; "" if unknown
+	Dir      string   // the working folder for actions without a cwd; "" if unknown
 	FoldCase bool     // the file system ignores case (Windows, macOS)
-	Own      []string // files and folders of shield itself beside those that other fields and settings name: never read, never changed
-	Program  string   // shield's own file: never changed
-	CacheDir string   // the folder of what shield unpacks and loads: never changed
-	Bundles  string   // the folder of signed policies that were fetched: never read, never changed
+	Own      []string // more files and folders of shield itself: agents can neither read nor change them
+	Program  string   // shield's executable: agents cannot change it
+	CacheDir string   // the folder into which shield unpacks libraries: agents cannot change it
+	Bundles  string   // the folder of fetched signed policies: agents can neither read nor change it
 	Models   string   // the folder of installed models, absolute; "" if there is none
 
-	// StateDir holds the seal key, the state file and the audit log. Without it
-	// verdicts are not sealed. It is the setting "state" or what stands for it.
+	// StateDir holds the seal key, the state file and the audit log. Without it verdicts are not
+	// sealed. It is the setting "state" or its default.
 	StateDir string
 
-	LockWait time.Duration // for other processes that use the state folder; 0 means 10 s
+	LockWait time.Duration // how long to wait for other processes that use the state folder; 0 means 10 s
 
-	Caller   audit.Caller                              // who asks, for the log
-	Provider evaluate.Provider                         // asks the model of Tier 2; nil means one made from the settings
-	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
-	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
+	Caller   audit.Caller                              // the calling program, for the log
+	Provider evaluate.Provider                         // the client of the model of Tier 2; nil means one made from the settings
+	Approve  approve.Options                           // the person to ask in Tier 3; the pipeline sets Approval, Store, Binding, StateDir, Redactor and Clock
+	Lookup   func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil finds none
 
-	NoFiles bool // judge by the text alone, as if no file existed: the result is the same on every machine
-	// Container is the container that actions run in, as the kernel shows it; nil for none, or if
-	// the setting "container" is no.
+	NoFiles bool // judge by the text alone, as if no file existed, so that the result is the same on every machine
+	// Container is the container in which actions run, as the kernel reports it; nil if there is none
+	// or the setting "container" is no.
 	Container *container.Container
 
-	Layer    analysis.Layer // files over those of the disk; nil for none
-	LookBack bool           // actions happened already: that one is denied now is not compared with the later ones of its session
+	Layer    analysis.Layer // files that replace those of the disk; nil for none
+	LookBack bool           // the actions have already run: a denial is not compared with later actions of its session
 	Timed    bool           // the steps of [Outcome.Trail] carry their latency
 	Trace    bool           // every verdict carries its trail, with latencies, effects and views
-	NoAction bool           // verdicts leave the action out
-	Single   bool           // the process judges one action: what that needs is prepared at once, and nothing that only pays later
+	NoAction bool           // leave the action out of verdicts
+	Single   bool           // the process judges a single action: prepare at once what it needs, and skip what pays off only later
 
-	// Host is the host program that reports actions one by one and whose word the
-	// sessions of actions are. "" means that they are the agent's own word.
+	// Host is the host program that reports actions one by one and vouches for their session names. ""
+	// means that session names are the agent's claim.
 	Host    string
 	Answers string // a person's file of answers in advance, see [approve.Answers]; "" for none
-	// Which says what is known of the unknown tool that an action is of. nil knows nothing.
+	// Which returns what is known of the unknown tool of an action. nil knows nothing.
 	Which func(*action.Action) approve.Tool
 
 	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
-	Keeps  bool   // what an allowed action deletes or overwrites is kept before the verdict is given; for the process that answers who runs it
-	IfKept bool   // without Keeps: what would be allowed if that were kept is ALLOW on this condition
-	Parent string // the session of the host that those of this pipeline began in; may be unknown
-	Apart  bool   // sessions share nothing, and an action without one has no memory
+	Keeps  bool   // keep what an allowed action deletes or overwrites before the verdict is given; for a process whose caller runs the action
+	IfKept bool   // without Keeps: an action that would be allowed if its losses were kept is ALLOW on that condition
+	Parent string // the host's session in which the sessions of this pipeline began; "" if unknown
+	Apart  bool   // sessions share nothing, and an action without a session has no memory
 
-	// Processes returns names of the process of the host and of those above it, the nearest
-	// first. A session that begins is below one whose host is among them. nil knows none.
+	// Processes returns names of the host's process and its ancestors, nearest first. A new session
+	// becomes a child of a session whose host is among them. nil knows none.
 	Processes func() []string
 
-	// Notify is told what a person should know though no verdict says it, such as
-	// a sudden rise in evaluations. Any goroutine may call it; nil means that it
-	// is not told.
+	// Notify receives warnings for a person that no verdict carries, such as a sudden rise in
+	// evaluations. Any goroutine may call it; it may be nil.
 	Notify func(text string)
 
-	// Observe is notified of each verdict when it has been logged. It must not wait. Any
-	// goroutine may call it; nil means that it is not told.
+	// Observe receives each verdict after it is logged. It must not block. Any goroutine may call it;
+	// it may be nil.
 	Observe func(telemetry.Action)
 
-	Clock func() time.Time // nil means the system's
+	Clock func() time.Time // nil means the system clock
 
-	pool *Pool // that the model is taken from; nil opens one
+	pool *Pool // lends the model; nil opens one
 }
 
-// Defaults returns the settings of a pipeline that was given none: those of
-// [config.Default], but neither a model nor a person is asked, and no log is
-// written.
+// Defaults returns the settings of a pipeline that has none: [config.Default], but without a model, a
+// person to ask and a log.
 func Defaults() config.Settings {
 	s := config.Default()
 	s.Classifier = config.Classifier{SkipTypes: config.Types{Auto: true}}
@@ -134,7 +131,7 @@ func (cfg *Config) settings() config.Settings {
 	return s
 }
 
-// lineage returns in what the sessions of the host began.
+// lineage returns where the host's sessions began: the session and the processes above them.
 func (cfg *Config) lineage() session.Lineage {
 	return session.Lineage{Parent: cfg.Parent, Processes: cfg.Processes}
 }
@@ -145,8 +142,8 @@ func (cfg *Config) auditFile() string {
 	return s.AuditFile(cfg.StateDir)
 }
 
-// notFingerprinted lists the fields of [Config] that its fingerprint leaves out, each
-// with the reason why it cannot change a verdict, or what stands for it.
+// notFingerprinted lists the fields of [Config] that the fingerprint leaves out, each with the reason:
+// the field cannot change a verdict, or another fingerprint covers it.
 var notFingerprinted = map[string]string{
 	"Settings":      "they have a fingerprint of their own",
 	"Policy":        "a setting",
@@ -183,12 +180,12 @@ var notFingerprinted = map[string]string{
 	"pool":          "it says who opens a model, not which",
 }
 
-// fingerprint returns the SHA-256 of what can change a verdict beside policy,
-// rules and model, in hex.
+// fingerprint returns the hex SHA-256 of all that can change a verdict besides policy, rules and
+// model.
 func (cfg *Config) fingerprint() (string, error) {
 	s := cfg.settings()
 	h := sha256.New()
-	_, _ = io.WriteString(h, s.Fingerprint()) // a hash does not fail
+	_, _ = io.WriteString(h, s.Fingerprint()) // writing to a hash does not fail
 	for v, i := reflect.ValueOf(*cfg), 0; i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
 		if _, out := notFingerprinted[name]; out {
@@ -203,8 +200,8 @@ func (cfg *Config) fingerprint() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// fingerprints returns what a seal binds a verdict to: policy, rules, model and
-// configuration.
+// fingerprints returns the hashes of policy, rules, model and configuration to which a seal binds a
+// verdict.
 func fingerprints(cfg Config, policy, classifier string) (verdict.Fingerprints, error) {
 	own, err := cfg.fingerprint()
 	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: classifier, Config: own}, err

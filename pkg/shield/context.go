@@ -15,20 +15,21 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// softRules are the rules of the presets whose question the user has answered by naming the
-// object: that data is sent, that something is destroyed or changed.
+// softRules are the rules of the presets whose question is answered when the user has named the
+// object: they are about sending data, and destroying or changing something.
 var softRules = []string{
 	"force_push_main", "cannot_be_undone", "changes_elsewhere", "ask_before_sending", "ask_before_uploading", "ask_before_changing_by_request", "ask_before_deleting",
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
 	"XP-011", "XP-013", "XP-020", // recursive deletion, a force push to a main branch, destruction of a remote resource
-	"doubt other", // what is not one of those has no name, see [objects.Needs]
+	"doubt other", // effects other than these have no name to compare, see [objects.Needs]
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemote),
 }
 
-// inContext returns what a verdict of the lower tiers becomes by what is known of the words of
-// the user of the session, and of others: what the user has said decides, and what else they
-// allow, or the evaluator might, is a question for the user if a text of others named it.
+// inContext returns what a verdict of the lower tiers becomes given the words of the session's user
+// and of untrusted texts. The user's words decide first. An action that would otherwise be allowed, or
+// that the evaluator could allow, becomes a question for the user if an untrusted text named its
+// object.
 func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory) verdict.Verdict {
 	if !p.inSession(r) || v.Error != "" || v.Decision == verdict.Block || r.session().Err() != nil {
 		return v
@@ -49,7 +50,7 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 	return v
 }
 
-// addFinding notes a finding that a tier goes by in the trail, and returns what it decides.
+// addFinding adds a finding of a tier to the trail and returns the verdict that the finding gives.
 func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 	c.Trail = append(c.Trail, f.Step(tier))
 	return f.Verdict(tier)
@@ -58,21 +59,20 @@ func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 // byContext is the source of a step in the trail.
 const byContext = "context"
 
-// inSession reports whether a memory is that of a session of a host.
+// inSession reports whether a memory belongs to a session of a host.
 func (p *Pipeline) inSession(r *sessionMemory) bool {
 	return r != nil && r.known == nil && p.host != "" && r.key.ID != ""
 }
 
-// askUser returns the question for the user that the words of others, or the user's own, make
-// of a verdict.
+// askUser turns a verdict into a question for the user, with the reason why.
 func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdict {
 	return p.noted(verdict.Finding{Who: verdict.Person, Confidence: 1, Fixed: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
-// asSaid returns what a verdict of the lower tiers becomes by what the user of the session has
-// said: an ALLOW is a question where the user has said that the action is not wanted, or
-// where it deletes or overwrites a remote resource that the user did not name; a question about objects
-// that the user has named, with a verb of what is done to them, is answered.
+// asSaid returns what a verdict of the lower tiers becomes given the words of the session's user. An
+// ALLOW becomes a question if the user said that the action is not wanted, or if it deletes or
+// overwrites a remote resource that the user did not name. A question about objects that the user has
+// named, with a verb for what the action does, is answered.
 func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory, named []grounding.Named) verdict.Verdict {
 	key := p.sessions.NameKey
 	if v.Decision == verdict.Allow {
@@ -94,7 +94,7 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(softRules, f) }) {
 		return v
 	}
-	if kind.Personal(c, findings) != nil { // what a person sees each time
+	if kind.Personal(c, findings) != nil { // a person decides these each time
 		return v
 	}
 	asked := func(i int) bool { return met[i] }
@@ -105,8 +105,8 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 	return addFinding(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
 }
 
-// suggested says which text that anybody may have written named what an action fetches,
-// installs or sends to, where neither the user nor the project did; "" if none has.
+// suggested names the untrusted text that mentioned what an action fetches, installs or sends to, when
+// neither the user nor the project mentioned it; "" if none did.
 func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMemory) string {
 	s := r.session()
 	if s.UntrustedTexts() == 0 {
@@ -121,7 +121,7 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMe
 	for i, part := range parts {
 		heard := all[i]
 		switch {
-		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page names its own host
+		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page may name its own host
 			continue
 		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.Names):
 			continue
@@ -135,8 +135,8 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMe
 	return ""
 }
 
-// userNamesFor returns the names by which the user has named the objects of an action; nil unless
-// all are named, none of them in a text that anybody may have written.
+// userNamesFor returns the names by which the user named the objects of an action; nil unless the user
+// named all, and no untrusted text has one of these names.
 func (p *Pipeline) userNamesFor(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.Named, met func(i int) bool) (names []string) {
 	needs, err := objects.Needs(c, met)
 	if err != nil || len(needs) == 0 {
@@ -145,7 +145,7 @@ func (p *Pipeline) userNamesFor(ctx context.Context, c *analysis.Case, r *sessio
 	var all []string
 	for i := range needs {
 		by := needs[i].Met(named, p.sessions.NameKey)
-		where := by == "" && needs[i].Place && p.sessions.UserWrote(r.session(), needs[i].Names) // the user has spoken of it
+		where := by == "" && needs[i].Place && p.sessions.UserWrote(r.session(), needs[i].Names) // the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}
@@ -160,13 +160,13 @@ func (p *Pipeline) userNamesFor(ctx context.Context, c *analysis.Case, r *sessio
 	return names
 }
 
-// destroysOnly reports of an effect whether it destroys something elsewhere.
+// destroysOnly returns a function that reports whether effect i destroys a remote resource.
 func destroysOnly(c *analysis.Case) func(i int) bool {
 	return func(i int) bool { return c.Effects[i].Kind == effect.ChangeRemote && c.Effects[i].Destroys() }
 }
 
-// keepsAsking reports whether an answer for more than one action does not hold for one: the
-// user of the session has said that it is not wanted, or others have named what it is about.
+// keepsAsking reports whether an approval for several actions does not cover this one: the session's
+// user said that it is not wanted, or an untrusted text named its object.
 func (p *Pipeline) keepsAsking(ctx context.Context, c *analysis.Case) bool {
 	r, ok := c.Memory.(*sessionMemory)
 	if !ok || !p.inSession(r) {
@@ -176,8 +176,8 @@ func (p *Pipeline) keepsAsking(ctx context.Context, c *analysis.Case) bool {
 	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != "" || p.suggested(ctx, c, r) != ""
 }
 
-// userMentions returns the objects of a case of which the user of the session has spoken. One that
-// stands in a text of others too is not the user's alone.
+// userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
+// that an untrusted text mentions too.
 func (p *Pipeline) userMentions(ctx context.Context, c *analysis.Case, r *sessionMemory) (out []analysis.Said) {
 	if !p.inSession(r) || r.session().Err() != nil {
 		return nil

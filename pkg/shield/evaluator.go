@@ -17,8 +17,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// newEvaluator returns Tier 2. One that is not configured, or cannot be set up,
-// answers for itself.
+// newEvaluator returns Tier 2. An evaluator that is not configured, or cannot be set up, returns
+// verdicts that say so.
 func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evaluator, error) {
 	s := cfg.settings()
 	opts := evaluate.Options{
@@ -43,7 +43,7 @@ func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evalu
 	}
 	p.asked, p.judgeName = opts, judgeName(cfg)
 	if opts.CanaryToken != "" && opts.Provider != nil {
-		_, _ = CanarySince(context.Background(), cfg, p.store) // an error shows when the state is used
+		_, _ = CanarySince(context.Background(), cfg, p.store) // an error shows when the state is next used
 	}
 	if opts.Provider != nil {
 		opts.Unlicensed, opts.Asks = p.unlicensed, p.asksOffline
@@ -51,14 +51,14 @@ func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evalu
 	return evaluate.New(opts)
 }
 
-// A Named is a provider of a program's own that says which model it asks, so that an exam of
-// it counts later: its name changes when its model does.
+// A Named is a provider, supplied by a program, that names the model it asks. An exam of that model
+// stays valid until the name changes.
 type Named interface {
 	evaluate.Provider
 	Identity() string
 }
 
-// judgeName returns what an exam of the evaluator's model is bound to.
+// judgeName returns the name of the evaluator's model to which an exam result is bound.
 func judgeName(cfg Config) string {
 	if cfg.Provider == nil {
 		ep := cfg.Endpoint()
@@ -70,8 +70,8 @@ func judgeName(cfg Config) string {
 	return ""
 }
 
-// endpoint returns where a configuration's language model is; what is found out
-// about it is kept in the state file.
+// endpoint returns the address of a configuration's language model; facts learned about it are kept in
+// the state file.
 func endpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
 	ep := cfg.Endpoint()
 	if store != nil {
@@ -86,7 +86,7 @@ func LearnedForm(ctx context.Context, cfg Config, store *state.Store) string {
 	return evaluate.LearnedForm(ctx, endpoint(cfg, store, cfg.Clock))
 }
 
-// memory keeps what was found out about services among the remembered answers.
+// memory keeps facts learned about model services in the cache of the state file.
 type memory struct {
 	store *state.Store
 	now   func() time.Time
@@ -98,13 +98,13 @@ func (m memory) Recall(ctx context.Context, key string) (string, bool) {
 }
 
 func (m memory) Remember(ctx context.Context, key, text string, keep time.Duration) {
-	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // what cannot be kept is found out again
+	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if it cannot be kept it is learned again
 }
 
-// leastWarned is the least budget before whose end there is a warning.
+// leastWarned is the smallest daily budget near whose end shield warns.
 const leastWarned = 10
 
-// limits charge evaluations to the state file.
+// limits counts evaluations in the state file.
 type limits struct{ p *Pipeline }
 
 func (l limits) Admit(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (l limits) TakeRate(ctx context.Context) error {
 	return refused(l.p.store.TakeRate(ctx, l.p.limits.PerMinute))
 }
 
-// refused gives the state file's refusals the names that the evaluator knows.
+// refused converts errors of the state file to those of package evaluate.
 func refused(err error) error {
 	switch {
 	case errors.Is(err, state.ErrRateExceeded):
@@ -137,7 +137,7 @@ func refused(err error) error {
 // cache keeps verdicts of Tier 2 in the state file until they expire.
 type cache struct{ p *Pipeline }
 
-// kept is what is kept of a verdict.
+// kept is the stored part of a verdict.
 type kept struct {
 	Decision   verdict.Decision `json:"decision"`
 	Confidence float64          `json:"confidence"`
@@ -145,8 +145,8 @@ type kept struct {
 	NextTier   int              `json:"next_tier,omitempty"`
 }
 
-// key returns the key of a verdict, which also depends on what the user has named and on the
-// prompt: a later version asks again.
+// key returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
+// new prompt version asks again.
 func (c cache) key(cs *analysis.Case) string {
 	return c.p.binding("evaluate", cs, fmt.Sprint(cs.Said), evaluate.PromptHash())
 }
@@ -170,14 +170,13 @@ func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) 
 	if err != nil || key == "" {
 		return
 	}
-	// One that cannot be kept only costs another evaluation.
+	// A verdict that cannot be cached only costs another evaluation.
 	_ = c.p.store.Put(ctx, key, data, c.p.now().Add(c.p.ttl))
 }
 
-// binding returns the key of an answer that may be used again: it is good for
-// the same action, in the same place, with the same effects and the same content of the
-// files that it uses, under the same policy, rules, model and configuration, and for
-// nothing else. "" means that no answer may be used again.
+// binding returns the key of an answer that may be used again: only for the same action in the same
+// place, with the same effects and the same content of the files that it uses, under the same policy,
+// rules, model and configuration. "" means that no answer may be used again.
 func (p *Pipeline) binding(use string, c *analysis.Case, also ...string) string {
 	inputs, err := c.Inputs()
 	if err != nil {
@@ -187,17 +186,17 @@ func (p *Pipeline) binding(use string, c *analysis.Case, also ...string) string 
 	parts := []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), inputs, p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)}
 	for _, part := range append(parts, also...) {
 		fmt.Fprintf(h, "%d:", len(part))
-		_, _ = io.WriteString(h, part) // a hash does not fail
+		_, _ = io.WriteString(h, part) // writing to a hash does not fail
 	}
 	return use + ":" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Endpoint returns where a configuration's evaluator is and how to reach it.
+// Endpoint returns the address of a configuration's evaluator and how to reach it.
 func (cfg *Config) Endpoint() evaluate.Endpoint {
 	return evaluate.Endpoint{Evaluator: cfg.settings().Evaluator, LookupEnv: cfg.Lookup}
 }
 
-// auditFingerprints returns what a log entry says its verdict was made with.
+// auditFingerprints converts the fingerprints of a verdict for its log entry.
 func auditFingerprints(f verdict.Fingerprints) audit.Fingerprints {
 	return audit.Fingerprints{Policy: f.Policy, Rules: f.Rules, Model: f.Model, Config: f.Config}
 }

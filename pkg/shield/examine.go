@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Examine examines a result by rules and, where the settings want that, by the
-// evaluator. kind is the type of the action that it came of.
+// Examine examines a result by rules and, if the settings enable it, by the evaluator. kind is the
+// type of the action that returned it.
 func (p *Pipeline) Examine(ctx context.Context, kind string, result any) *sanitize.Report {
 	report := sanitize.Examine(result)
 	if f := p.opinion(ctx, kind, result); f != nil {
@@ -19,9 +19,8 @@ func (p *Pipeline) Examine(ctx context.Context, kind string, result any) *saniti
 	return report
 }
 
-// Review has the evaluator look at a result that others have examined by rules, and
-// logs and returns what it finds. withheld says why the agent must not get the
-// result; "" if it may.
+// Review lets the evaluator examine a result that the caller has examined by rules. It logs and
+// returns the findings. withheld says why the agent must not get the result; "" if it may.
 func (p *Pipeline) Review(ctx context.Context, r Returned) (found []sanitize.Finding, withheld string, err error) {
 	if len(r.Actions) == 0 || p.sanitize.Enabled == config.Off {
 		return nil, "", nil
@@ -34,8 +33,8 @@ func (p *Pipeline) Review(ctx context.Context, r Returned) (found []sanitize.Fin
 	return report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode)).Withheld, p.logFound(ctx, r, report.Findings)
 }
 
-// opinion returns what the evaluator finds in a result, nil for nothing, or if it is
-// not asked.
+// opinion returns the evaluator's finding in a result; nil if there is none or the evaluator is not
+// asked.
 func (p *Pipeline) opinion(ctx context.Context, kind string, result any) *sanitize.Finding {
 	if !p.sanitize.Evaluator || result == nil {
 		return nil

@@ -2,20 +2,18 @@ package shield
 
 import "sync"
 
-// maxInFlight is how many bytes of records, and of what was made of them, a
-// stream holds at once: far more than a batch of usual actions has, and so
-// little that large records and a reader that stalls cost no more memory than
-// any others. A record that is larger than that goes through alone.
+// maxInFlight is how many bytes of records, and of data made from them, a stream holds at once. It is
+// far more than a usual batch needs, and small enough that large records and a slow reader do not cost
+// much memory. A larger record is processed alone.
 const maxInFlight = 8 << 20
 
-// An inFlight counts the bytes that wait between the input and the output. The
-// input is read on only while there is room.
+// An inFlight counts the bytes between input and output. The input is read only while there is room.
 type inFlight struct {
 	mu   sync.Mutex
 	room sync.Cond
 	most int
 	used int
-	open bool // no one has to wait any more
+	open bool // all waiting has ended
 }
 
 func newInFlight(most int) *inFlight {
@@ -24,7 +22,7 @@ func newInFlight(most int) *inFlight {
 	return f
 }
 
-// take waits until n bytes have room, or nothing else is under way.
+// take waits until there is room for n bytes, or nothing else is in flight.
 func (f *inFlight) take(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -34,8 +32,8 @@ func (f *inFlight) take(n int) {
 	f.used += n
 }
 
-// change counts n bytes where there were was. It never waits: what was read has
-// to be finished, or nothing gives room again.
+// change replaces a count of was bytes by n. It never waits: a record that was read must be finished,
+// or no room becomes free.
 func (f *inFlight) change(was, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,15 +50,14 @@ func (f *inFlight) release() {
 	f.room.Broadcast()
 }
 
-// A gate tells records that were read before an interrupt from those that were
-// not.
+// A gate separates records that were read before an interrupt from later ones.
 type gate struct {
 	mu      sync.Mutex
-	reading bool // the source is being asked for a record
+	reading bool // a read of the source is under way
 	shut    bool
 }
 
-// enter says whether another record may be read.
+// enter reports whether another record may be read.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +65,7 @@ func (g *gate) enter() bool {
 	return g.reading
 }
 
-// leave says whether the record that was read counts.
+// leave reports whether the record just read counts.
 func (g *gate) leave() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,8 +73,8 @@ func (g *gate) leave() bool {
 	return !g.shut
 }
 
-// close shuts the gate and says whether the source is being read: then nothing
-// more comes, however long that takes.
+// close closes the gate and reports whether a read of the source is under way: its record no longer
+// counts, however long the read takes.
 func (g *gate) close() (reading bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

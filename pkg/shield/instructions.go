@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// asksForInstructions are the findings about an edit of a file of instructions for agents.
+// asksForInstructions are the findings about an edit of an agent instruction file.
 var asksForInstructions = []string{"agent_identity", "doubt later"}
 
-// ownInstructions answers the question about an edit of a file of instructions for agents that
-// is the project's own, and that the user saw this session change: what is added and taken
-// out only says how something is, and no text that anybody may have written has come in since.
+// ownInstructions answers the question about an edit of the project's own agent instruction file that
+// the user saw in this session: the added and removed lines only describe facts, and no untrusted text
+// has come in since.
 func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, bool) {
 	edit, ok := c.Edits()
 	if !ok || !c.Tracked(edit.Path) {
@@ -56,7 +56,7 @@ func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *an
 		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 
-// noteInstructionEdit notes what the edit of a file of instructions has left in it.
+// noteInstructionEdit records the content of an agent instruction file after an edit.
 func (p *Pipeline) noteInstructionEdit(ctx context.Context, c *analysis.Case, r *sessionMemory) error {
 	edit, ok := c.Edits()
 	if !ok {

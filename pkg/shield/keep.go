@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// UndoStore returns the store of a configuration in which files are kept before they are
-// deleted or overwritten; nil if none is to be kept.
+// UndoStore returns the store that keeps files before they are deleted or overwritten; nil if the
+// configuration keeps none.
 func UndoStore(cfg Config) *undo.Store {
 	s := cfg.settings()
 	if !s.Undo.Enabled || cfg.StateDir == "" {
@@ -27,8 +27,8 @@ func UndoStore(cfg Config) *undo.Store {
 	})
 }
 
-// openUndo decides what a pipeline does about what actions delete and overwrite. With an
-// evaluator its answer is asked for first; see design section 13.
+// openUndo decides whether a pipeline keeps what actions delete and overwrite, and whether it asks
+// about losses. An evaluator is asked first; see design section 13.
 func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	if cfg.Keeps {
 		p.undo = UndoStore(cfg)
@@ -38,9 +38,9 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	p.keptCounts = counts && (p.undo != nil || cfg.IfKept)
 }
 
-// keptInstead asks the first tiers again about a case that they do not allow, as it is if
-// what the action deletes or overwrites is kept. The answer counts if it is ALLOW, and if
-// the process that gives it can keep that.
+// keptInstead judges a case that the first tiers do not allow again, as if its losses (files deleted
+// or overwritten) were kept. The new verdict counts if it is ALLOW and this process can keep the
+// losses.
 func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
 	if !p.keptCounts || v.Decision != verdict.Escalate || v.Error != "" {
 		return v, c
@@ -74,9 +74,8 @@ func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analys
 	return kept, k
 }
 
-// keepLosses keeps what an action that is allowed deletes or overwrites. Where that cannot
-// be done, and files would be lost for good of which no rule speaks, the next tiers are
-// asked.
+// keepLosses keeps what an allowed action deletes or overwrites. If that fails, and files would be
+// lost for good that no rule covers, the next tiers are asked.
 func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if p.undo == nil {
 		return p.withoutStore(v, c)
@@ -101,9 +100,9 @@ func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysi
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
-// withoutStore returns what happens to a verdict where nothing can be kept, because anyone who
-// runs the command is not known: a command that loses local work is a question, or allowed on
-// the condition that it is kept first. What tools for files write, hosts show themselves.
+// withoutStore returns the verdict where losses cannot be kept because it is not known who runs the
+// command: a command that loses local work becomes a question, or is allowed on condition that its
+// losses are kept first. Writes of file tools are not affected: hosts show them.
 func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if !p.asksLosses || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.Conditions, verdict.Kept) {
 		return v
@@ -125,8 +124,8 @@ func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Ver
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
-// keep keeps what an action deletes or overwrites, and returns the verdict that says so. If
-// nothing of it is there, the verdict stays as it is.
+// keep keeps what an action deletes or overwrites, and returns the verdict that says so. If none of
+// these files exist, the verdict is unchanged.
 func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.Loss) (verdict.Verdict, error) {
 	set, err := p.undo.Keep(ctx, undo.About{
 		Session: c.Action.Session, Host: p.host, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash, What: p.redactor.String(shownAction(c)),
@@ -142,7 +141,7 @@ func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case
 	return v, nil
 }
 
-// noteFilesAfterRun notes of what was kept for some actions, which have run, what they left.
+// noteFilesAfterRun records the state that executed actions left of the files kept for them.
 func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Action) {
 	if p.undo == nil {
 		return
@@ -154,7 +153,7 @@ func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Acti
 	}
 }
 
-// shownAction names an action for a list.
+// shownAction describes an action in a list.
 func shownAction(c *analysis.Case) string {
 	for _, field := range [...]string{"command", "path", "source"} {
 		if text := c.Action.Text(field); text != "" {

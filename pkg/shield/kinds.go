@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// findings returns all that the rules of tiers 0 and 1, and the model, find in a case, and
-// for each effect whether a rule asks about it.
+// findings returns what the rules of tiers 0 and 1 and the model find in a case, and for each effect
+// whether a rule asks about it.
 func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string, met []bool, err error) {
 	all, met, err = p.rules.Findings(ctx, c)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string
 	return slices.Compact(all), met, nil
 }
 
-// kindOf returns the kind of a case, or why it has none.
+// kindOf returns the kind of a case, or an error that says why it has none.
 func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, findings []string, err error) {
 	findings, met, err := p.findings(ctx, c)
 	if err != nil {
@@ -59,9 +59,9 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 	return k, findings, err
 }
 
-// within names the session that a kind holds in, with its user, host and roots and all that
-// judges it; "" where it is none that an answer can hold in. A session that no host vouches
-// for is the agent's word, so a kind does not leave the stream in which it was approved.
+// within names the session in which an approval of a kind holds, with its user, host, roots and
+// fingerprints; "" if an approval can hold in none. Without a host the session is the agent's claim,
+// so the approval stays in its stream.
 func (p *Pipeline) within(c *analysis.Case) string {
 	stream := ""
 	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
@@ -76,7 +76,7 @@ func (p *Pipeline) within(c *analysis.Case) string {
 	})
 }
 
-// labelsEndingAnswers returns those labels of the session that end what was answered before they came.
+// labelsEndingAnswers returns the session's labels that end approvals given before the label came.
 func labelsEndingAnswers(c *analysis.Case) string {
 	var out []string
 	if c.Memory != nil {
@@ -90,13 +90,13 @@ func labelsEndingAnswers(c *analysis.Case) string {
 	return strings.Join(out, " ")
 }
 
-// standing returns what an answer for the kind of a case would be.
+// standing returns the approval that a person can give for the kind of a case.
 func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.AdvanceApproval {
 	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: labelsEndingAnswers(c), Session: c.Action.Session}
 }
 
-// offerKind says what an answer for the kind of a case would cover in its session, and how
-// to keep it.
+// offerKind describes what an approval of all actions of a case's kind would cover in its session, and
+// returns the function that saves it.
 func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, func(ctx context.Context, by string) error) {
 	p = p.judging(c)
 	within := p.within(c)
@@ -114,13 +114,13 @@ func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, fun
 	}
 }
 
-// deniedBefore reports whether the session has an action like this denied.
+// deniedBefore reports whether an action like this was denied in the session.
 func (p *Pipeline) deniedBefore(c *analysis.Case) bool {
 	r, ok := c.Memory.(*sessionMemory)
 	return ok && r != nil && r.known == nil && (r.session().DenialOfSame(c) != nil || r.denials().DenialOfSame(c) != nil)
 }
 
-// answered returns the ALLOW of a person who has answered for all actions of a case's kind.
+// answered returns an ALLOW if a person has approved all actions of a case's kind.
 func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	var none verdict.Verdict
 	if p.kinds == nil || !answerCounts(c) {
@@ -130,7 +130,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 	if within := p.within(c); within != "" {
 		kinds, err := p.kinds.Kinds(ctx, within)
 		if err != nil {
-			return none, false // asking is always right
+			return none, false // when in doubt, ask
 		}
 		labels := labelsEndingAnswers(c)
 		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.Labels != labels })
@@ -183,7 +183,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 	return none, false
 }
 
-// describe adds to a refusal what an answer for more than one action would cover.
+// describe adds to a refusal what an approval of several actions would cover.
 func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis.Case) {
 	r.KindSession = p.within(c)
 	for _, root := range c.At().Roots {
@@ -211,7 +211,7 @@ func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis
 	}
 }
 
-// neighbours returns actions close to one that a kind covers too.
+// neighbours returns example actions that an approval of the kind would cover as well.
 func (p *Pipeline) neighbours(ctx context.Context, a *action.Action, k *kind.Kind) (out []string) {
 	covered := kind.Neighbours(a, func(n *action.Action) bool {
 		own, _, err := p.kindOf(ctx, p.analyzer.Case(n))

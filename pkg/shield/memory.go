@@ -16,10 +16,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A streamTurn is the place of an action among those of a stream: Tier 0 judges them one
-// after the other, so that each knows what those before it left behind.
+// A streamTurn is the turn of an action in its stream: Tier 0 judges actions one after another, so
+// that each sees the effects of earlier ones.
 type streamTurn struct {
-	before <-chan struct{} // closed when the action before has had its turn; nil for the first
+	before <-chan struct{} // closed when the action before it has had its turn; nil for the first
 	done   chan struct{}
 }
 
@@ -63,23 +63,22 @@ type sessionMemory struct {
 	key   session.Key
 	alias string
 	disk  *disk
-	flows bool                // the action carries out a value, or a part of one
+	flows bool                // the action sends a session value, or a part of one
 	now   *session.Session    // nil until it is needed
-	own   *session.Session    // which counts the denials of a connection of its own; nil until it is needed
-	known *memoryForNextStage // what the stage that judged the action was told; nil if none did
-	left  *session.Delta      // what the action adds, once that is known
+	own   *session.Session    // counts the denials of this connection; nil until it is needed
+	known *memoryForNextStage // what an earlier stage was told; nil if there was none
+	left  *session.Delta      // what the action adds to the session, once known
 }
 
-// A disk is what was looked at of the disk for actions that one goroutine judges. It is
-// looked at again once a verdict has been handed on: before that, no action can have run
-// that waited together with them.
+// A disk caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
+// is given out: until then none of the waiting actions can have run.
 type disk struct {
-	handed *atomic.Uint64 // how often verdicts were handed on
+	handed *atomic.Uint64 // how often verdicts were given out
 	at     uint64
 	looked *analysis.Identifier
 }
 
-// identifier returns what looks at the disk for the next action. A nil disk keeps nothing.
+// identifier returns the file checker for the next action. A nil disk caches nothing.
 func (d *disk) identifier(an *analysis.Analyzer) *analysis.Identifier {
 	if d == nil {
 		return an.Identifier()
@@ -90,22 +89,22 @@ func (d *disk) identifier(an *analysis.Analyzer) *analysis.Identifier {
 	return d.looked
 }
 
-// memoryForNextStage is what Tier 0 was told of a session, for the next stage of a pipe, which has no
-// other way to it: the session of a stream ends with the stage.
+// memoryForNextStage is what Tier 0 was told of a session, for the next stage of a pipe, which cannot
+// read it: the session of a stream ends with its stage.
 type memoryForNextStage struct {
 	Labels []effect.Label            `json:"labels,omitempty"`
 	Files  map[string][]effect.Label `json:"files,omitempty"`
 	Made   []string                  `json:"made,omitempty"`
 }
 
-// sessionMemory returns the memory for an action, or nil if there is none.
+// recall returns the memory for an action, or nil if there is none.
 func (p *Pipeline) recall(ctx context.Context, it *item) *sessionMemory {
 	if p.sessions == nil || it.Action == nil || p.apart && it.Action.Session == "" {
 		return nil
 	}
 	r := &sessionMemory{p: p, ctx: ctx, key: session.Key{User: p.caller.User}, disk: it.Disk}
 	if p.host == "" {
-		r.alias = it.Action.Session // the agent's word: it adds what that session knows, and keeps nothing apart
+		r.alias = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
 		if p.kept != nil || it.Only {
 			r.key = session.Stream(p.caller.User)
 		}
@@ -123,7 +122,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *sessionMemory {
 	return r
 }
 
-// session returns the session as it was when it was first asked for.
+// session returns the session as first read.
 func (r *sessionMemory) session() *session.Session {
 	if r.now == nil {
 		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.lineage, r.alias)
@@ -132,7 +131,7 @@ func (r *sessionMemory) session() *session.Session {
 	return r.now
 }
 
-// denials returns the session that counts the denials.
+// denials returns the session whose denials are counted.
 func (r *sessionMemory) denials() *session.Session {
 	if r.p.connection == "" || r.key.ID == "" {
 		return r.session()
@@ -209,8 +208,8 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.Case {
 	return c
 }
 
-// refresh returns the case with what the session knows now that the actions before
-// have had their turn. The analysis is repeated if files are concerned.
+// refresh returns the case with what the session knows after the turns of earlier actions. It repeats
+// the analysis if that concerns files.
 func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 	if r == nil || r.known != nil || r.now == nil {
 		return c
@@ -225,11 +224,11 @@ func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 	return again
 }
 
-// valueFlowName is the name under which the next stage is told that a part of a value
-// flows: no path is called so.
+// valueFlowName is the name under which the next stage learns that a part of a value flows; no path
+// has this name.
 const valueFlowName = "value flow"
 
-// carries adds to a case that it carries out a value which the session has read.
+// carries marks in a case that the action sends a value which the session has read.
 func (r *sessionMemory) carries(c *analysis.Case) error {
 	if r == nil || !c.MayTell() {
 		return nil
@@ -241,8 +240,7 @@ func (r *sessionMemory) carries(c *analysis.Case) error {
 	return err
 }
 
-// stricter returns what Tier 0 says about a case because of what the session
-// remembers, beside its rules.
+// stricter returns the verdict of Tier 0 with what the session's memory adds to its rules.
 func (r *sessionMemory) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
@@ -291,8 +289,7 @@ func byRule(rule string) string {
 	return " by " + rule
 }
 
-// told returns what the memory said, for the next stage of a pipe: nil if that is
-// nothing.
+// told returns the session's memory for the next stage of a pipe: nil if it is empty.
 func (r *sessionMemory) told() []byte {
 	if r == nil || r.now == nil {
 		return nil
@@ -306,13 +303,12 @@ func (r *sessionMemory) told() []byte {
 	}
 	raw, err := json.Marshal(t)
 	if err != nil {
-		return nil // texts always marshal
+		return nil // strings always marshal
 	}
 	return raw
 }
 
-// settle adds to the session what an action did, or that it was denied, once all
-// tiers have judged.
+// settle adds to the session the effects of an action, or its denial, after all tiers have judged.
 func (r *sessionMemory) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.deny(v, c)
@@ -320,8 +316,8 @@ func (r *sessionMemory) settle(v verdict.Verdict, c *analysis.Case) verdict.Verd
 	return r.keep(v, c)
 }
 
-// keep adds to the session what an action does that is not denied. What cannot be
-// kept is blocked: the next action would not know of it.
+// keep adds the effects of an action that is not denied to the session. If that fails the action is
+// blocked, because the next action would not know of it.
 func (r *sessionMemory) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
@@ -339,9 +335,9 @@ func (r *sessionMemory) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdic
 	return r.add(v, r.session(), &d)
 }
 
-// blocks reports whether a rule of Tier 1 blocks an action. The next action of a stream
-// is judged before later tiers have judged this one, and must not count what is then
-// refused; each stage of a pipe knows the rules, but none what a model or a person says.
+// blocks reports whether a rule of Tier 1 blocks an action. The next action of a stream is judged
+// before later tiers have judged this one, and must not see effects of an action that is then refused.
+// All stages of a pipe know the rules, but not the answers of a model or a person.
 func (p *Pipeline) blocks(c *analysis.Case) bool {
 	k, ok := p.tiers[TierClassify].(*classify.Classifier)
 	return ok && k.Blocks(c)
@@ -362,14 +358,14 @@ func (r *sessionMemory) learn(c *analysis.Case) (session.Delta, error) {
 	return d, nil
 }
 
-// A lastingRecord is what an action of a stream that was allowed leaves behind for others.
+// A lastingRecord is what an allowed action of a stream adds to sessions after the stream.
 type lastingRecord struct {
 	alias string
 	delta session.Delta
 }
 
-// lastingOf returns what an action of a stream leaves behind, nil if that is nothing. Only
-// what is allowed in the end leaves anything: the stages of a pipe agree on that.
+// lastingOf returns what an action of a stream adds to later sessions, nil if nothing. Only an action
+// that is allowed in the end adds anything, so that the stages of a pipe agree.
 func (r *sessionMemory) lastingOf(v verdict.Verdict, c *analysis.Case) (*lastingRecord, error) {
 	if r == nil || r.p.host != "" || v.Decision != verdict.Allow {
 		return nil, nil
@@ -385,9 +381,8 @@ func (r *sessionMemory) lastingOf(v verdict.Verdict, c *analysis.Case) (*lasting
 	return &lastingRecord{r.alias, *r.left}, nil
 }
 
-// keepLasting keeps what an action of a stream leaves behind: what is known of files and
-// credentials for all sessions of the user, the rest for the session that the action
-// names.
+// keepLasting stores what an action of a stream adds: labels of files and credentials for all sessions
+// of the user, the rest for the session that the action names.
 func (p *Pipeline) keepLasting(ctx context.Context, l *lastingRecord) error {
 	kept := p.kept
 	if kept == nil {
@@ -426,13 +421,13 @@ func (r *sessionMemory) add(v verdict.Verdict, s *session.Session, d *session.De
 	return v
 }
 
-// sessionNotSaved is the BLOCK for an action of which the next would not know.
+// sessionNotSaved is the BLOCK for an action whose effects could not be saved for the next action.
 func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
 	return refusal(v.Tier, "session", "the action could not be recorded in its session: "+err.Error()+"; blocked")
 }
 
-// remember keeps what the action of an outcome leaves behind, if it is one of a stream.
-// One that cannot be kept makes the verdict a BLOCK.
+// remember stores what the action of an outcome adds, if it is one of a stream. A failure makes the
+// verdict a BLOCK.
 func (p *Pipeline) remember(ctx context.Context, o *Outcome) {
 	if o.lasting == nil {
 		return

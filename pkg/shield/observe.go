@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// see notes what is told about an outcome: when, how long, and by whom, but nothing that the
-// action says beside its type.
+// see fills the telemetry of an outcome: time, duration and caller, but nothing of the action except
+// its type.
 func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
 	if p.observe == nil {
 		return
@@ -40,7 +40,7 @@ func (p *Pipeline) told(o *Outcome) {
 		return
 	}
 	v := &o.Verdict
-	if o.seen.Start.IsZero() { // a record that was no action
+	if o.seen.Start.IsZero() { // the record was not an action
 		o.seen.Start = p.now()
 	}
 	o.seen.Decision, o.seen.Tier, o.seen.Rule, o.seen.Error = v.Decision.String(), v.Tier, v.Rule, v.Error

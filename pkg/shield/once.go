@@ -17,37 +17,37 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Refusals returns the refused actions of the installation with a seal key.
+// Refusals returns the refused actions of an installation; key is its seal key.
 func Refusals(key [verdict.KeySize]byte, store *state.Store, now func() time.Time) *approve.Refusals {
 	return &approve.Refusals{Store: store, Key: derive(key, "refusals"), Clock: now}
 }
 
-// allowableErrors are the codes of refusals that say only that no one has decided.
+// allowableErrors are the error codes of refusals that only say that nothing has decided.
 var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
 
-// allowable reports whether a person can allow what a verdict refuses: not what the
-// protected core forbids, nor what has no legitimate use, nor what was not judged.
+// allowable reports whether a person can allow what a verdict refuses. A person cannot allow what the
+// protected core forbids, what has no legitimate use, or what was not judged.
 func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
 	return v.Decision == verdict.Block && slices.Contains(allowableErrors, v.Error) && !allowsNoException(v.Rule) && answerCounts(c)
 }
 
-// answerCounts reports whether the answer of a person counts for a case, by what was said of it so far.
+// answerCounts reports whether a person's answer counts for a case, given the steps so far.
 func answerCounts(c *analysis.Case) bool {
 	return c != nil && c.Action != nil && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && allowsNoException(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
 }
 
-// allowsNoException reports whether a rule is one that no one makes an exception to.
+// allowsNoException reports whether a person cannot make an exception to a rule.
 func allowsNoException(rule string) bool {
 	return rule != "" && (policy.Protected(rule) || classify.Always(rule))
 }
 
-// once returns the binding of a permission to do a case once; "" where it cannot be known
-// whether the files that it uses stay as they are.
+// once returns the binding of a permission to run a case once; "" if the files that it uses might
+// change unnoticed.
 func (p *Pipeline) once(c *analysis.Case) string { return p.binding("once "+p.approvals, c) }
 
-// allowed returns the ALLOW of a person who has allowed a case once, or, unless only that
-// counts, all of its kind.
+// allowed returns the ALLOW of a person who allowed this case once or, unless onlyOnce, all cases of
+// its kind.
 func (p *Pipeline) allowed(ctx context.Context, c *analysis.Case, in Range, onlyOnce bool) (verdict.Verdict, bool) {
 	if v, ok := p.allowedOnce(ctx, c, in); ok || onlyOnce {
 		return v, ok
@@ -78,8 +78,8 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) 
 	return v, true
 }
 
-// mention says beside a question that the host asks how a person answers for more than the
-// one action, which the host offers no way to do.
+// mention adds to a question of the host how to allow more than this action, for which the host has no
+// button.
 func (p *Pipeline) mention(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
 	own := *v
 	p.refer(ctx, &own, c)
@@ -88,7 +88,7 @@ func (p *Pipeline) mention(ctx context.Context, v *verdict.Verdict, c *analysis.
 	}
 }
 
-// moreScopes says how a person answers for more than one refused action.
+// moreScopes says how a person can allow more than one refused action.
 func moreScopes(r *approve.Refusal) string {
 	switch {
 	case r.Tool != nil:
@@ -99,11 +99,11 @@ func moreScopes(r *approve.Refusal) string {
 	return ""
 }
 
-// maxShown is how much of each text of a refused action is kept for a person, in bytes.
+// maxShown is the largest size of each text of a refused action that is kept for a person, in bytes.
 const maxShown = 32 << 10
 
-// refer gives a refusal the reference by which a person can allow it. One that cannot be
-// kept, or shown whole, has none.
+// refer gives a refusal the reference by which a person can allow it. A refusal that cannot be stored,
+// or not shown in full, gets none.
 func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
 	payload, _ := p.redactor.Learn(c.Action.Payload, maxShown)
 	text, err := json.Marshal(payload)

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// PolicyOptions returns the folders that a configuration's policy mentions.
+// PolicyOptions returns the folders that a configuration's policy refers to.
 func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	links := func(path string) string { return path }
 	if place.Linker != nil {
@@ -45,8 +45,8 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	}, Heuristic: heuristicRule}
 }
 
-// heuristicRule says whether there is a heuristic rule with an ID, and whether it blocks
-// whatever the settings say.
+// heuristicRule reports whether there is a heuristic rule with an ID, and whether it blocks under all
+// settings.
 func heuristicRule(id string) (exists, always bool) {
 	return classify.Known(id), classify.Always(id)
 }
@@ -65,15 +65,15 @@ func (cfg *Config) secrets() []string {
 	return append(cfg.absolute(cfg.Own...), cfg.absolute(append(files, cfg.Bundles)...)...)
 }
 
-// trusted returns the files and folders that the agent must not change, since
-// what they hold runs as shield or supports it.
+// trusted returns the files and folders that the agent must not change, because shield runs or relies
+// on their content.
 func (cfg *Config) trusted() []string {
 	s, c := cfg.settings(), cfg.classifier()
 	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socket(c.Addr), socket(s.Store))
 	if isFolder(c.Model) {
 		out = append(out, cfg.absolute(c.Model)...)
 	}
-	for _, arg := range s.Approval.Command { // the program, and a script that it may be given
+	for _, arg := range s.Approval.Command { // the program, and a script among its arguments
 		if filepath.IsAbs(arg) {
 			out = append(out, arg)
 		}
@@ -81,8 +81,7 @@ func (cfg *Config) trusted() []string {
 	return out
 }
 
-// policyFiles returns the paths of what the policy in force is read from; none for a
-// preset.
+// policyFiles returns the paths that the policy in force is read from; none for a preset.
 func (cfg *Config) policyFiles() (out []string) {
 	source := cfg.settings().Bundle.Source
 	if name, preset := cfg.policyName(); source == "" && !preset {
@@ -97,7 +96,7 @@ func (cfg *Config) policyFiles() (out []string) {
 	return cfg.absolute(out...)
 }
 
-// absolute returns the paths that are given, from the working folder on.
+// absolute returns the non-empty paths, with relative ones joined to the working folder.
 func (cfg *Config) absolute(paths ...string) (out []string) {
 	for _, p := range paths {
 		if p == "" {
@@ -111,9 +110,9 @@ func (cfg *Config) absolute(paths ...string) (out []string) {
 	return out
 }
 
-// folders returns the folders above some files, and those of them that are
-// links or do not exist: anyone who puts something else there decides what shield
-// finds below it. The home folder and what is above it are left out.
+// folders returns the parent folders of some files, and those that are symbolic links or do not exist:
+// replacing one decides which files shield finds below it. The home folder and its parents are left
+// out.
 func (cfg *Config) folders(files []string) (above, ways []string) {
 	seen := map[string]bool{cfg.Home: true}
 	for _, p := range files {
@@ -136,8 +135,7 @@ func isFolder(model string) bool {
 	return strings.ContainsAny(model, `/\`) || model == "."
 }
 
-// socket returns the path of the socket of a classifier in another process, or
-// "" if there is none.
+// socket returns the path of a classifier's Unix socket, or "" if it has none.
 func socket(addr string) string {
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {

@@ -37,65 +37,64 @@ type Pipeline struct {
 	ttl        time.Duration
 	trace      bool
 	timed      bool // steps carry their latency
-	unseen     bool // but not in verdicts and log
+	unseen     bool // latencies are measured but left out of verdicts and log
 	observe    func(telemetry.Action)
 	noAction   bool
 	limits     state.Limits
 	store      *state.Store                      // nil without a state folder
-	refusals   *approve.Refusals                 // nil where no one can allow an action once
-	kinds      *approve.Refusals                 // nil without a state folder
+	refusals   *approve.Refusals                 // nil if actions cannot be allowed once
+	kinds      *approve.Refusals                 // approvals of kinds; nil without a state folder
 	answers    string                            // a person's file of answers; "" for none
-	which      func(*action.Action) approve.Tool // what is known of an unknown tool; nil knows nothing
-	strict     bool                              // what the user names does not replace a question
-	approvals  string                            // what bindings of approvals are for: this installation, also where the store is shared
+	which      func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
+	strict     bool                              // an object named by the user does not replace a question
+	approvals  string                            // binds approvals to this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
-	locks      []string   // that an entry in the log may have to wait for
+	locks      []string   // lock files for which a log entry may have to wait
 	redactor   *redact.Redactor
 	sanitize   config.Sanitize
-	chats      bool // a person is asked in a chat, from where what others wrote may come
+	chats      bool // a person is asked in a chat, where other people's texts may come in
 	caller     audit.Caller
 	prints     audit.Fingerprints
 	sidecar    bool          // Tier 1 asks another process
-	note       string        // what is done without
-	lost       error         // entries of the policy that have no effect
-	current    func() error  // why the policy is no longer good; nil if it always is
-	unreviewed string        // what a denial says where no model is configured and no person can be asked; "" if a model is
-	noPerson   func() string // why no person can be asked, and what to do; "" if one can. Found out when it is asked for: the processes that started this one are read for it
+	note       string        // the missing part, see [Pipeline.Note]
+	lost       error         // policy entries that have no effect
+	current    func() error  // why the policy is no longer valid; nil if it never expires
+	unreviewed string        // text of a denial without a model and a person to ask; "" if there is a model
+	noPerson   func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
 	notify     func(text string)
 
 	sessions   *session.Store // nil without memory
-	kept       *session.Store // what is allowed is kept there, in a stream whose sessions are its own; else nil
-	stream     string         // names this stream; "" where a host vouches for sessions
-	host       string         // whose word sessions are, see [Config]
+	kept       *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
+	stream     string         // names this stream; "" if a host vouches for sessions
+	host       string         // the host that vouches for sessions, see [Config]
 	lineage    session.Lineage
 	apart      bool
 	lookBack   bool                  // denials are not remembered
-	connection string                // of a session, whose denials count apart; "" if they do not
-	values     [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
-	events     []string              // what the policy asks of earlier actions
+	connection string                // of a session, whose denials are counted apart; "" if they are not
+	values     [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
+	events     []string              // earlier events that the policy refers to
 	counts     bool
 
-	asked      evaluate.Options // how the evaluator's model is asked
-	judgeName  string           // what an exam of it is bound to; "" if it has no name
+	asked      evaluate.Options // options of requests to the evaluator's model
+	judgeName  string           // the name that an exam result is bound to; "" if there is none
 	reference  func() (*policy.Policy, error)
-	blind      func() (*analysis.Analyzer, error) // looks at no files, for the actions of exams
-	background *sync.WaitGroup                    // of probes
+	blind      func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
+	background *sync.WaitGroup                    // probes that run
 	single     bool
 	warm       func() // prepares the classifier
-	assisted   bool   // the policy is the preset of that name, or extends it
+	assisted   bool   // the policy is the preset assisted or extends it
 
-	undo       *undo.Store // where lost files are kept; nil for a pipeline that only prints
-	keptCounts bool        // what is kept can be allowed
-	asksLosses bool        // a command that loses what is not kept is a question
+	undo       *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
+	keptCounts bool        // an action whose losses are kept can be allowed
+	asksLosses bool        // a command whose losses are not kept is a question
 
-	trustsProject bool // a file of instructions of the project's is asked about once a session
+	trustsProject bool // a project's own instruction file is asked about once per session
 
 	lent bool // a [Pool] closes it
 }
 
-// NewPipeline returns a pipeline, or an error if a policy, a root or the state
-// folder cannot be used.
+// NewPipeline returns a pipeline, or an error if a policy, a root or the state folder is unusable.
 func NewPipeline(cfg Config) (*Pipeline, error) {
 	s := cfg.settings()
 	if err := s.Check(); err != nil {
@@ -168,7 +167,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	return p, nil
 }
 
-// timed reports whether it is measured how long each step takes.
+// timed reports whether the latency of each step is measured.
 func (cfg *Config) timed() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
 
 // now returns the time.
@@ -179,7 +178,7 @@ func (cfg *Config) now() time.Time {
 	return cfg.Clock()
 }
 
-// openState opens what the state folder holds: seal key, state file and log.
+// openState opens the files of the state folder: seal key, state file and log.
 func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	p.prints = auditFingerprints(prints)
 	if cfg.StateDir == "" {
@@ -212,7 +211,7 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	return err
 }
 
-// openSessions opens the memory of sessions, if there is to be one.
+// openSessions opens the memory of sessions, if the settings enable it.
 func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	s := cfg.settings()
 	if !s.Session.Enabled {
@@ -225,7 +224,7 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	p.events, p.counts = rules.Remembers()
 }
 
-// SessionOptions returns how the sessions of a configuration are kept.
+// SessionOptions returns the options of a configuration's session store.
 func SessionOptions(cfg Config, now func() time.Time) session.Options {
 	s := cfg.settings().Session
 	return session.Options{Clock: now, Keep: s.Keep.Std(), MaxFiles: s.MaxFiles, MaxDenials: s.MaxDenials, Apart: cfg.Apart}
@@ -237,7 +236,7 @@ func Limits(cfg Config) state.Limits {
 	return state.Limits{PerMinute: s.RateLimit, PerDay: s.DailyBudget, PerHour: s.Approval.MaxPerHour}
 }
 
-// StateOptions returns how the state file of a configuration is kept.
+// StateOptions returns the options of a configuration's state file.
 func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
 	if cfg.settings().BudgetReset == "utc" {
@@ -249,9 +248,8 @@ func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 	return opts, err
 }
 
-// used says what shows that an installation was used before. The seal key is
-// made after the state file, so a key without a state file means that the file
-// was removed.
+// used says which file shows that an installation was used before. The seal key is created after the
+// state file, so a key without a state file means that the state file was removed.
 func used(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
@@ -264,8 +262,7 @@ func used(cfg Config) (string, error) {
 	return "", nil
 }
 
-// SealKey returns the key of seals, and creates it on first use, after the
-// state file.
+// SealKey returns the seal key, which it creates on first use, after the state file.
 func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
 	has, err := verdict.HasKey(dir)
 	if err == nil && !has {
@@ -277,8 +274,8 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 	return verdict.LoadKey(dir)
 }
 
-// sessionKey returns the key of what is kept for later actions: that of the machines that
-// share a store, or of this installation.
+// sessionKey returns the key of stored session data: the key shared by the machines of a remote store,
+// or one of this installation.
 func sessionKey(key [verdict.KeySize]byte, shared *state.Remote) [verdict.KeySize]byte {
 	if shared != nil {
 		key = shared.Key
@@ -286,17 +283,16 @@ func sessionKey(key [verdict.KeySize]byte, shared *state.Remote) [verdict.KeySiz
 	return derive(key, "credentials of sessions")
 }
 
-// derive returns a key for one use, which is no use to find the key that it comes
-// from.
+// derive returns a key for one use, from which the original key cannot be computed.
 func derive(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
 	mac := hmac.New(sha256.New, key[:])
-	_, _ = mac.Write([]byte(use)) // a hash does not fail
+	_, _ = mac.Write([]byte(use)) // writing to a hash does not fail
 	copy(out[:], mac.Sum(nil))
 	return out
 }
 
-// Close waits until everything is on the disk and frees the state. A pipeline of a
-// [Pool] stays open.
+// Close waits until everything is on disk and closes the state. It does not close a pipeline of a
+// [Pool].
 func (p *Pipeline) Close() error {
 	if p.lent {
 		return nil
@@ -315,15 +311,15 @@ func (p *Pipeline) Close() error {
 	return errors.Join(errs...)
 }
 
-// Status says what of the limits is used, and more; see [state.Status].
+// Status is the used part of the limits, and more; see [state.Status].
 type Status struct {
 	Tier2Used   int // evaluations charged today
 	Tier2Budget int // evaluations a day
 	State       state.Status
-	Err         error // why nothing is known; everything counts as used then
+	Err         error // why the state cannot be read; everything counts as used then
 }
 
-// Status returns what of the limits is used. Without a state folder nothing is.
+// Status returns the used part of the limits. Without a state folder nothing is used.
 func (p *Pipeline) Status() Status {
 	s := Status{Tier2Budget: p.limits.PerDay}
 	if p.store == nil {

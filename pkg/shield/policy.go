@@ -18,11 +18,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-// maxPolicy is the size in bytes from which on a policy file is refused.
+// maxPolicy is the size in bytes from which a policy file is refused.
 const maxPolicy = 4 << 20
 
-// NewAnalyzer returns the analyzer of a configuration, or an error if a root
-// cannot be one.
+// NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
 	opts := analysis.Options{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles, Layer: cfg.Layer, Page: approve.Page(cfg.StateDir), Trusted: analysis.Trusted(cfg.settings().Trusted)}
 	if cfg.Container != nil && cfg.settings().Container == "auto" {
@@ -45,15 +44,14 @@ func (cfg *Config) policyName() (name string, preset bool) {
 	return name, slices.Contains(policy.Presets(), name)
 }
 
-// LoadPolicy returns the policy that a configuration names: a bundle, a preset, a file,
-// or, for "auto" and "", the preset that fits; with the layers below it.
+// LoadPolicy returns the policy that a configuration names, with the layers below it: a bundle, a
+// preset, a file, or, for "auto" and "", the preset that fits.
 func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
 	p, _, err := loadPolicy(cfg, opts)
 	return p, err
 }
 
-// loadPolicy is [LoadPolicy], and returns the bundle that the policy is from; nil if it
-// is from none.
+// loadPolicy is [LoadPolicy]; it also returns the bundle of the policy, nil if it is from none.
 func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle, error) {
 	p, from, err := loadHighest(cfg, opts)
 	if err != nil {
@@ -97,7 +95,7 @@ func loadHighest(cfg Config, opts policy.Options) (p *policy.Policy, from *bundl
 	return p, nil, err
 }
 
-// A layer is a policy file below the policy.
+// A layer is a policy file that the policy is combined with.
 type layer struct{ name, file string }
 
 // layers returns the layers of a configuration, the highest first.
@@ -111,7 +109,7 @@ func (cfg *Config) layers() (out []layer) {
 	return out
 }
 
-// policyText returns what the policy is read from, without its layers; nil for a preset.
+// policyText returns the text of the policy without its layers; nil for a preset.
 func (cfg *Config) policyText() ([]byte, error) {
 	if b, err := cfg.bundle(); b != nil || err != nil {
 		if err != nil {
@@ -147,13 +145,13 @@ func PolicyPreset(cfg Config) (string, error) {
 	return name, nil
 }
 
-// ReadPolicyFile reads a policy or a table of cases, bounded in size.
+// ReadPolicyFile reads a policy or a table of cases, up to [maxPolicy] bytes.
 func ReadPolicyFile(name string) ([]byte, error) {
 	data, _, err := owner.ReadFile(name, maxPolicy)
 	return data, err
 }
 
-// Gaps returns why the allow rules that name an action do not cover it, a line for each.
+// Gaps returns a line for each allow rule that names an action but does not cover it, with the reason.
 func (p *Pipeline) Gaps(ctx context.Context, a *action.Action) ([]string, error) {
 	gaps, err := p.rules.Gaps(ctx, p.analyzer.Case(a))
 	out := make([]string, len(gaps))

@@ -17,13 +17,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxPooled is how many pipelines a pool keeps that no one uses.
+// maxPooled is how many unused pipelines a pool keeps.
 const maxPooled = 64
 
-// A Pool lends pipelines, for a process that judges in the place of many others.
-// What a pipeline reads when it is made is read again for each loan, and one that
-// would be made differently now is not lent. Goroutines may share a pool; the zero
-// Pool is empty.
+// A Pool lends pipelines, for a process that judges for many others. The files that a configuration
+// names are checked on each loan, and a pipeline that would now be built differently is not lent.
+// Goroutines may share a pool; the zero Pool is empty.
 type Pool struct {
 	mu     sync.Mutex
 	kept   map[poolKey]*pooled
@@ -35,13 +34,13 @@ type poolKey [sha256.Size]byte
 
 type pooled struct {
 	p    *Pipeline
-	lent int    // how many use it
-	last uint64 // the loan that was its last
-	gone bool   // it is to be closed when no one uses it
+	lent int    // number of users
+	last uint64 // number of its last loan
+	gone bool   // close it when its last user has returned it
 }
 
-// Lend returns a pipeline that judges as one that [NewPipeline] would make, and what
-// has to be called when it is no longer used.
+// Lend returns a pipeline that judges like one from [NewPipeline], and a function to call when it is
+// no longer used.
 func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	once := cfg.Once
 	cfg.pool, cfg.Single, cfg.Once = l, false, true
@@ -87,7 +86,7 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	return &lent, sync.OnceFunc(func() { l.back(has) }), nil
 }
 
-// Warm loads the models of the pool, and that of a configuration.
+// Warm loads the models of the pool and of a configuration.
 func (l *Pool) Warm(cfg Config) error {
 	p, done, err := l.Lend(cfg)
 	if err != nil {
@@ -106,12 +105,12 @@ func (l *Pool) Warm(cfg Config) error {
 	return nil
 }
 
-// back takes a pipeline back.
+// back returns a pipeline to the pool.
 func (l *Pool) back(has *pooled) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if has.lent--; has.gone && has.lent == 0 {
-		_ = has.p.Close() // each verdict was on the disk before it was told
+		_ = has.p.Close() // each verdict was on disk before it was returned
 	}
 }
 
@@ -136,7 +135,7 @@ func (l *Pool) drop(key poolKey, e *pooled) {
 	}
 }
 
-// Clear forgets all pipelines and models. Those that are lent can be used on.
+// Clear drops all pipelines and models. Lent ones stay usable.
 func (l *Pool) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +145,8 @@ func (l *Pool) Clear() {
 	l.models = nil
 }
 
-// model returns the model of a configuration, the same for all pipelines that load
-// the same files. The caller holds the mutex; without a pool no other user has one.
+// model returns the model of a configuration, shared by all pipelines that load the same files. The
+// caller holds the mutex.
 func (l *Pool) model(cfg Config) (*classify.Model, error) {
 	if l == nil {
 		return OpenModel(cfg)
@@ -169,8 +168,8 @@ func (l *Pool) model(cfg Config) (*classify.Model, error) {
 	return m, err
 }
 
-// key returns what decides how a pipeline is made: the configuration with the files
-// and folders that it means now.
+// key returns the key of pipelines that are built the same way: the configuration with the current
+// state of its files and folders.
 func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 	own, err := cfg.fingerprint()
 	if err != nil {
@@ -209,8 +208,7 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 
-// modelKey returns what decides which model is opened: for one in a folder, what is
-// in there.
+// modelKey returns the key of a model: for one in a folder it includes the folder's files.
 func (cfg *Config) modelKey() (poolKey, error) {
 	c := cfg.classifier()
 	dir := ""
@@ -249,7 +247,7 @@ func digest(parts ...any) (key poolKey, err error) {
 		if err != nil {
 			return key, err
 		}
-		_, _ = io.WriteString(h, string(text)+"\n") // a hash does not fail
+		_, _ = io.WriteString(h, string(text)+"\n") // writing to a hash does not fail
 	}
 	return poolKey(h.Sum(nil)), nil
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// A Prompt is what a host says that its user has written. Who calls [Pipeline.Prompted] has
-// verified that the host itself says so, of a session that a user attends.
+// A Prompt is a text that the user has written, according to a host. Callers of [Pipeline.Prompted]
+// have verified that the host itself reports it, and that a user attends the session.
 type Prompt struct {
 	Session string
-	ID      string // by the host; "" if it gives none
+	ID      string // the host's ID of the prompt; "" if it has none
 	Text    string
-	Pending bool // only [Pipeline.Settle] says whether the user has written it
+	Pending bool // only [Pipeline.Settle] tells whether the user wrote it
 }
 
-// Prompted remembers the objects that a prompt names, for the actions of its session.
+// Prompted remembers the objects that a prompt names, for later actions of its session.
 func (p *Pipeline) Prompted(ctx context.Context, said Prompt) error {
 	r := p.promptedIn(ctx, said.Session)
 	if r == nil {
@@ -24,8 +24,7 @@ func (p *Pipeline) Prompted(ctx context.Context, said Prompt) error {
 	return p.sessions.Prompted(ctx, r.session(), said.ID, said.Text, said.Pending, p.redactor.String)
 }
 
-// Pending returns the IDs of the prompts of a session of which it is not known who has
-// written them.
+// Pending returns the IDs of a session's prompts whose author is not known yet.
 func (p *Pipeline) Pending(ctx context.Context, session string) []string {
 	if r := p.promptedIn(ctx, session); r != nil {
 		return r.session().Pending()
@@ -33,8 +32,8 @@ func (p *Pipeline) Pending(ctx context.Context, session string) []string {
 	return nil
 }
 
-// Settle says about a prompt that waits whether the user has written it, as its ID and its text
-// in the host's transcript show.
+// Settle records whether the user wrote a pending prompt, according to its ID and its text in the
+// host's transcript.
 func (p *Pipeline) Settle(ctx context.Context, session, id, text string, written bool) error {
 	if r := p.promptedIn(ctx, session); r != nil {
 		return p.sessions.Settle(ctx, r.session(), id, text, written)

@@ -16,8 +16,8 @@ import (
 	"github.com/shieldcli/shield/pkg/session"
 )
 
-// Talks reports whether findings of a kind are texts that speak to anyone who reads
-// them, or may be.
+// Talks reports whether findings of a kind are, or may be, prompt injection: text that addresses its
+// reader.
 func Talks(kind sanitize.Kind) bool {
 	switch kind {
 	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags, sanitize.Unexamined:
@@ -26,9 +26,9 @@ func Talks(kind sanitize.Kind) bool {
 	return false
 }
 
-// Ran adds to the session of some actions what they did and what came back; talks
-// says that the result speaks to anyone who reads it. It is for results that others
-// examine; [Pipeline.Returned] does both.
+// Ran adds to the session of some actions their effects and what came back; talks says that the result
+// may contain prompt injection. It is for results that the caller has examined; [Pipeline.Returned]
+// does both.
 func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -62,7 +62,7 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	}
 	from := slices.IndexFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) })
 	if from < 0 {
-		if talks { // a file of the project's, perhaps
+		if talks { // the file may be the project's
 			return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Texts: true})
 		}
 		return nil
@@ -73,7 +73,7 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	return nil
 }
 
-// source says for people which action a text came from.
+// source describes for people which action a text came from.
 func (p *Pipeline) source(c *analysis.Case) (h session.Heard) {
 	h.In = p.redactor.String(approve.EffectText(c, nil))
 	for i := range c.Effects {
@@ -84,15 +84,15 @@ func (p *Pipeline) source(c *analysis.Case) (h session.Heard) {
 	return h
 }
 
-// broughtIn reports whether an action reads a file that came from elsewhere.
+// broughtIn reports whether an action reads a file that was downloaded or cloned.
 func broughtIn(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && c.Memory != nil && len(c.Memory.Origin(e.Path)) > 0
 	})
 }
 
-// Denied adds to the session of an action that it was denied by others than shield,
-// and did not run.
+// Denied records in the session that an action was denied by the host or the user, not by shield, and
+// did not run.
 func (p *Pipeline) Denied(ctx context.Context, a *action.Action) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -104,20 +104,20 @@ func (p *Pipeline) Denied(ctx context.Context, a *action.Action) (err error) {
 		return nil
 	}
 	c := p.analyze(a, m)
-	if _, err := p.tiers[TierPolicy].Judge(ctx, c); err != nil { // which notes what rules met
+	if _, err := p.tiers[TierPolicy].Judge(ctx, c); err != nil { // judged so that the case knows which rules match
 		return err
 	}
 	return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Denial: session.Denied(c, "")})
 }
 
-// The bounds of the texts of a result that are read for credentials.
+// Bounds of the texts of a result that are searched for credentials.
 const (
 	maxResultTexts = 1 << 16
 	maxResultDepth = 128
 )
 
-// parts cuts a text into such as are searched for credentials, at the end of a line
-// where there is one; else they overlap, so that no credential is cut.
+// parts splits a text into parts that are searched for credentials, at line ends where possible;
+// otherwise parts overlap, so that no credential is cut.
 func parts(text string) (out []string) {
 	const size, overlap = redact.MaxText / 2, 4 << 10
 	for len(text) > size {
@@ -132,8 +132,8 @@ func parts(text string) (out []string) {
 	return append(out, text)
 }
 
-// textsOf returns the texts of a result. One whose name says that it is a credential
-// is behind that name.
+// textsOf returns the texts of a result. A value whose name says that it is a credential has its name
+// in front.
 func textsOf(result any) []string {
 	var out []string
 	left := sanitize.MaxText

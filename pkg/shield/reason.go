@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model
-// nor a person has decided why it had been asked: the agent needs the rule and
-// its advice, whichever tier ended it. The words of a tier that failed come first, as the
-// specification has them. What a model or a person has decided stays as it is. first is the first tier that was not only looked at for what it blocks.
+// withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model nor a person decided
+// why the tier was asked: the agent needs the rule and its advice, whichever tier gave the verdict.
+// The error text of a failed tier comes first, as the specification requires. A decision of a model or
+// a person is unchanged. first is the first tier that could decide; lower tiers could only block.
 //
-// It also returns the reasoning for the log, which says what is missing, such as a model or
-// a person who can be asked: that is not the agent's to solve.
+// It also returns the reasoning for the log, which names missing parts, such as a model or a person to
+// ask: the agent cannot add those.
 func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
 		return v, v.Reasoning
@@ -28,7 +28,7 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.unreviewed != "":
 		logged = p.unreviewed
 		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
-	case v.Error == "unavailable": // it says what is wrong with the evaluator
+	case v.Error == "unavailable": // the text says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}
 	text := askedBecause(trail, first, v.Tier)
@@ -41,7 +41,7 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 		}
 	}
 	logged += missing
-	if v.Error == "unavailable" && p.unreviewed != "" && text != "" { // nothing was tried
+	if v.Error == "unavailable" && p.unreviewed != "" && text != "" { // the evaluator was not called
 		v.Reasoning = text
 	} else {
 		v.Reasoning = logged
@@ -55,16 +55,16 @@ const (
 	noModelNoChannel = "needs review, but no model is configured and no person can be asked"
 )
 
-// adviceMark is between what a rule says and what to do instead.
+// adviceMark separates what a rule says from its advice.
 const adviceMark = "; instead: "
 
-// askedBecause returns what was said by the step that asked, and what the evaluator said if it
-// could not decide.
+// askedBecause returns the reason of the step that asked, and the evaluator's reason if it could not
+// decide.
 func askedBecause(trail []verdict.Step, first, below int) string {
 	var said []string
 	by := askingStep(trail, first, below)
 	if found := evaluatorDoubt(trail, below); found != nil && found.Source != sources[TierEvaluate] {
-		by = found // a question that the evaluator may not lift
+		by = found // a question that the evaluator may not answer
 	}
 	if by != nil {
 		text := by.Reasoning
@@ -85,12 +85,12 @@ func askedBecause(trail []verdict.Step, first, below int) string {
 	return strings.Join(said, "; ")
 }
 
-// askingStep returns the last step below a tier that escalated by a rule, or the last one that
-// escalated and says why; nil if none did.
+// askingStep returns the last step below a tier that escalated because of a rule, or else the last one
+// that escalated with a reason; nil if none did.
 func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
-		// A tier that was only looked at for what it blocks has not asked.
+		// A tier that could only block has not asked.
 		if s.Decision != verdict.Escalate || s.Allows || s.Tier >= min(below, TierEvaluate) || s.Tier < first && s.Rule == "" {
 			continue
 		}
@@ -101,9 +101,9 @@ func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	return by
 }
 
-// evaluatorDoubt returns the step in which the evaluator found a cause of its own to have a person
-// decide; nil if it did not. It is what the person is asked about, and not the rule that had
-// the evaluator look.
+// evaluatorDoubt returns the step in which the evaluator itself found a reason to ask a person; nil if
+// it did not. The person is asked about that reason, not about the rule because of which the evaluator
+// was asked.
 func evaluatorDoubt(trail []verdict.Step, below int) (by *verdict.Step) {
 	for i := range trail {
 		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < below && s.Decision == verdict.Escalate && s.Error == "" {
@@ -113,8 +113,8 @@ func evaluatorDoubt(trail []verdict.Step, below int) (by *verdict.Step) {
 	return by
 }
 
-// tell returns what agent and user are told about a verdict on a case. own is what the tier
-// that gave it has said.
+// tell returns what agent and user are told about a verdict on a case. own is the text of the tier
+// that gave it.
 func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Told {
 	t := v.Told
 	reasoning, source := v.Reasoning, sources[v.Tier]
@@ -161,8 +161,7 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 	return t
 }
 
-// toldFailure returns what is told about a failure of shield: the user alone can do something
-// about it.
+// toldFailure returns what is told about a failure of shield, which only the user can fix.
 func toldFailure(v *verdict.Verdict) verdict.Told {
 	return verdict.Told{Why: "shield could not judge this, so it is blocked", Instead: "Tell the user to run: shield doctor", Cause: v.Reasoning}
 }
@@ -177,8 +176,8 @@ func decidingStep(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
 	return nil
 }
 
-// splitReason divides what a tier says into why it decided so, what to do instead, and the effect
-// that a rule of the policy met.
+// splitReason splits a tier's text into the reason, the advice, and the kind and place of the effect
+// that the policy rule matched.
 func splitReason(reasoning, source string) (why, instead, kind, place string) {
 	text := reasoning
 	if strings.HasPrefix(text, source) {
@@ -215,8 +214,8 @@ func splitReason(reasoning, source string) (why, instead, kind, place string) {
 	return approve.LowerFirst(why), instead, kind, place
 }
 
-// decisiveEffect returns the effect that a reason is about: the one that a rule met or, where
-// that is not known, the first that is not ordinary. It returns nil for the whole action.
+// decisiveEffect returns the effect that a reason is about: the one that a rule matched or, if
+// unknown, the first that is not ordinary; nil if the reason is about the whole action.
 func decisiveEffect(c *analysis.Case, kind, place string) *effect.Effect {
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -232,7 +231,7 @@ func decisiveEffect(c *analysis.Case, kind, place string) *effect.Effect {
 	return nil
 }
 
-// ResumeCommand returns the command line by which the user lets a stopped session go on.
+// ResumeCommand returns the command line with which the user resumes a stopped session.
 func ResumeCommand(k session.Key) string {
 	if k.Default() {
 		return "shield session resume default"

@@ -12,23 +12,20 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxRecord bounds how long an entry may take to reach the disk. It is less than
-// what a host waits beyond the deadline of its hook, since a host that gives up
-// waiting runs the tool; and it is more than the deadlines of the locks that an
-// entry needs, whose errors say more.
+// maxRecord bounds how long an entry may take to reach the disk. It is less than the time that a host
+// waits beyond its hook's deadline, since a host that gives up runs the tool; and more than the
+// deadlines of the locks for an entry, whose errors are more specific.
 const maxRecord = 5 * time.Second
 
-// record hands an outcome over to the audit log, in the order of the calls, and
-// does not wait: outcomes that are recorded together share a sync. Each must be
-// settled.
+// record queues an outcome for the audit log, in the order of the calls, without waiting: outcomes
+// recorded together share one fsync. Each must be settled.
 func (p *Pipeline) record(o *Outcome) {
 	if o.ticket != nil {
 		p.log.Queue(o.ticket)
 	}
 }
 
-// prepare makes the entry of an outcome that is finished; a is nil if there was
-// no action.
+// prepare builds the log entry of a finished outcome; a is nil if there was no action.
 func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	if p.log == nil {
 		return
@@ -57,34 +54,35 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	o.ticket = p.log.Prepare(e)
 }
 
-// probeSession is the session of what 'shield hook status' tries on a host's hook; see the
-// samples of package host.
+// probeSession is the session of the test actions that 'shield hook status' sends through a host's
+// hook; see the samples of package host.
 const probeSession = "shield-status"
 
-// probes reports whether an action is one of those: the session is the host's word.
+// probes reports whether an action is a test action of 'shield hook status', by the session that the
+// host reports.
 func (p *Pipeline) probes(a *action.Action) bool {
 	return p.host != "" && a != nil && a.Session == probeSession
 }
 
-// ForServer returns a pipeline that shares everything with this one, and whose
-// entries in the log name an MCP server. Only the first one is to be closed.
+// ForServer returns a pipeline that shares everything with p and names an MCP server in its log
+// entries. Only p is to be closed.
 func (p *Pipeline) ForServer(name string) *Pipeline {
 	own := *p
 	own.caller.Server = name
 	return &own
 }
 
-// ForConnection returns a pipeline that shares everything with this one, and counts
-// the denials of one of several connections of a session apart from those of others;
-// "" is the session's own. Only the first one is to be closed.
+// ForConnection returns a pipeline that shares everything with p and counts the denials of one
+// connection of a session apart from other connections; "" is the session itself. Only p is to be
+// closed.
 func (p *Pipeline) ForConnection(name string) *Pipeline {
 	own := *p
 	own.connection = name
 	return &own
 }
 
-// Tell logs what is not a verdict, and notifies. kind is one of those of
-// [audit.Entry]. It waits until that is in the log: the process may end after it.
+// Tell logs an event that is not a verdict, and notifies. kind is a kind of [audit.Entry]. It waits
+// until the entry is in the log, since the process may exit next.
 func (p *Pipeline) Tell(kind, text string) {
 	if p.log != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), maxRecord)
@@ -102,9 +100,8 @@ func (p *Pipeline) Tell(kind, text string) {
 // logged reports whether an outcome can be settled without waiting.
 func (o *Outcome) logged() bool { return o.ticket == nil || o.ticket.Done() }
 
-// settle waits until an outcome is in the audit log. One that cannot be written
-// makes the verdict a BLOCK with error "audit". An interrupt does not end the
-// wait, so that what was judged is logged.
+// settle waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
+// BLOCK with error "audit". An interrupt does not end the wait, so that each judged action is logged.
 func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 	defer p.told(o)
 	if o.ticket == nil {
@@ -117,8 +114,8 @@ func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 	}
 }
 
-// waitedFor returns the lock that kept an entry from the log in time, in place of the
-// error for the time that is up.
+// waitedFor returns an error that names the lock that delayed a log entry, instead of the timeout
+// error.
 func (p *Pipeline) waitedFor(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
 		return err
@@ -131,8 +128,7 @@ func (p *Pipeline) waitedFor(err error) error {
 	return err
 }
 
-// replace puts the BLOCK for something that went wrong in the place of a verdict that was
-// finished.
+// replace replaces a finished verdict by the BLOCK for a failure.
 func (p *Pipeline) replace(o *Outcome, v verdict.Verdict) {
 	was := &o.Verdict
 	v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action

@@ -8,14 +8,14 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Replay judges actions that have happened already, as one conversation of a host.
+// A Replay judges actions that have already run, as one conversation of a host.
 type Replay struct {
 	p    *Pipeline
 	done func()
 }
 
-// Replayed returns the configuration for what happened in a folder: without log and state, and
-// with the layer for what its files were. layer may be nil.
+// Replayed returns the configuration for replaying actions of a folder: without log and state. layer
+// is the former content of its files and may be nil.
 func (cfg Config) Replayed(home, folder string, layer analysis.Layer) Config {
 	s := cfg.settings()
 	s.Audit.Enabled = false
@@ -24,7 +24,7 @@ func (cfg Config) Replayed(home, folder string, layer analysis.Layer) Config {
 	return cfg
 }
 
-// Replay returns a replay under a configuration that [Config.Replayed] has made.
+// Replay returns a replay; cfg comes from [Config.Replayed].
 func (l *Pool) Replay(cfg Config) (*Replay, error) {
 	p, done, err := l.Lend(cfg)
 	if err != nil {
@@ -33,14 +33,14 @@ func (l *Pool) Replay(cfg Config) (*Replay, error) {
 	return &Replay{p, done}, nil
 }
 
-// Judge judges an action in Tier 0 and 1, remembers what it does unless it is denied, and returns
-// the verdict with what each tier said.
+// Judge judges an action in Tier 0 and 1, remembers its effects unless it is denied, and returns the
+// verdict with the steps of each tier.
 func (r *Replay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step) {
 	o := r.p.EvaluateUntil(ctx, a, TierClassify)
 	return o.Verdict, o.Trail()
 }
 
-// Peek judges an action as Judge does, and remembers nothing.
+// Peek judges an action like Judge, but remembers nothing.
 func (r *Replay) Peek(ctx context.Context, a *action.Action) verdict.Verdict {
 	o := r.p.outcome(ctx, item{Line: 1, Action: a, Only: true}, Range{TierPolicy, TierClassify})
 	return o.Verdict
@@ -52,7 +52,7 @@ func (r *Replay) Returned(ctx context.Context, actions []*action.Action, result 
 	return err
 }
 
-// Case returns what an action does.
+// Case returns the analysis of an action.
 func (r *Replay) Case(a *action.Action) *analysis.Case { return r.p.analyzer.Case(a) }
 
 // Close ends the replay.

@@ -13,24 +13,23 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// Returned is what a tool has returned.
+// Returned is the result of a tool call.
 type Returned struct {
-	Actions []*action.Action // what the tool was called for; none for a tool that is the host's own
-	Result  any              // a text, or a JSON value as package json decodes it; nil if it is not known
-	Files   []string         // that the tool changed, if the host says so
-	Heard   bool             // nothing shows that the host itself says so: only what makes judgement stricter is believed
-	Agent   string           // the sub-agent that called the tool; "" for the session's own
+	Actions []*action.Action // the actions of the call; none for a tool of the host itself
+	Result  any              // a string, or a JSON value as package json decodes it; nil if unknown
+	Files   []string         // files that the tool changed, if the host says so
+	Heard   bool             // not verified to come from the host: only what makes judgement stricter is believed
+	Agent   string           // the sub-agent that called the tool; "" for the main agent
 }
 
-// Examined is what was found in a result, and what of it the agent is to read.
+// Examined is what was found in a result, and the part of it that the agent may read.
 type Examined struct {
 	sanitize.Applied
 	Findings []sanitize.Finding
 }
 
-// Returned examines what a tool has returned, as the settings say, logs what is
-// found, and adds to the session what came in. With an error the result must be taken
-// for one that was not examined.
+// Returned examines the result of a tool as the settings say, logs findings, and adds to the session
+// what came in. After an error the result counts as not examined.
 func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -69,8 +68,8 @@ func (p *Pipeline) logFound(ctx context.Context, r Returned, found []sanitize.Fi
 	return nil
 }
 
-// examines reports whether the settings want a result examined: by themselves those
-// that may come from somewhere else and, where people are asked in a chat, all.
+// examines reports whether the settings want a result examined: by default those that may come from
+// outside the machine and, if people are asked in a chat, all.
 func (p *Pipeline) examines(actions []*action.Action) bool {
 	switch p.sanitize.Enabled {
 	case config.On:
@@ -81,17 +80,17 @@ func (p *Pipeline) examines(actions []*action.Action) bool {
 	return p.chats || slices.ContainsFunc(actions, p.foreign)
 }
 
-// localReadTypes are the types of actions that return nothing but what is on this machine.
+// localReadTypes are the types of actions that return only data of this machine.
 var localReadTypes = []string{
 	"read_file", "write_file", "delete_file", "copy_file", "move_file", "list_directory", "create_directory", "delete_directory",
 	"copy_directory", "move_directory", "search_files", "memory_write", "memory_search", "memory_delete",
 }
 
-// remoteTextKinds are the effects through which text from somewhere else may come back.
+// remoteTextKinds are the effects through which text of other machines may come back.
 var remoteTextKinds = []effect.Kind{effect.HTTPRequest, effect.Connect, effect.SendMessage, effect.ChangeRemote, effect.SendData, effect.RunDownload, effect.RemoteShell}
 
-// foreign reports whether what an action returns may come from the web, from mail or
-// from a tool server. A tool that shield does not know is one of a server.
+// foreign reports whether the result of an action may come from the web, from mail or from an MCP
+// server. A tool that shield does not know counts as one of an MCP server.
 func (p *Pipeline) foreign(a *action.Action) bool {
 	switch {
 	case slices.Contains(localReadTypes, a.Type) || strings.HasPrefix(a.Type, "git_"):
@@ -104,7 +103,7 @@ func (p *Pipeline) foreign(a *action.Action) bool {
 	})
 }
 
-// found is the entry in the log of what was found in a result.
+// found returns the log entry for the findings in a result.
 func (p *Pipeline) found(r Returned, found []sanitize.Finding) audit.Entry {
 	list := make([]any, len(found))
 	for i, f := range found {

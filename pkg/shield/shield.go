@@ -1,6 +1,5 @@
-// Package shield judges the actions that an AI agent proposes, before they
-// run. A [Pipeline] sends each action through the tiers, and this is the only
-// place where tiers meet.
+// Package shield judges the actions that an AI agent proposes, before they run. A [Pipeline] sends
+// each action through the tiers; only this package combines tiers.
 package shield
 
 import (
@@ -10,13 +9,11 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Tier judges one case: an action, its analysis and what earlier tiers said.
-// It answers ESCALATE when the next should decide. An error or a panic becomes
-// a BLOCK.
+// A Tier judges one case: an action, its analysis and what earlier tiers said. It returns ESCALATE to
+// leave the decision to the next tier. An error or a panic becomes a BLOCK.
 //
-// A tier fills Decision, Confidence, Reasoning, Rule, NextTier, Degraded and
-// Error, and Trail if it consists of several classifiers; the pipeline does
-// the rest.
+// A tier sets Decision, Confidence, Reasoning, Rule, NextTier, Degraded and Error, and Trail if it
+// consists of several classifiers; the pipeline sets the other fields.
 type Tier interface {
 	Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error)
 }

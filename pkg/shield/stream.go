@@ -14,21 +14,20 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Source yields records until [io.EOF]. One goroutine at a time asks it.
+// A Source yields records until [io.EOF]. It is called by one goroutine at a time.
 type Source interface {
 	Next() (verdict.Record, error)
 }
 
-// Reader returns a source of actions and of verdicts that this pipeline, or an
-// equally configured one of the same installation, has sealed. name is what
-// messages call the input; maxBytes is the length of the longest action. The
-// pipeline must have a state folder.
+// Reader returns a source of actions and of verdicts sealed by this pipeline, or by an equally
+// configured one of the same installation. name is the input's name in messages; maxBytes is the
+// length of the longest action. The pipeline must have a state folder.
 func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reader {
 	return verdict.NewReader(r, verdict.ReaderOptions{Name: name, MaxBytes: maxBytes, Sealer: p.sealer, Now: p.now})
 }
 
-// Actions returns a source of actions alone: what poses as a verdict is refused.
-// The parameters are those of [Pipeline.Reader].
+// Actions returns a source of actions alone: a record in the form of a verdict is refused. The
+// parameters are those of [Pipeline.Reader].
 func Actions(r io.Reader, name string, maxBytes int) Source {
 	return &actions{action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxBytes}), name}
 }
@@ -52,27 +51,27 @@ func (s *actions) Next() (verdict.Record, error) {
 
 // A Judged is what happened to one record.
 type Judged struct {
-	Verdict verdict.Verdict // what to write; with Raw, its Decision alone
+	Verdict verdict.Verdict // to be written; if Raw is set, only its Decision counts
 	Raw     []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
 	Err     error           // why the record was refused without being judged; nil if it was
 	More    bool            // the next follows at once, so that both can be written together
 }
 
-// A Sink takes what happened to the records, in their order, each when it stands
-// in the audit log. One goroutine calls it; its error ends the stream.
+// A Sink receives the results of records, in order, each after it is in the audit log. One goroutine
+// calls it; its error ends the stream.
 type Sink func(*Judged) error
 
-// StreamOptions say how a stream is judged.
+// StreamOptions are the options of a stream.
 type StreamOptions struct {
-	Tiers Range // that judge; what an earlier stage has decided passes
+	Tiers Range // the tiers that judge; verdicts decided by an earlier stage pass unchanged
 	Jobs  int   // records judged at a time; 0 means 1
 
-	// Untold leaves out what agent and user are told about an ESCALATE, [verdict.Told]: for
-	// verdicts that only another stage reads.
+	// Untold leaves out the texts for agent and user of an ESCALATE, [verdict.Told]: for verdicts that
+	// only another stage reads.
 	Untold bool
 }
 
-// A ReadError is why a source could not be read to its end.
+// A ReadError is the error that ended reading a source.
 type ReadError struct{ Err error }
 
 func (e *ReadError) Error() string { return "read: " + e.Err.Error() }
@@ -80,14 +79,13 @@ func (e *ReadError) Error() string { return "read: " + e.Err.Error() }
 // Unwrap returns the source's error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Stream judges the records of a source and hands what happened to them to a sink.
-// It answers each record that it reads, if the sink takes it; whatever fails is a
-// BLOCK. When ctx ends nothing more is read, and what was read is blocked. No more
-// is read than a bounded number of bytes and records beyond what the sink has
-// taken.
+// Stream judges the records of a source and passes the results to a sink. It gives a result for each
+// record that it reads, if the sink accepts it; any failure is a BLOCK. When ctx ends, it stops
+// reading and blocks what was read. It reads only a bounded number of bytes and records ahead of the
+// sink.
 //
-// The error is the sink's, a [*ReadError], or that of ctx. A goroutine that waits
-// in the source then stays until the source answers.
+// The error is the sink's, a [*ReadError], or that of ctx. A goroutine blocked in the source then
+// stays until the source returns.
 func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist", r.First, r.Last)
@@ -130,37 +128,37 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 		if err != nil {
 			return &ReadError{err}
 		}
-	default: // interrupted while waiting for input
+	default: // interrupted while the source is silent
 		return ctx.Err()
 	}
 	workers.Wait()
 	return ctx.Err()
 }
 
-// maxBatch is how many finished verdicts are written together, so that they
-// share one entry into the audit log.
+// maxBatch is how many finished verdicts are written together, so that they share one write to the
+// audit log.
 const maxBatch = 256
 
-// A flow is a stream of records on its way from a source to a sink.
+// A flow is a stream of records between a source and a sink.
 type flow struct {
 	p      *Pipeline
 	tiers  Range
 	untold bool
 	bytes  *inFlight
 	gate   gate
-	quiet  chan struct{} // closed by an interrupt that finds the source silent
-	handed atomic.Uint64 // how often a worker has handed verdicts on
-	last   chan struct{} // closed when the action that was read last has had its turn; of the goroutine that reads
+	quiet  chan struct{} // closed by an interrupt while a read of the source is blocked
+	handed atomic.Uint64 // how often a worker has passed verdicts on
+	last   chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
 }
 
 // A streamJob is one record on its way.
 type streamJob struct {
 	rec  verdict.Record
-	size int           // bytes that are counted for it
-	turn *streamTurn   // nil if none has to wait
+	size int           // bytes counted as in flight
+	turn *streamTurn   // nil if actions need no order
 	done chan struct{} // closed when out is set
 	out  Outcome
-	raw  []byte // a verdict to forward byte for byte; nil if out is to be written
+	raw  []byte // a verdict to forward unchanged; nil if out is to be written
 }
 
 // read queues records until the input ends, an interrupt comes or stop is
@@ -178,7 +176,7 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *streamJo
 			return err
 		}
 		j := &streamJob{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
-		if f.p.sessions != nil { // else no action leaves anything behind for the next
+		if f.p.sessions != nil { // without sessions, actions do not affect later ones
 			j.turn = &streamTurn{before: f.last, done: make(chan struct{})}
 			f.last = j.turn.done
 		}
@@ -188,20 +186,19 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *streamJo
 		case <-stop:
 			return nil
 		}
-		work <- j // never blocks for good: workers take all that is queued
+		work <- j // does not block for long: workers drain the queue
 	}
 	return nil
 }
 
-// The most that a worker keeps back while it goes on: verdicts, and the time that
-// judging them took.
+// The most that a worker holds back: verdicts, and the time spent judging them.
 const (
 	maxHeld     = 64
 	maxHoldTime = 5 * time.Millisecond
 )
 
-// work judges records. While more of them wait it forwards what is finished a few at a
-// time, since each time wakes another goroutine; not so before and after what takes long.
+// work judges records. While more records wait it forwards results in small batches, since each batch
+// wakes another goroutine; before and after slow records it forwards at once.
 func (f *flow) work(ctx context.Context, work <-chan *streamJob) {
 	var held []*streamJob
 	var took time.Duration
@@ -236,8 +233,8 @@ func (f *flow) work(ctx context.Context, work <-chan *streamJob) {
 	}
 }
 
-// one judges one record, and lets go of what writing its verdict does not need. handOn
-// is called before something outside this process is asked.
+// one judges one record, and frees what is not needed to write its verdict. handOn is called before
+// another process or a person is asked.
 func (f *flow) one(ctx context.Context, j *streamJob, looked *disk, handOn func()) {
 	defer j.turn.end()
 	rec := j.rec
@@ -261,9 +258,9 @@ func (f *flow) one(ctx context.Context, j *streamJob, looked *disk, handOn func(
 	j.size = size
 }
 
-// record keeps what finished jobs leave behind, in the order of the queue, hands them
-// to the audit log and on to the writer, until the queue is closed, or until an interrupt has come
-// and all that was read is done, or until stop is closed.
+// record stores what finished jobs add to sessions, in the order of the queue, and passes them to the
+// audit log and the writer. It ends when the queue is closed, when everything read before an interrupt
+// is done, or when stop is closed.
 func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
 	defer close(ready)
 	for {
@@ -273,7 +270,7 @@ func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<-
 		case j, ok = <-queue:
 		case <-f.quiet:
 			select {
-			case j, ok = <-queue: // read already
+			case j, ok = <-queue: // already read
 			default:
 			}
 		}
@@ -293,7 +290,7 @@ func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<-
 	}
 }
 
-// write hands finished jobs to the sink once they are in the audit log.
+// write passes finished jobs to the sink once they are in the audit log.
 func (f *flow) write(ctx context.Context, out Sink, ready <-chan *streamJob) error {
 	for j := range ready {
 		for j != nil {
@@ -316,14 +313,14 @@ func (f *flow) write(ctx context.Context, out Sink, ready <-chan *streamJob) err
 	return nil
 }
 
-// EvaluateUntil judges an action in the tiers up to and including last. It
-// answers always; whatever fails is a BLOCK.
+// EvaluateUntil judges an action in the tiers up to and including last. It always returns an outcome;
+// any failure is a BLOCK.
 func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int) Outcome {
 	if last < TierPolicy || last > TierApprove {
 		return p.refuse(1, "tier", fmt.Sprintf("tier %d does not exist", last))
 	}
 	if p.single && a.Type == "execute_command" && last >= TierClassify {
-		go p.warm() // beside the analysis; what else there is, Tier 0 mostly decides
+		go p.warm() // load the model during the analysis; other actions are mostly decided by Tier 0
 	}
 	o := p.outcome(ctx, item{Line: 1, Action: a}, Range{TierPolicy, last})
 	p.record(&o)
@@ -331,22 +328,20 @@ func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int
 	return o
 }
 
-// Evaluate judges an action in all tiers. It answers always; whatever fails is a
-// BLOCK.
+// Evaluate judges an action in all tiers. It always returns a verdict; any failure is a BLOCK.
 func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	return p.EvaluateUntil(ctx, a, TierApprove).Verdict
 }
 
-// EvaluateEarly judges an action in the tiers that ask nothing outside this process.
-// ok is false if a later one has to decide, if anything failed, or if ctx ended in
-// between; then nothing was remembered and logged, unless the log itself failed, and
-// the action has to be judged by [Pipeline.Evaluate].
+// EvaluateEarly judges an action in the tiers that ask no other process. ok is false if a later tier
+// has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
+// the log itself failed, and the caller must use [Pipeline.Evaluate].
 func (p *Pipeline) EvaluateEarly(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
 	return p.early(ctx, item{Line: 1, Action: a, Early: true}, All)
 }
 
-// StreamEarly judges the only action of a stream, as far as [Pipeline.EvaluateEarly]
-// goes. Where ok is false the action has to be judged by [Pipeline.Stream].
+// StreamEarly judges the only action of a stream like [Pipeline.EvaluateEarly]. If ok is false the
+// caller must use [Pipeline.Stream].
 func (p *Pipeline) StreamEarly(ctx context.Context, a *action.Action, tiers Range) (v verdict.Verdict, ok bool) {
 	if tiers.First > TierClassify {
 		return v, false

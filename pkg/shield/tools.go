@@ -10,16 +10,16 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// WithTools returns a pipeline that shares everything with this one, and is told by which
-// unknown tool an action is. Only the first one is to be closed.
+// WithTools returns a pipeline that shares everything with p, and identifies the unknown tool of an
+// action by which. Only p is to be closed.
 func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline {
 	own := *p
 	own.which = which
 	return &own
 }
 
-// tool returns what is known of the unknown tool of a case, and what an answer about it is
-// bound to: what identifies the tool or else the session, "" for neither.
+// tool returns what is known of the unknown tool of a case, and the binding of an answer about it: the
+// tool's identity or else the session, "" for neither.
 func (p *Pipeline) tool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
 	if p.which != nil {
 		t = p.which(c.Action)
@@ -33,8 +33,8 @@ func (p *Pipeline) tool(c *analysis.Case) (t approve.Tool, binding string, lasts
 	return t, "", false
 }
 
-// classify gives the case of an unknown tool the class that a person has given the tool, or
-// else the one that shield ships for it.
+// classify gives the unknown tool of a case the class that a person chose, or else the one that shield
+// ships.
 func (p *Pipeline) classify(c *analysis.Case) {
 	if p.kinds == nil || !c.Stranger() {
 		return
@@ -44,7 +44,7 @@ func (p *Pipeline) classify(c *analysis.Case) {
 	if binding != "" {
 		switch said, ok, err := p.kinds.Tool(context.Background(), binding); {
 		case err != nil:
-			return // asking is always right
+			return // when in doubt, ask
 		case ok:
 			class = said.Class
 		}
@@ -52,10 +52,10 @@ func (p *Pipeline) classify(c *analysis.Case) {
 	c.Classify(class, t.Server, t.Remote)
 }
 
-// neverChannel is the channel of a refusal by the class of a tool.
+// neverChannel is the channel of a refusal because of a tool's class.
 const neverChannel = "tool"
 
-// never returns the BLOCK for a tool of which a person has said that it is not to be used.
+// never returns the BLOCK for a tool that a person has forbidden.
 func (p *Pipeline) never(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	if p.kinds == nil || c.Action == nil || !c.Stranger() {
 		return verdict.Verdict{}, false
@@ -76,8 +76,8 @@ func (p *Pipeline) never(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	return v, true
 }
 
-// offerTool says what a person is asked to give a class, and how to keep the answer; nil
-// where the action is of no unknown tool, or an answer could hold nowhere.
+// offerTool describes the tool that a person is asked to classify, and returns the function that saves
+// the answer; nil if the action uses no unknown tool, or the answer could not be saved.
 func (p *Pipeline) offerTool(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.Class, by string) error) {
 	p = p.judging(c)
 	if p.kinds == nil || !c.Stranger() {
@@ -94,7 +94,7 @@ func (p *Pipeline) offerTool(c *analysis.Case) (about string, keep func(ctx cont
 	}
 }
 
-// toolClass returns what is kept of an answer about a tool, without the answer.
+// toolClass returns the record of an answer about a tool, without the answer.
 func (p *Pipeline) toolClass(c *analysis.Case, t *approve.Tool, lasts bool) approve.ToolClass {
 	said := approve.ToolClass{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
 	if !lasts {
@@ -106,7 +106,7 @@ func (p *Pipeline) toolClass(c *analysis.Case, t *approve.Tool, lasts bool) appr
 	return said
 }
 
-// toolText says for a person what is known of a tool.
+// toolText describes a tool for a person.
 func toolText(name string, t *approve.Tool, lasts bool) string {
 	text := name
 	if t.Server != "" {
@@ -126,8 +126,7 @@ func toolText(name string, t *approve.Tool, lasts bool) string {
 	return text
 }
 
-// judging returns the pipeline that judges a case: one that was lent has a host and tools of
-// its own.
+// judging returns the pipeline that judges a case: a derived one has its own host and tools.
 func (p *Pipeline) judging(c *analysis.Case) *Pipeline {
 	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
 		return r.p

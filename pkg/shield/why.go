@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// shippedWhy returns in words that shield ships why a tier asked: the evaluator reads them as
-// shield's own, so nothing that an action, a file or a policy of others says is among them.
+// shippedWhy returns why a tier asked, in texts that shield ships: the evaluator trusts them as
+// shield's own, so they contain nothing from an action, a file or a policy of the user.
 func shippedWhy(s *verdict.Step) string {
 	if s.Rule != "" {
 		return ruleWords(s.Rule)
@@ -23,10 +23,10 @@ func shippedWhy(s *verdict.Step) string {
 	return ""
 }
 
-// maxWhy bounds a cause in bytes: the judge needs what it is, not the advice.
+// maxWhy bounds a reason in bytes: the evaluator needs the cause, not the advice.
 const maxWhy = 160
 
-// ruleWords returns what a shipped rule is about; "" for a rule of others.
+// ruleWords returns what a shipped rule is about; "" for other rules.
 func ruleWords(rule string) string {
 	text, ok := policy.Shipped(rule)
 	if !ok {
@@ -48,7 +48,7 @@ func ruleWords(rule string) string {
 	return approve.LowerFirst(text)
 }
 
-// doubtWords begin the reasons of Tier 1 that come from no rule.
+// doubtWords are the beginnings of reasons of Tier 1 that come from no rule.
 var doubtWords = []string{
 	"unknown effect: ", "first use of a tool that shield does not know", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
 	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",

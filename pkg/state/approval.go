@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TakeApproval counts one request to a person. It returns an error that wraps
-// [ErrApprovalLimit], and says when the next request is free, if max requests
-// were counted within the last hour. Refused requests do not count.
+// TakeApproval counts one request to a person. If max requests were counted within the last hour, it
+// returns an error that wraps [ErrApprovalLimit] and gives the time of the next free request. Refused
+// requests do not count.
 func (s *Store) TakeApproval(ctx context.Context, max int) error {
 	return s.values.change(ctx, func(t *tx) error { return t.rec.ask(max) })
 }
@@ -22,8 +22,7 @@ func (r *record) ask(limit int) error {
 	return nil
 }
 
-// noApproval returns the refusal, which tells a person what to change and an
-// agent when to come back.
+// noApproval returns the refusal, which tells a person what to change and an agent when to retry.
 func (r *record) noApproval(limit int) error {
 	next := ""
 	if limit = min(limit, maxApproval); limit > 0 {
@@ -31,7 +30,7 @@ func (r *record) noApproval(limit int) error {
 		if n := len(r.Approvals) - limit; n >= 0 {
 			at = max(at, r.Approvals[n].At+askWindow)
 		}
-		second := r.wallAt(at).Add(time.Second - 1).Truncate(time.Second) // not before it is free
+		second := r.wallAt(at).Add(time.Second - 1).Truncate(time.Second) // round up: the request is not free before
 		next = "; the next question is possible at " + second.Format(time.RFC3339)
 	}
 	return fmt.Errorf("%w: approval.max_per_hour is %d%s", ErrApprovalLimit, max(limit, 0), next)

@@ -13,17 +13,16 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// A boltFile is the state file. It is opened for each transaction, so that many
-// processes share it.
+// A boltFile is the state file. Each transaction opens it, so that many processes can share it.
 type boltFile struct {
 	path string
 	opts Options
 
 	lock *flock.Lock
-	seen bool // the file has existed
+	seen bool // the file existed before
 
-	whole    atomic.Pointer[os.FileInfo] // the file as the last transaction left it; nil if that failed
-	broken   os.FileInfo                 // the file that made bbolt panic
+	whole    atomic.Pointer[os.FileInfo] // file info after the last transaction; nil if it failed
+	broken   os.FileInfo                 // the file on which bbolt panicked
 	brokenBy error
 
 	stamps stamps
@@ -49,8 +48,8 @@ func (b *boltFile) close() error {
 // read-only.
 var errNoLock = errors.New("the lock file cannot be opened")
 
-// acquire waits for the lock that all processes share. bbolt has one of its
-// own, but looks at it only every 50 ms; held under ours it is always free.
+// acquire waits for shield's lock. bbolt polls its own lock only every 50 ms; while shield's lock is
+// held, bbolt's is free.
 func (b *boltFile) acquire() error {
 	if b.lock == nil {
 		l, err := flock.New(filepath.Join(filepath.Dir(b.path), lockName))
@@ -82,8 +81,7 @@ func (b *boltFile) update(_ []want, fn func(view) error) error {
 	})
 }
 
-// look opens the file for reading alone and runs fn. bbolt's own lock keeps
-// those away who write.
+// look opens the file read-only and runs fn. bbolt's own lock keeps writers out.
 func (b *boltFile) look(_ []want, fn func(view) error) error {
 	return b.with(true, func(db *bolt.DB) error {
 		return db.View(func(btx *bolt.Tx) error { return b.run(btx, fn) })
@@ -99,16 +97,15 @@ func (b *boltFile) run(btx *bolt.Tx, fn func(view) error) error {
 	return fn(boltView{btx, b})
 }
 
-// with runs do on the opened file.
+// with opens the file and runs do on it.
 func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 	if err := b.ensure(); err != nil {
 		return err
 	}
 	var file *os.File
 	defer func() {
-		// bbolt panics on pages that make no sense, and leaves the file mapped
-		// and locked. What was mapped stays so, hence the same file is not
-		// tried again.
+		// bbolt panics on corrupt pages, and leaves the file mapped and locked. It cannot be unmapped,
+		// so the same file is not tried again.
 		if recover() != nil {
 			err = &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the database pages are inconsistent")}
 			b.broken, _ = file.Stat()
@@ -140,8 +137,8 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 	return err
 }
 
-// unchanged reports whether the file is as the last transaction here left it, so that
-// nothing has damaged it since.
+// unchanged reports whether the file is as this process's last transaction left it, so it cannot have
+// been damaged since.
 func (b *boltFile) unchanged() bool {
 	was := b.whole.Load()
 	if was == nil {

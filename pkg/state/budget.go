@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Charge takes one evaluation from the daily budget and returns how many are
-// used, this one included. It returns [ErrBudgetExhausted] if none is left, and
-// charges nothing then. The charge is on the disk when Charge returns, so that
-// killing the caller afterwards does not give it back.
+// Charge takes one evaluation from the daily budget and returns how many are used, including this one.
+// If none is left it returns [ErrBudgetExhausted] and charges nothing. The charge is on disk when
+// Charge returns, so killing the caller does not refund it.
 func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 	err = s.values.change(ctx, func(t *tx) error {
 		_, err := t.rec.charge(budget)
@@ -18,10 +17,9 @@ func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 	return used, err
 }
 
-// Admit takes a rate token and one evaluation of the daily budget in one
-// transaction, or neither: it returns [ErrRateExceeded] or
-// [ErrBudgetExhausted], the budget being asked first. It also returns how many are used
-// then, and the sudden rise in evaluations that this one makes, or nil.
+// Admit takes a rate token and one evaluation of the daily budget in one transaction, or neither: it
+// returns [ErrBudgetExhausted], which it checks first, or [ErrRateExceeded]. It also returns how many
+// evaluations are used, and the sudden rise that this one causes, or nil.
 func (s *Store) Admit(ctx context.Context, perMinute, budget int) (used int, rise *Rise, err error) {
 	err = s.values.change(ctx, func(t *tx) error {
 		if t.rec.Used >= budget {
@@ -45,18 +43,18 @@ func (r *record) charge(budget int) (*Rise, error) {
 	return r.count(), nil
 }
 
-// usedUp is more than any budget.
+// usedUp is larger than any budget.
 const usedUp = 1 << 30
 
 const (
 	day = 24 * time.Hour
-	// minDay is the least time between two refills: a day on which clocks are
-	// put forward.
+	// minDay is the least time between two refills: the length of a day on which daylight saving time
+	// begins.
 	minDay = 23 * time.Hour
 )
 
-// refill renews the budget when its time has come and sets the next refill. It
-// reports whether anything changed.
+// refill renews the budget when its time has come and sets the next refill. It reports whether the
+// record changed.
 func (r *record) refill(now time.Time, loc *time.Location) bool {
 	now = time.Unix(0, nanos(now))
 	if r.Reset == 0 {
@@ -67,18 +65,17 @@ func (r *record) refill(now time.Time, loc *time.Location) bool {
 		return false
 	}
 	r.Used = 0
-	// The refill that was due last, had there been one each day. Without the
-	// distance to it, a process could claim a time zone in which it is nearly
-	// midnight, again and again.
+	// The last refill due, assuming one each day. Without a minimum distance to it, a process could
+	// repeatedly claim a time zone in which midnight is near.
 	due := r.Reset + (r.Now-r.Reset)/int64(day)*int64(day)
 	earliest := max(due+int64(minDay)-r.Now, 1)
 	r.Reset = r.Now + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))
 	return true
 }
 
-// nextMidnight returns the first instant after t at which a new day has begun
-// in loc. Where clocks are put forward at midnight there is no 0:00, and
-// [time.Date] may then give an instant of the day before.
+// nextMidnight returns the first instant after t at which a new day has begun in loc. If daylight
+// saving time begins at midnight there is no 0:00, and [time.Date] may return an instant of the
+// previous day.
 func nextMidnight(t time.Time, loc *time.Location) time.Time {
 	y, m, d := t.In(loc).Date()
 	next := time.Date(y, m, d+1, 0, 0, 0, 0, loc)

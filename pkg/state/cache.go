@@ -6,21 +6,19 @@ import (
 	"time"
 )
 
-// Bounds of the cache. When it is full, the entry that would expire first
-// makes room.
+// Bounds of the cache. When it is full, the entry that would expire first is removed.
 const (
 	MaxCachedValue = 16 << 10 // bytes
 	maxCached      = 1000
 	maxCachedFor   = 24 * time.Hour
 )
 
-// stampSize is how much of an entry precedes its value: when it expires on the
-// store's clock and on the wall clock.
+// stampSize is how many bytes precede the value of an entry: its expiry on the store's clock and on
+// the wall clock.
 const stampSize = 16
 
-// Put keeps value under the binding of the action it answers, until expires,
-// for a day at most. It returns [ErrCachedValueLarge] for values over
-// [MaxCachedValue] bytes.
+// Put stores value under the binding of its action until expires, for at most a day. It returns
+// [ErrCachedValueLarge] for values over [MaxCachedValue] bytes.
 func (s *Store) Put(ctx context.Context, binding string, value []byte, expires time.Time) error {
 	if len(value) > MaxCachedValue {
 		return ErrCachedValueLarge
@@ -45,13 +43,12 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 	}, want{cachePlace, string(key[:])})
 }
 
-// Get returns what was put under a binding and has not expired.
+// Get returns the value stored under a binding, if it has not expired.
 func (s *Store) Get(ctx context.Context, binding string) (value []byte, ok bool, err error) {
 	return s.lookUp(ctx, binding, false)
 }
 
-// Take is [Store.Get] for answers that count once: the value is returned only
-// to the first caller.
+// Take is [Store.Get] for one-time answers: only the first caller gets the value.
 func (s *Store) Take(ctx context.Context, binding string) (value []byte, ok bool, err error) {
 	return s.lookUp(ctx, binding, true)
 }
@@ -88,16 +85,15 @@ func (s *Store) Forget(ctx context.Context) error {
 	})
 }
 
-// expired asks both clocks: an entry must not outlive its time by a clock that
-// was set back, nor the instant that its verdict states.
+// expired checks both clocks: setting a clock back must not extend an entry beyond its lifetime or
+// beyond the time that its verdict states.
 func (t *tx) expired(entry []byte) bool {
 	return len(entry) < stampSize ||
 		uint64(t.rec.Now) >= order.Uint64(entry) ||
 		uint64(nanos(t.wall)) >= order.Uint64(entry[8:])
 }
 
-// makeRoom drops the expired entries or, where there are none, the one that
-// expires first.
+// makeRoom removes expired entries or, if there are none, the one that expires first.
 func (t *tx) makeRoom() error {
 	var drop [][]byte
 	var first []byte

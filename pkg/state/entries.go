@@ -8,11 +8,11 @@ import (
 
 // An Entry is a cached value that has not expired.
 type Entry struct {
-	Key   string // the hash of its binding, in hex
+	Key   string // hex hash of its binding
 	Value []byte
 }
 
-// Entries returns the cached values, in no order that means anything.
+// Entries returns the cached values in no particular order.
 func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 	var list []Entry
 	err := s.values.read(ctx, func(t *tx) error {

@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// An epoch says how far a shared store is: which one it is, and how many
-// transactions it has seen. Each machine keeps the last that it saw, and so
-// notices that the store was emptied, exchanged, or set back to a backup.
+// An epoch identifies the state of a shared store: a random ID and the number of its transactions.
+// Each machine keeps the last epoch that it saw, to detect that the store was emptied, replaced or
+// restored from a backup.
 type epoch struct {
-	store [16]byte // drawn when the store was first used
+	store [16]byte // random ID, set when the store was first used
 	count uint64
 }
 
 const epochSize = 16 + 8
 
-// repairEpochStep is more transactions than any machine can be ahead of another, so
-// that one repair is enough for all.
+// repairEpochStep is more transactions than one machine can be ahead of another, so that one repair is
+// enough for all.
 const repairEpochStep = 1 << 32
 
 func newEpoch() (e epoch) {
@@ -40,8 +40,7 @@ func decodeEpoch(b []byte) (e epoch, err error) {
 	return e, nil
 }
 
-// follows returns an error unless a store at e can be the one that was last seen
-// at old.
+// follows returns an error unless a store at epoch e can be the one last seen at old.
 func (e epoch) follows(old epoch) error {
 	switch {
 	case e.store != old.store:
@@ -52,10 +51,10 @@ func (e epoch) follows(old epoch) error {
 	return nil
 }
 
-// A mirror is the file in which a machine keeps the last epoch that it saw.
+// A mirror is the file in which a machine keeps the last epoch it saw.
 type mirror struct{ path string }
 
-// read returns the epoch that was seen last; false if none ever was.
+// read returns the last epoch seen; seen is false if there is none.
 func (m mirror) read() (e epoch, seen bool, err error) {
 	f, err := os.OpenFile(m.path, os.O_RDONLY|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -73,7 +72,7 @@ func (m mirror) read() (e epoch, seen bool, err error) {
 	return e, true, err
 }
 
-// write keeps an epoch. The first is synced, so that a crash leaves no empty file.
+// write stores an epoch. The first write is synced, so that a crash leaves no empty file.
 func (m mirror) write(e epoch, first bool) error {
 	f, err := os.OpenFile(m.path, os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// What can be wrong with the state file, or the store that machines share. Use [errors.Is] on the error of any
-// method; each of them means that it is unknown whether a limit is free.
+// Errors of the state file or of the store that machines share, for [errors.Is] on the error of any
+// method. With each of them it is unknown whether a limit is free.
 var (
 	ErrCorrupt    = errors.New("state file is damaged")
 	ErrNewer      = errors.New("state file was written by a newer shield")
@@ -20,7 +20,7 @@ var (
 	ErrForeign    = errors.New("another program changed a value in the shared store")
 )
 
-// Refusals: the state is fine and a limit is used up.
+// Refusals: the state is readable and a limit is used up.
 var (
 	ErrRateExceeded     = errors.New("rate limit exceeded")
 	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted")
@@ -28,22 +28,21 @@ var (
 	ErrCachedValueLarge = errors.New("the value is too large for the cache")
 )
 
-// RepairCommand is what a person runs to repair a damaged or missing state
-// file.
+// RepairCommand is the command line that repairs a damaged or missing state file.
 const RepairCommand = "shield doctor --repair-state"
 
-// An Error says what is wrong with the state and which command repairs it.
+// An Error says what is wrong with the state and how to repair it.
 type Error struct {
 	Kind error  // ErrCorrupt, ErrUnwritable, … of this package
 	Path string // the file or folder, or the URL of the store
 	Err  error  // the cause
 }
 
-// Error returns what, where and what to do.
+// Error returns the problem, its place and the fix.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v: %s: %v", e.Kind, e.Path, e.Err)
 	switch e.Kind {
-	case ErrBusy, ErrExposed: // the cause says what to do
+	case ErrBusy, ErrExposed: // the cause includes the fix
 		return text
 	case ErrNewer:
 		return text + "; install that version again, or run '" + RepairCommand + "', which keeps this file aside and counts every limit as used"
@@ -61,5 +60,5 @@ func (e *Error) Error() string {
 	return text + "; run '" + RepairCommand + "'"
 }
 
-// Unwrap gives both the kind and the cause.
+// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }

@@ -14,12 +14,11 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// open opens the bbolt file, which must exist, and leaves the open file in
-// *file.
+// open opens the bbolt file, which must exist, and stores the open file in *file.
 func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 	path := b.path
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:      b.opts.LockWait, // a process that just died may still be giving up bbolt's own lock
+		Timeout:      b.opts.LockWait, // a process that just died may not have released bbolt's lock yet
 		ReadOnly:     readOnly,
 		NoStatistics: true,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -56,8 +55,8 @@ func holder(path string) string {
 	return flock.Holder(f)
 }
 
-// checkFile refuses a state file that others can change, that has a second name, or whose
-// size cannot be right, before it is mapped into memory.
+// checkFile rejects, before it is mapped into memory, a state file that other users can change, that
+// has a second hard link, or that has an impossible size.
 func checkFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -69,7 +68,7 @@ func checkFile(f *os.File) error {
 	if err := errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
 		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
 	}
-	if info.Size() == 0 { // bbolt would create it again
+	if info.Size() == 0 { // bbolt would initialise an empty file
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the file is empty")}
 	}
 	if info.Size() > maxFileSize {
@@ -81,8 +80,8 @@ func checkFile(f *os.File) error {
 // maxFileSize is far more than [maxCached] entries of [MaxCachedValue] bytes need.
 const maxFileSize = 256 << 20
 
-// ensure creates the state file where there is none. It is made under another
-// name, so that a process that dies here leaves no half of it.
+// ensure creates the state file if it is missing. It is created under a temporary name, so that a
+// crash leaves no partial file.
 func (b *boltFile) ensure() error {
 	info, err := os.Lstat(b.path)
 	if err == nil {
@@ -116,7 +115,7 @@ func (b *boltFile) ensure() error {
 	return nil
 }
 
-// create puts a new state file with the given limits at path. The lock is held.
+// create creates a state file with the given limits at path. The caller holds the lock.
 func create(path string, rec *record) error {
 	fail := func(err error) error { return &Error{Kind: ErrUnwritable, Path: path, Err: err} }
 	fresh := path + ".new"
@@ -149,8 +148,8 @@ func create(path string, rec *record) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// Locks returns the lock files of a state folder, in the order in which they are asked
-// about: a process that waits for one may hold those behind it.
+// Locks returns the lock files of a state folder, in the order to check: a process that waits for one
+// may hold later ones.
 func Locks(dir string) []string {
 	return []string{filepath.Join(dir, headLockName), filepath.Join(dir, lockName)}
 }

@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// noFollow refuses a state file that is a symbolic link, and one whose opening
-// would wait (a FIFO).
+// noFollow rejects a state file that is a symbolic link, and does not block on a FIFO.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// syncFolder makes a new name in the folder survive a crash.
+// syncFolder makes a new file name in the folder survive a crash.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -19,29 +19,28 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A headFile keeps the head of the audit log beside the state file. It is written after
-// the entry that it is of, which is synced, and is not synced itself: what a process has
-// written stays when the process is killed. After a power cut it may be an older head,
-// which the log has gone on from.
+// A headFile stores the head of the audit log (its last entry) beside the state file. It is written
+// after its entry, which is synced, but is not synced itself: writes survive the death of the process.
+// After a power cut it may hold an older head than the log.
 //
-// It is authenticated with a key that is in the state file. That file also notes the head
-// in every transaction that writes it, and at least each noteEvery entries, so that an older
-// head file with a log that was cut to fit is noticed: the later one of both counts.
+// It is authenticated with a key in the state file. The state file also records the head in each
+// transaction that writes, and at least every noteEvery entries, which detects an older head file with
+// a log truncated to match: the later of both heads counts.
 type headFile struct {
 	path string
 	bolt *boltFile
 
 	mu     sync.Mutex
-	key    []byte // nil before the state file was read
-	sealed bool   // the head file was authenticated before, so that one that is not is forged
+	key    []byte // nil until the state file is read
+	sealed bool   // the head file was authenticated before, so one that is not is forged
 	noted  atomic.Pointer[notedHead]
 
 	lock *flock.Lock
 	file *os.File
-	info os.FileInfo // of file
+	info os.FileInfo // file info of file
 }
 
-// A notedHead is what the state file has noted of a head.
+// A notedHead is the head recorded in the state file.
 type notedHead struct {
 	seq  uint64
 	hash string
@@ -50,25 +49,24 @@ type notedHead struct {
 const (
 	headName     = "log.head"
 	headLockName = headName + ".lock"
-	headSize     = 128                    // of one sector, which a disk writes whole or not at all
-	headTag      = headSize - sha256.Size // where its authentication begins
+	headSize     = 128                    // one sector, which a disk writes atomically
+	headTag      = headSize - sha256.Size // offset of its authentication code
 	noteEvery    = 16
 )
 
 // Keys of the limits.
 var (
-	headKey       = []byte("audit head")        // where the head was kept before it had a file
-	headBesideKey = []byte("audit head beside") // says that there is a file: 1, and 2 if it is authenticated
+	headKey       = []byte("audit head")        // where the head was stored before the head file existed
+	headBesideKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
 	headMACKey    = []byte("audit head key")
 	headNoteKey   = []byte("audit head note") // sequence number and hash
 )
 
-// AdvanceHead gives next the sequence number and hash of the last entry of the
-// audit log that is known here (0 and "" if there is none) and keeps what it
-// returns. An error of next is returned and leaves the head as it was.
+// AdvanceHead calls next with the sequence number and hash of the last known entry of the audit log (0
+// and "" if there is none) and stores what it returns. If next returns an error, that is returned and
+// the head is unchanged.
 //
-// Other processes wait while next runs; that is what keeps log and head in
-// step.
+// Other processes wait while next runs, so that log and head agree.
 func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error {
 	h := &s.head
 	h.mu.Lock()
@@ -98,7 +96,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 	if err != nil || h.sealed && at < h.known().seq+noteEvery {
 		return err
 	}
-	err = s.file.change(ctx, func(t *tx) error { return t.put(limitsPlace, headBesideKey, []byte{2}) }) // which notes the head
+	err = s.file.change(ctx, func(t *tx) error { return t.put(limitsPlace, headBesideKey, []byte{2}) }) // the transaction also records the head
 	if err == nil {
 		h.sealed = true
 		h.noted.Store(&notedHead{at, last})
@@ -106,7 +104,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 	return err
 }
 
-// load reads what the state file says about the head file.
+// load reads the state file's data about the head file.
 func (h *headFile) load(t *tx) {
 	h.key = bytes.Clone(t.get(limitsPlace, headMACKey))
 	h.sealed = bytes.Equal(t.get(limitsPlace, headBesideKey), []byte{2})
@@ -115,7 +113,7 @@ func (h *headFile) load(t *tx) {
 	}
 }
 
-// known returns what is noted.
+// known returns the head recorded in the state file.
 func (h *headFile) known() notedHead {
 	if n := h.noted.Load(); n != nil {
 		return *n
@@ -123,7 +121,7 @@ func (h *headFile) known() notedHead {
 	return notedHead{}
 }
 
-// latest returns the head in the file, or the noted one where that is later.
+// latest returns the head in the file or the recorded one, whichever is later.
 func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
 	seq, hash, err = h.read(f)
 	noted := h.known()
@@ -138,8 +136,8 @@ func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
 	return seq, hash, nil
 }
 
-// note adds the head to a transaction that writes. A file that cannot be read is for the
-// next entry to refuse.
+// note adds the head to a transaction that writes. An unreadable head file is left for the next log
+// entry to report.
 func (h *headFile) note(t *tx) error {
 	f, _, err := h.open(os.O_RDONLY)
 	if err != nil {
@@ -156,8 +154,7 @@ func (h *headFile) note(t *tx) error {
 	return t.put(limitsPlace, headNoteKey, append(order.AppendUint64(nil, seq), hash...))
 }
 
-// Head returns the sequence number and hash of the last entry of the audit log
-// that is known here.
+// Head returns the sequence number and hash of the last known entry of the audit log.
 func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 	err = s.file.look(ctx, func(t *tx) (err error) {
 		seq, hash, err = s.head.now(t)
@@ -166,12 +163,12 @@ func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 	return seq, hash, err
 }
 
-// gapKey is the key of a gap of the audit log: a recovery entry that goes on from a log
-// that was put aside.
+// gapKey is the key of a gap in the audit log: a recovery entry that follows a log that was moved
+// away.
 var gapKey = []byte("audit gap ")
 
-// KeepGap keeps the sequence number and hash of a recovery entry of the audit log which goes
-// on from a log that was put aside.
+// KeepGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
+// moved away.
 func (s *Store) KeepGap(ctx context.Context, seq uint64, hash string) error {
 	return s.file.read(ctx, func(t *tx) error {
 		t.changed = true
@@ -179,7 +176,7 @@ func (s *Store) KeepGap(ctx context.Context, seq uint64, hash string) error {
 	})
 }
 
-// Gaps returns the hashes of the recovery entries that were kept, by sequence number.
+// Gaps returns the hashes of the stored recovery entries, by sequence number.
 func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	gaps = map[uint64]string{}
 	err = s.file.look(ctx, func(t *tx) error {
@@ -193,7 +190,7 @@ func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	return gaps, err
 }
 
-// now returns the head without holding others off.
+// now returns the head without taking the lock.
 func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 	at := headFile{path: h.path} // another goroutine may use h
 	at.load(t)
@@ -205,7 +202,7 @@ func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 		return 0, "", err
 	}
 	defer f.Close()
-	for range 3 { // who writes it meanwhile is done the next time
+	for range 3 { // a concurrent write is over at the next try
 		if seq, hash, err = at.latest(f); err == nil {
 			break
 		}
@@ -213,8 +210,7 @@ func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 	return seq, hash, err
 }
 
-// before returns the head that was kept in the state file before there was a file for
-// it.
+// before returns the head stored in the state file by versions without a head file.
 func (h *headFile) before(t *tx) (uint64, string, error) {
 	if t.get(limitsPlace, headBesideKey) != nil {
 		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file names this file, and the file is gone")}
@@ -229,8 +225,7 @@ func (h *headFile) before(t *tx) (uint64, string, error) {
 	return order.Uint64(b), string(b[8:]), nil
 }
 
-// ensure makes the file, if there never was one, and has the state file say that there
-// is one.
+// ensure creates the head file, if there never was one, and records that in the state file.
 func (h *headFile) ensure(t *tx) error {
 	h.load(t)
 	seq, hash, err := h.now(t)
@@ -258,7 +253,7 @@ func (h *headFile) ensure(t *tx) error {
 	return t.put(limitsPlace, headBesideKey, []byte{1})
 }
 
-// reset makes the file again, unless it can be relied on.
+// reset recreates the head file, unless it is valid.
 func (h *headFile) reset(ctx context.Context, seq uint64, hash string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -275,7 +270,7 @@ func (h *headFile) reset(ctx context.Context, seq uint64, hash string) error {
 	})
 }
 
-// create puts a new file in place.
+// create replaces the head file.
 func (h *headFile) create(seq uint64, hash string) error {
 	fresh := h.path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -295,7 +290,7 @@ func (h *headFile) create(seq uint64, hash string) error {
 	return syncFolder(filepath.Dir(h.path))
 }
 
-// locked runs do while no other process changes the file.
+// locked runs do while it holds the lock of the head file.
 func (h *headFile) locked(ctx context.Context, do func() error) (err error) {
 	if h.lock == nil {
 		if h.lock, err = flock.New(filepath.Join(filepath.Dir(h.path), headLockName)); err != nil {
@@ -313,13 +308,13 @@ func (h *headFile) locked(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// reopen opens the file, or opens it again if the name stands for another one.
+// reopen opens the file, again if the name now refers to another file.
 func (h *headFile) reopen() (err error) {
 	if h.file != nil {
 		if named, err := os.Lstat(h.path); err == nil && os.SameFile(named, h.info) {
 			return nil
 		}
-		_ = h.file.Close() // it is written, or is not any more
+		_ = h.file.Close() // already written, or no longer in use
 		h.file = nil
 	}
 	if h.file, h.info, err = h.open(os.O_RDWR); errors.Is(err, os.ErrNotExist) {
@@ -328,7 +323,7 @@ func (h *headFile) reopen() (err error) {
 	return err
 }
 
-// open opens the file; its error is of [os.ErrNotExist] if there is none.
+// open opens the file; its error wraps [os.ErrNotExist] if there is none.
 func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 	f, err := os.OpenFile(h.path, how|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -376,12 +371,12 @@ func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 func headMAC(head, key []byte) []byte {
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write(head) // a hash does not fail
+	_, _ = mac.Write(head) // writing to a hash does not fail
 	return mac.Sum(nil)
 }
 
-// encodeHead returns the head file. Without a key it is not authenticated, as older versions
-// wrote it.
+// encodeHead returns the content of the head file. Without a key it is not authenticated, as in older
+// versions.
 func encodeHead(seq uint64, hash string, key []byte) []byte {
 	b := make([]byte, headSize)
 	order.PutUint64(b[4:], seq)
@@ -400,7 +395,7 @@ func (h *headFile) unwritable(err error) error {
 	return &Error{Kind: ErrUnwritable, Path: h.path, Err: err}
 }
 
-// close closes what is open, unless the process is ending while the head moves.
+// close closes open files, unless the head is being changed while the process ends.
 func (h *headFile) close() (err error) {
 	if !h.mu.TryLock() {
 		return nil

@@ -2,46 +2,41 @@ package state
 
 import "time"
 
-// A medium is where values lie: a file, or a store that machines share.
+// A medium stores values: in a file, or in a store that machines share.
 type medium interface {
-	// acquire waits until no other process is at work, and holds them off until
-	// release.
+	// acquire waits for the lock of all processes and holds it until release.
 	acquire() error
 	release() error
 
-	// update runs fn on a view and keeps what fn put there, unless fn returns an
-	// error; fn may run again, on another view, until it has seen nothing that
-	// others changed meanwhile. look runs a fn that puts nothing. Where reading
-	// the view failed, that is the error of both, whatever fn returned. wants are
-	// the values that fn reads as a rule: where each has to be fetched they come
-	// together.
+	// update runs fn on a view and stores its writes, unless fn returns an error. fn may run again, on
+	// another view, until no other process changed what it read. look runs an fn that writes nothing.
+	// If reading the view failed, both return that error, whatever fn returned. wants are the values
+	// that fn usually reads: a remote medium fetches them together.
 	update(wants []want, fn func(view) error) error
 	look(wants []want, fn func(view) error) error
 
-	// stamp returns the stamp of a shelf without waiting for other processes.
+	// stamp returns the stamp of a shelf without locking.
 	stamp(shelf string) (Stamp, bool)
 
 	name() string // for messages
 	close() error
 }
 
-// A view is what one transaction sees. What it returns is good until the
-// transaction ends.
+// A view is the data that one transaction sees. Results are valid until the transaction ends.
 type view interface {
 	now() instant
 	get(at place, key []byte) []byte // nil if there is none
 	each(at place, fn func(key, value []byte) error) error
-	groups(shelf string, key []byte, fn func(name, value []byte) error) error // with the value of key in each
-	put(at place, key, value []byte) error                                    // a nil value removes
+	groups(shelf string, key []byte, fn func(name, value []byte) error) error // calls fn with each group and its value of key
+	put(at place, key, value []byte) error                                    // a nil value removes the key
 	drop(at place) error
 	restamp(shelf string) error
 }
 
-// A place is a set of values by key: a group on a shelf or, without a group, what
-// this package itself keeps.
+// A place is a map of values by key: a group on a shelf or, without a group, data of this package.
 type place struct{ shelf, group string }
 
-// A want is a value that a transaction reads as a rule.
+// A want names a value that a transaction usually reads.
 type want struct {
 	at  place
 	key string
@@ -53,10 +48,10 @@ var (
 	recordKey   = []byte("record")
 )
 
-// An instant is what the clocks of a medium say.
+// An instant is the reading of a medium's clocks.
 type instant struct {
 	wall  time.Time
-	boot  string        // of the machine that keeps the medium
-	up    time.Duration // since boot
-	known bool          // boot and up are
+	boot  string        // ID of the current boot of the medium's machine
+	up    time.Duration // time since boot
+	known bool          // boot and up are valid
 }

@@ -11,43 +11,42 @@ import (
 	"time"
 )
 
-// A queue runs transactions on a medium. Those that are ready together are
-// committed together.
+// A queue runs transactions on a medium. Transactions that are ready at the same time share a commit.
 type queue struct {
 	medium medium
-	loc    *time.Location // whose midnight refills the daily budget
+	loc    *time.Location // time zone whose midnight refills the daily budget
 
 	mu      sync.Mutex
 	waiting []*request
-	busy    bool // a goroutine works through what waits
+	busy    bool // a goroutine is processing the queue
 
-	note func(*tx) error // what each transaction that writes adds; nil for nothing
+	note func(*tx) error // adds to each transaction that writes; may be nil
 }
 
 // A request is a transaction that waits for its turn.
 type request struct {
 	fn    func(*tx) error
-	looks bool // fn writes nothing
+	looks bool // fn does not write
 	wants []want
 	done  chan error
-	taken atomic.Bool // set by anyone who is first: the one that runs it or the one that gives up waiting
+	taken atomic.Bool // set by the first of: the goroutine that runs it, the caller that gives up waiting
 }
 
 func (r *request) writes() bool { return !r.looks }
 
-// A tx is one view of the medium inside a transaction.
+// A tx is a view of the medium inside a transaction.
 type tx struct {
 	view
 	instant
 	rec *record
 
-	changed bool // something is to be written; reading and refusing are not worth a sync
+	changed bool // something was written; reads and refusals need no fsync
 }
 
-// errUnchanged ends a transaction that wrote nothing.
+// errUnchanged ends a transaction without writes.
 var errUnchanged = errors.New("there is nothing to write")
 
-// change is [queue.read] for a fn that writes, unless it returns an error.
+// change is [queue.read] for an fn that writes unless it returns an error.
 func (q *queue) change(ctx context.Context, fn func(*tx) error, wants ...want) error {
 	return q.read(ctx, func(t *tx) error {
 		if err := fn(t); err != nil {
@@ -58,16 +57,15 @@ func (q *queue) change(ctx context.Context, fn func(*tx) error, wants ...want) e
 	}, wants...)
 }
 
-// read runs fn in a transaction and returns when that is kept. If ctx ends
-// before fn has begun, fn never runs. fn may run more than once, and the last
-// time counts. It must leave the transaction as it was when it returns an error,
-// since it shares it with others. wants are the values that it reads as a rule.
+// read runs fn in a transaction and returns when its writes are stored. If ctx ends before fn starts,
+// fn never runs. fn may run several times; the last run counts. If fn returns an error it must have
+// written nothing, because other requests share the transaction. wants are the values that it usually
+// reads.
 func (q *queue) read(ctx context.Context, fn func(*tx) error, wants ...want) error {
 	return q.run(ctx, &request{fn: fn, wants: wants, done: make(chan error, 1)})
 }
 
-// look is [queue.read] for a fn that never writes. It works on a medium that
-// cannot be written to.
+// look is [queue.read] for an fn that never writes. It works on a read-only medium.
 func (q *queue) look(ctx context.Context, fn func(*tx) error, wants ...want) error {
 	return q.run(ctx, &request{fn: fn, wants: wants, looks: true, done: make(chan error, 1)})
 }
@@ -94,8 +92,8 @@ func (q *queue) run(ctx context.Context, r *request) error {
 	}
 }
 
-// close frees the medium, unless the process is ending with a transaction under
-// way: the kernel cleans up then.
+// close closes the medium, unless a transaction is under way while the process ends: the kernel then
+// closes it.
 func (q *queue) close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,9 +103,9 @@ func (q *queue) close() error {
 	return q.medium.close()
 }
 
-// work commits what waits, all of it at once, until nothing waits any more.
+// work commits all waiting requests in batches until none is left.
 func (q *queue) work() {
-	debug.SetPanicOnFault(true) // a state file cut short under its mapping must not kill the process
+	debug.SetPanicOnFault(true) // a state file truncated while mapped must not kill the process
 	for {
 		err := q.medium.acquire()
 		q.mu.Lock()
@@ -140,8 +138,7 @@ func (q *queue) work() {
 	}
 }
 
-// commit runs the requests in one transaction. Its own error is the error of
-// each request.
+// commit runs requests in one transaction. An error of the transaction is the error of each request.
 func (q *queue) commit(batch []*request, errs []error, writes bool) error {
 	begun := make([]bool, len(batch))
 	do := q.medium.update
@@ -175,7 +172,7 @@ func (q *queue) commit(batch []*request, errs []error, writes bool) error {
 	})
 }
 
-// begin reads the record and brings it up to now.
+// begin reads the record and advances it to the current time.
 func (q *queue) begin(v view) (*tx, error) {
 	t := &tx{view: v, instant: v.now()}
 	rec, err := decodeRecord(v.get(limitsPlace, recordKey))

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// TakeRate takes one token from the bucket, which holds perMinute tokens when
-// full and gains as many a minute, evenly. It returns [ErrRateExceeded] if the
-// bucket holds less than one; perMinute below 1 means that there are none.
+// TakeRate takes one token from a bucket that holds up to perMinute tokens and gains perMinute tokens
+// a minute, evenly. It returns [ErrRateExceeded] if there is less than one token; perMinute below 1
+// means that there are none.
 func (s *Store) TakeRate(ctx context.Context, perMinute int) error {
 	return s.values.change(ctx, func(t *tx) error { return t.rec.take(perMinute) })
 }
 
-// A token counts tokenUnits, so that a bucket of n tokens gains n units a
-// nanosecond and nothing is lost by rounding.
+// A token counts tokenUnits, so that a bucket of n tokens gains n units per nanosecond without
+// rounding.
 const (
 	tokenUnits  = int64(time.Minute)
-	maxRate     = 100_000_000 // keeps a bucket of units within an int64
+	maxRate     = 100_000_000 // keeps the units of a bucket within an int64
 	rateWindow  = int64(time.Minute)
 	askWindow   = int64(time.Hour)
 	maxApproval = 10_000
@@ -31,7 +31,7 @@ func (r *record) take(perMinute int) error {
 	return nil
 }
 
-// drain fills the bucket by what it gained since it was last looked at.
+// drain adds to the bucket what it gained since the last update.
 func (r *record) drain(perMinute int) {
 	passed := min(max(r.Now-r.SpentAt, 0), rateWindow)
 	r.Spent = max(r.Spent-passed*clampRate(perMinute), 0)

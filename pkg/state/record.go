@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// A record is all limits of the store. Instants are nanoseconds on the store's
-// own clock, which is UTC unless the system's is set.
+// A record holds the used part of all limits. Times are nanoseconds on the store's own clock, which is
+// UTC unless the system clock is wrong.
 type record struct {
 	Version int    `json:"v"`
 	Now     int64  `json:"now"`  // the store's clock
 	Wall    int64  `json:"wall"` // the wall clock at the same time
 	Boot    string `json:"boot,omitempty"`
-	Up      int64  `json:"up,omitempty"` // time since Boot, in nanoseconds
+	Up      int64  `json:"up,omitempty"` // time since boot, in nanoseconds
 
 	Used  int   `json:"used"`  // evaluations charged since the last refill
 	Reset int64 `json:"reset"` // when Used goes back to 0
 
-	Spent     int64 `json:"spent"` // what the token bucket lacks, in units; see tokenUnits
+	Spent     int64 `json:"spent"` // units missing in the token bucket; see tokenUnits
 	SpentAt   int64 `json:"spent_at"`
-	RateFrom  int64 `json:"rate_from,omitempty"` // no token before
-	Approvals []ask `json:"approvals,omitempty"` // of the last hour, oldest first
-	AskFrom   int64 `json:"ask_from,omitempty"`  // no approval before
-	Cached    int   `json:"cached"`              // entries of the cache
+	RateFrom  int64 `json:"rate_from,omitempty"` // no rate token is free before this time
+	Approvals []ask `json:"approvals,omitempty"` // requests of the last hour, oldest first
+	AskFrom   int64 `json:"ask_from,omitempty"`  // no approval request is free before this time
+	Cached    int   `json:"cached"`              // number of cache entries
 
-	Hours  []hour `json:"hours,omitempty"` // with evaluations, of the current and the 24 before, oldest first
-	RiseIn int64  `json:"rise,omitempty"`  // the hour whose sudden rise was told
+	Hours  []hour `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
+	RiseIn int64  `json:"rise,omitempty"`  // the hour whose sudden rise was reported
 	First  int64  `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
 }
 
@@ -37,8 +37,8 @@ type ask struct {
 	At int64 `json:"at"`
 }
 
-// recordVersion is raised when a field changes its meaning. An older record is read, and
-// has this version from the next transaction on; a newer one is refused.
+// recordVersion increases when a field changes its meaning. An older record is read, and gets this
+// version with the next transaction; a newer one is an error.
 const recordVersion = 1
 
 // encode returns the record with a checksum in front: bbolt has none for its
@@ -52,7 +52,7 @@ func (r *record) encode() []byte {
 	return append(order.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
 }
 
-// A newerError is the version of a record that a later shield wrote.
+// A newerError is the version of a record that a newer shield wrote.
 type newerError int
 
 func (v newerError) Error() string {
@@ -79,10 +79,9 @@ func decodeRecord(b []byte) (*record, error) {
 	return r, nil
 }
 
-// advance moves the store's clock by the time that has passed since the record
-// was written, as far as it can be believed. It reports whether a clock was set
-// back or restarted: that must be kept even if nothing else happens, or no time
-// would ever pass.
+// advance moves the store's clock by the plausible time passed since the record was written. It
+// reports whether a clock was set back or restarted: this must be stored even without other changes,
+// or no time would ever pass.
 func (r *record) advance(now instant) bool {
 	wall := nanos(now.wall)
 	if r.Now == 0 {
@@ -90,8 +89,8 @@ func (r *record) advance(now instant) bool {
 	}
 	passed := wall - r.Wall
 	if now.known && now.boot == r.Boot && int64(now.up) >= r.Up {
-		// A clock that was set back says nothing of the time that passed. One
-		// that was set forward says too much.
+		// A wall clock that was set back does not tell the time passed; one that was set forward tells
+		// too much.
 		if since := int64(now.up) - r.Up; passed < 0 || since < passed {
 			passed = since
 		}
@@ -107,8 +106,8 @@ func (r *record) advance(now instant) bool {
 	return restarted
 }
 
-// lastInstant is in the year 2116: sums of instants and spans stay far from
-// overflowing, however wrong the clock is.
+// lastInstant is in the year 2116, so that sums of times and durations cannot overflow, however wrong
+// the clock is.
 const lastInstant = 1 << 62
 
 func nanos(t time.Time) int64 {
@@ -121,5 +120,5 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// wallAt translates an instant of the store's clock.
+// wallAt converts a time of the store's clock to the wall clock.
 func (r *record) wallAt(at int64) time.Time { return time.Unix(0, r.Wall+at-r.Now).UTC() }

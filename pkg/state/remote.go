@@ -18,40 +18,40 @@ import (
 	"github.com/shieldcli/shield/internal/resp"
 )
 
-// A Remote is a Redis or Valkey server that machines share. Its clock counts for
-// what they share; its operator can neither read nor make up what it keeps.
+// A Remote is a Redis or Valkey server that machines share. Its clock counts for the shared limits;
+// its operator can neither read nor forge what it stores.
 type Remote struct {
 	URL      string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
 	Password string         // "" for none
-	Key      [KeySize]byte  // the same on all machines that share; another key shares nothing
-	CAs      *x509.CertPool // whose certificates to trust; nil means the system's
+	Key      [KeySize]byte  // the same on all machines that share data; another key sees none of it
+	CAs      *x509.CertPool // trusted certificates; nil means the system's
 }
 
 // Bounds on a shared store.
 const (
-	remoteStep  = time.Second     // for one answer, or a connection
+	remoteStep  = time.Second     // for one answer, or for connecting
 	remoteWait  = 3 * time.Second // for a transaction
-	remoteRest  = time.Second     // how long it is not asked after it has not answered
-	remoteTries = 200             // of a transaction that others get in the way of
+	remoteRest  = time.Second     // how long the server is not asked after a timeout
+	remoteTries = 200             // tries of a transaction that conflicts with others
 	remotePause = 5 * time.Millisecond
 )
 
 //go:embed commit.lua
 var commitSource string
 
-// commitName is what a server calls the script once it has seen it.
+// commitName is the name (hash) by which a server runs a script it has loaded.
 var commitName = sync.OnceValue(func() string {
 	sum := sha1.Sum([]byte(commitSource))
 	return hex.EncodeToString(sum[:])
 })
 
-// A server answers commands that are sent together, one answer each.
+// A server runs a pipeline of commands and returns one answer for each.
 type server interface {
 	Do(ctx context.Context, commands ...[]string) ([]any, error)
 	Close() error
 }
 
-// A remote is the medium on a [Remote].
+// A remote is the medium that stores values on a [Remote].
 type remote struct {
 	address string // for messages
 	client  server
@@ -60,7 +60,7 @@ type remote struct {
 	clock   func() time.Time
 
 	mu     sync.Mutex
-	silent time.Time // when it did not answer last
+	silent time.Time // time of the last timeout
 	why    error
 }
 
@@ -77,11 +77,11 @@ func newRemote(dir string, r *Remote, clock func() time.Time) (*remote, error) {
 	}, nil
 }
 
-// options returns how to reach the server.
+// options returns the options to connect to the server.
 func (r *Remote) options() (resp.Options, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return resp.Options{}, errors.New("store: the value is not a URL; write rediss://HOST:PORT/0") // its text may hold a password
+		return resp.Options{}, errors.New("store: the value is not a URL; write rediss://HOST:PORT/0") // err may contain a password
 	}
 	if _, has := u.User.Password(); has {
 		return resp.Options{}, errors.New("store: the URL must not hold a password; use store_password_env or store_password_file")
@@ -103,14 +103,14 @@ func (r *Remote) options() (resp.Options, error) {
 }
 
 func (r *remote) name() string   { return r.address }
-func (r *remote) acquire() error { return nil } // others are noticed, not held off
+func (r *remote) acquire() error { return nil } // no lock: conflicts are detected at commit
 func (r *remote) release() error { return nil }
 func (r *remote) close() error   { return r.client.Close() }
 
 func (r *remote) update(wants []want, fn func(view) error) error { return r.transact(wants, fn, true) }
 func (r *remote) look(wants []want, fn func(view) error) error   { return r.transact(wants, fn, false) }
 
-// transact runs fn until it has seen nothing that another changed meanwhile.
+// transact runs fn until no other process changed the data meanwhile.
 func (r *remote) transact(wants []want, fn func(view) error, writes bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), remoteWait)
 	defer cancel()
@@ -131,8 +131,8 @@ func (r *remote) transact(wants []want, fn func(view) error, writes bool) error 
 	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
 }
 
-// attempt is one try of transact; done is false if another came in between. The
-// mirror is read first, so that it cannot be ahead of a store that goes on.
+// attempt is one try of transact; done is false after a conflict. The mirror is read first, so that it
+// cannot be ahead of the store.
 func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error, writes bool) (done bool, err error) {
 	if err := r.resting(); err != nil {
 		return false, err
@@ -146,7 +146,7 @@ func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error,
 		return false, err
 	}
 	ferr := fn(v)
-	if v.err != nil { // what fn returned came from values that could not be read
+	if v.err != nil { // fn worked on values that could not be read
 		return false, v.err
 	}
 	switch {
@@ -159,7 +159,7 @@ func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error,
 			}
 		}
 		if v.epoch != old && v.raw != "" {
-			_ = r.mirror.write(v.epoch, !seen) // in a folder that is read-only, too
+			_ = r.mirror.write(v.epoch, !seen) // fails in a read-only folder
 		}
 		return true, nil
 	}
@@ -170,14 +170,14 @@ func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error,
 	return true, r.mirror.write(v.epoch, !seen)
 }
 
-// A Shared says what is known of a store that machines share.
+// A Shared describes the store that machines share.
 type Shared struct {
-	Name    string // of what is kept under the key: machines that share have the same
-	Forgets bool   // a server that is restarted has lost what was written
+	Name    string // derived from the key: machines that share data have the same name
+	Forgets bool   // the server loses its data when it is restarted
 }
 
-// Shared asks the store that machines share about itself, and returns nil if there
-// is none. Any error of a transaction is one here.
+// Shared asks the shared store for its description, nil if there is none. It returns the same errors
+// as a transaction.
 func (s *Store) Shared(ctx context.Context) (*Shared, error) {
 	r, ok := s.values.medium.(*remote)
 	if !ok {
@@ -188,7 +188,7 @@ func (s *Store) Shared(ctx context.Context) (*Shared, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteStep)
 	defer cancel()
-	info := "" // some operators do not allow to ask
+	info := "" // some operators forbid the command
 	if got, err := r.client.Do(ctx, []string{"INFO", "persistence"}); err == nil {
 		info, _ = got[0].(string)
 	}
@@ -205,8 +205,8 @@ func (r *remote) stamp(shelf string) (stamp Stamp, ok bool) {
 	return stamp, copy(stamp[:], v.get(stampsPlace, []byte(shelf))) == len(stamp)
 }
 
-// resting returns why the store did not answer, if that was a moment ago: dozens
-// of actions must not wait for it one after the other.
+// resting returns the store's last error if it timed out a moment ago: dozens of actions must not each
+// wait for it.
 func (r *remote) resting() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,8 +216,8 @@ func (r *remote) resting() error {
 	return nil
 }
 
-// fault returns the error for a command that failed, and rests if the store did
-// not answer.
+// fault returns the error for a failed command, and starts the rest period if the store did not
+// answer.
 func (r *remote) fault(err error) error {
 	kind := ErrAway
 	if answer := resp.Error(""); errors.As(err, &answer) {

@@ -18,36 +18,35 @@ import (
 	"github.com/shieldcli/shield/internal/resp"
 )
 
-// A remoteView is one transaction on a [remote]. It keeps what it has read and
-// writes everything at the end.
+// A remoteView is one transaction on a [remote]. It caches what it reads and writes everything at the
+// end.
 type remoteView struct {
 	of    *remote
 	ctx   context.Context
 	at    instant
-	raw   string // the record as it was read; "" if there is none yet
+	raw   string // the record as read; "" if there is none yet
 	epoch epoch
 	seen  map[place]*remoteHash
 
-	fetched bool  // more was read after it began
-	err     error // of what could not be read
+	fetched bool  // more values were read after it began
+	err     error // of a failed read
 }
 
-// A remoteHash is what is known of a place.
+// A remoteHash is the cached part of a place.
 type remoteHash struct {
-	values  map[string][]byte // by key; nil where there is none
-	whole   bool              // values has all
+	values  map[string][]byte // by key; nil for missing values
+	whole   bool              // values is complete
 	changed map[string]bool   // keys to write
 	dropped bool
 }
 
 var stampsPlace = place{shelf: "stamps"}
 
-// index is where the groups of a shelf are listed.
+// index returns the place that lists the groups of a shelf.
 func index(shelf string) place { return place{shelf: shelf} }
 
-// begin reads the record, the values that are wanted, and the clock, the clock last:
-// it is never behind what another has written. whole is false if another wrote while
-// the values were read.
+// begin reads the record, the wanted values and then the clock, which is therefore never behind
+// another process's write. whole is false if another process wrote meanwhile.
 func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err error) {
 	r := v.of
 	hash, field := r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)
@@ -62,7 +61,7 @@ func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err
 	commands = append(commands, record, []string{"TIME"})
 	got, err := r.client.Do(v.ctx, commands...)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
-		got, err = r.client.Do(v.ctx, commands...) // a server that was restarted has closed the old connections; reading changes nothing
+		got, err = r.client.Do(v.ctx, commands...) // a restarted server has closed old connections; repeating a read is safe
 	}
 	if err != nil {
 		return false, r.fault(err)
@@ -87,7 +86,7 @@ func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err
 	return v.err == nil, v.err
 }
 
-// open opens the record as it was read.
+// open decrypts and checks the record that was read.
 func (v *remoteView) open(old epoch, known bool) error {
 	record := (&record{}).encode()
 	switch {
@@ -122,7 +121,7 @@ func (v *remoteView) damaged(at place, err error) error {
 	return &Error{Kind: ErrForeign, Path: v.of.address, Err: fmt.Errorf("%s: %w", v.of.seals.hash(at), err)}
 }
 
-// unmoved reports whether nobody has changed anything since the view began.
+// unmoved reports whether no process changed anything since the view began.
 func (v *remoteView) unmoved() (bool, error) {
 	r := v.of
 	got, err := r.client.Do(v.ctx, []string{"HGET", r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)})
@@ -136,8 +135,8 @@ func (v *remoteView) unmoved() (bool, error) {
 	return now == v.raw, nil
 }
 
-// commit writes what was changed, and reports whether it did: not if another was
-// faster. Whether it did is unknown after an error.
+// commit writes the changes, and reports whether it did: false after a conflict. After an error it is
+// unknown whether the changes were written.
 func (v *remoteView) commit() (bool, error) {
 	r := v.of
 	keys := []string{r.seals.hash(limitsPlace)}
@@ -182,7 +181,7 @@ func (v *remoteView) commit() (bool, error) {
 
 func (v *remoteView) now() instant { return v.at }
 
-// hash returns what is known of a place.
+// hash returns the cached part of a place.
 func (v *remoteView) hash(at place) *remoteHash {
 	h := v.seen[at]
 	if h == nil {
@@ -197,7 +196,7 @@ func (v *remoteView) get(at place, key []byte) []byte {
 	return v.hash(at).values[string(key)]
 }
 
-// fetch reads the values of a key in places where it is not known yet.
+// fetch reads the value of a key in the places where it is not cached yet.
 func (v *remoteView) fetch(places []place, key []byte) {
 	if v.err != nil {
 		return
@@ -228,7 +227,7 @@ func (v *remoteView) fetch(places []place, key []byte) {
 	}
 }
 
-// take notes what the store said of a value.
+// take caches the store's answer for a value.
 func (v *remoteView) take(at place, key []byte, got any) {
 	v.hash(at).values[string(key)] = nil
 	switch sealed, err := textOf(got); {
@@ -239,7 +238,7 @@ func (v *remoteView) take(at place, key []byte, got any) {
 	}
 }
 
-// textOf returns an answer that is a text, or "" where there is nothing.
+// textOf returns a text answer, or "" for none.
 func textOf(answer any) (string, error) {
 	text, ok := answer.(string)
 	if !ok && answer != nil {
@@ -248,7 +247,7 @@ func textOf(answer any) (string, error) {
 	return text, nil
 }
 
-// timeOf returns what TIME answered: seconds and microseconds.
+// timeOf converts the answer of TIME: seconds and microseconds.
 func timeOf(answer any) (time.Time, error) {
 	if parts, ok := answer.([]any); ok && len(parts) == 2 {
 		seconds, _ := parts[0].(string)
@@ -262,8 +261,7 @@ func timeOf(answer any) (time.Time, error) {
 	return time.Time{}, unexpected(answer)
 }
 
-// unexpected returns the error for an answer that does not fit what was asked: the
-// server's own, if it is one.
+// unexpected returns the error for an answer of the wrong form: the server's own error, if it is one.
 func unexpected(answer any) error {
 	if refused, ok := answer.(resp.Error); ok {
 		return refused
@@ -271,7 +269,7 @@ func unexpected(answer any) error {
 	return fmt.Errorf("the store sent a reply of the wrong type (%T)", answer)
 }
 
-// keep opens a value that was read.
+// keep decrypts and caches a value.
 func (v *remoteView) keep(at place, field, sealed string) {
 	key, value, err := v.of.seals.open(at, field, sealed)
 	if err != nil {
@@ -284,7 +282,7 @@ func (v *remoteView) keep(at place, field, sealed string) {
 	}
 }
 
-// all reads the whole of a place.
+// all reads all values of a place.
 func (v *remoteView) all(at place) *remoteHash {
 	h := v.hash(at)
 	if h.whole || v.err != nil {

@@ -7,17 +7,15 @@ import (
 	"os"
 )
 
-// Repair replaces a damaged or missing state file in dir, and begins a shared
-// store again that was emptied or set back. It reports whether it did either:
-// what can be relied on is left alone. A damaged file is kept beside the new one.
-// seq and hash are the last entry of the audit log, 0 and "" if there is none.
+// Repair replaces a damaged or missing state file in dir, and restarts a shared store that was emptied
+// or set back. It reports whether it did either; valid state is not changed. A damaged file is kept
+// beside the new one. seq and hash are the last entry of the audit log, 0 and "" if there is none.
 //
-// What was used is not known any more, so everything counts as used: the
-// budget until the next midnight, the rate for a minute, approvals for an
-// hour. Losing the state is then no way to get more out of it. A shared store
-// that another machine has begun again is taken as it is.
+// Since the used part of the limits is lost, everything counts as used: the budget until the next
+// midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no
+// limits. A shared store that another machine has restarted is used as it is.
 func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
-	opts.Used = func() (string, error) { return "shield is repairing it", nil } // and not created as on first use
+	opts.Used = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
 	done, err := repairFile(ctx, dir, opts, seq, hash)
 	if err != nil || opts.Remote == nil {
 		return done, err
@@ -74,10 +72,10 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := fixed.file.read(ctx, fixed.head.ensure); err != nil {
 		return true, err
 	}
-	return true, old.restampAll() // what was read of the old file is known no more
+	return true, old.restampAll() // cached data of the old file is invalid
 }
 
-// spent returns limits of which nothing is left.
+// spent returns limits that are used up.
 func spent(now instant) *record {
 	rec := new(record)
 	rec.advance(now)
@@ -87,9 +85,8 @@ func spent(now instant) *record {
 	return rec
 }
 
-// repair goes on from a store that another machine has begun again, and begins
-// one itself that was emptied or set back: far ahead of what any other machine
-// has seen, so that those need no repair.
+// repair accepts a store that another machine has restarted, and restarts one that was emptied or set
+// back: with an epoch far ahead of what any machine has seen, so that the others need no repair.
 func (r *remote) repair(ctx context.Context) error {
 	old, seen, merr := r.mirror.read()
 	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
@@ -101,7 +98,7 @@ func (r *remote) repair(ctx context.Context) error {
 			v.epoch = epoch{old.store, max(old.count, v.epoch.count)}
 		}
 		v.epoch.count += repairEpochStep
-		if err := v.drop(cachePlace); err != nil { // it may hold approvals that were used
+		if err := v.drop(cachePlace); err != nil { // it may contain approvals that were already used
 			return err
 		}
 		if err := v.put(limitsPlace, recordKey, spent(v.at).encode()); err != nil {

@@ -10,12 +10,10 @@ import (
 	"sync"
 )
 
-// A Stamp stands for what a shelf holds: it is another one after each change, by
-// whichever process.
+// A Stamp identifies the content of a shelf: any process that changes the shelf changes the stamp.
 type Stamp [16]byte
 
-// stamps are the stamp files of a folder that are open, by shelf. Goroutines share
-// them.
+// stamps are the open stamp files of a folder, by shelf. Goroutines share them.
 type stamps struct {
 	mu   sync.Mutex
 	open map[string]stampFile
@@ -23,13 +21,12 @@ type stamps struct {
 
 type stampFile struct {
 	file *os.File
-	info os.FileInfo // as it was when it was opened
+	info os.FileInfo // file info at opening
 }
 
-// Stamp returns the stamp of a shelf as it is now, without a lock and without
-// opening the state file; false if it has none and can be given none. Who takes it
-// before a transaction that reads the shelf, and finds it unchanged later, knows what
-// the shelf holds.
+// Stamp returns the current stamp of a shelf, without a lock and without opening the state file; ok is
+// false if there is none and none can be created. If the stamp taken before a transaction is unchanged
+// later, data read from the shelf is still valid.
 func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.values.medium.stamp(shelf) }
 
 func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
@@ -46,7 +43,7 @@ func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
 	f, known := b.stamps.open[shelf]
 	if !known || !os.SameFile(f.info, info) {
 		if known {
-			_ = f.file.Close() // it was only read
+			_ = f.file.Close() // only read, so no write can be lost
 			delete(b.stamps.open, shelf)
 		}
 		if f, ok = openStamp(path); !ok {
@@ -66,23 +63,23 @@ func openStamp(path string) (f stampFile, ok bool) {
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 		return stampFile{file, info}, true
 	}
-	_ = file.Close() // nothing is read of it
+	_ = file.Close() // nothing was read from it
 	return f, false
 }
 
-// close closes what is open.
+// close closes the open files.
 func (s *stamps) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.open {
-		_ = f.file.Close() // it was only read
+		_ = f.file.Close() // only read, so no write can be lost
 	}
 	clear(s.open)
 }
 
-// restamp gives a shelf another stamp. Where the shelf changes, the lock is held, and
-// the change is not committed yet: who sees the new stamp and reads the shelf waits for
-// that. One more stamp than there are changes does no harm.
+// restamp changes the stamp of a shelf. When the shelf changes, this happens under the lock and before
+// the commit: a reader that sees the new stamp waits for the commit. A stamp change without a content
+// change does no harm.
 func (b *boltFile) restamp(shelf string) error {
 	var stamp Stamp
 	_, _ = rand.Read(stamp[:]) // never fails
@@ -99,7 +96,7 @@ func (b *boltFile) restamp(shelf string) error {
 	return nil
 }
 
-// restampAll gives all shelves that have a stamp another one.
+// restampAll changes the stamps of all shelves that have one.
 func (b *boltFile) restampAll() error {
 	entries, err := os.ReadDir(filepath.Dir(b.path))
 	if err != nil {

@@ -1,25 +1,21 @@
-// Package state keeps what shield must remember between actions: how much of
-// the evaluator's rate and daily budget is used, how many approvals were asked
-// for in the last hour, verdicts that may be reused, and the head of the audit
-// log. It is one file that many processes share, with that head beside it; [Open] it,
-// and each method is one transaction that is on the disk when the method returns,
-// except for the head.
+// Package state stores what shield must remember between actions: the used part of the evaluator's
+// rate and daily budget, approval requests of the last hour, verdicts that may be reused, and the head
+// of the audit log (its last entry). It is one file that many processes share, with the head in a file
+// beside it. [Open] it; each method is one transaction that is on disk when the method returns, except
+// for the head.
 //
 // # Time
 //
-// Limits are kept on the store's own clock, which starts as UTC and then only
-// goes forward, by the time that passed between two transactions. Setting the
-// system's clock back therefore neither refills a limit early nor blocks it
-// longer than it would have lasted, and correcting a clock that was wrong by
-// years locks no one out. Where [Options.Uptime] tells the time since boot,
-// setting the clock forward refills nothing either: passed is the lesser of
-// what both clocks say. Without it, time that a wrong clock claims has passed
-// is believed, once.
+// Limits are measured on the store's own clock, which starts as UTC and only moves forward, by the
+// time passed between two transactions. Setting the system clock back therefore neither refills a
+// limit early nor blocks it for longer, and correcting a clock that was wrong by years locks no one
+// out. If [Options.Uptime] returns the time since boot, setting the clock forward refills nothing
+// either: the lesser time of both clocks counts. Without it, a jump of the wall clock is believed
+// once.
 //
-// The daily budget refills at an instant that is computed when the budget
-// before it refilled, as the next midnight, and at least 23 hours after the
-// refill that was due then. Changing the time zone later does not move it, and
-// hopping from zone to zone yields no more than one refill in 23 hours.
+// The time of the next daily refill is computed at each refill: the next midnight, at least 23 hours
+// after the refill that was due then. Changing the time zone later does not move it, and changing
+// zones repeatedly yields at most one refill in 23 hours.
 package state
 
 import (
@@ -39,46 +35,43 @@ const (
 	lockName = "state.lock"
 )
 
-// Options say how a [Store] sees the world around it.
+// Options are the clocks, the shared store and other surroundings of a [Store].
 type Options struct {
 	Clock    func() time.Time // the wall clock; required
-	Location *time.Location   // whose midnight refills the daily budget; nil is UTC
+	Location *time.Location   // time zone whose midnight refills the daily budget; nil is UTC
 
-	// Uptime returns an identifier of this boot of the machine and the time
-	// passed since; ok is false where that is unknown. It is [Uptime] outside
-	// tests; nil trusts the wall clock alone.
+	// Uptime returns an ID of this boot of the machine and the time since boot; ok is false if that is
+	// unknown. It is [Uptime] outside tests; nil means that only the wall clock is used.
 	Uptime func() (boot string, up time.Duration, ok bool)
 
-	// Used returns what shows that this installation was used before, such as
-	// "the audit log has entries", or "". It is asked only when the state file is
-	// missing: used limits must not be forgotten by removing it. nil takes a
-	// missing file for a first start.
+	// Used returns evidence that this installation was used before, such as "the audit log has
+	// entries", or "". It is called only if the state file is missing: deleting the file must not free
+	// used limits. nil treats a missing file as a first start.
 	Used func() (string, error)
 
-	// Remote is a store that machines share. nil keeps everything in the file;
-	// with it, only the head of the audit log is there.
+	// Remote is a store that machines share; the file then holds only the head of the audit log. nil
+	// stores everything in the file.
 	Remote *Remote
 
-	// LockWait is how long a transaction waits for other processes; 0 means
-	// [LockWait].
+	// LockWait is how long a transaction waits for other processes; 0 means the constant [LockWait].
 	LockWait time.Duration
 }
 
-// LockWait is how long a transaction waits for other processes unless told
-// otherwise. Dozens of them finish their turns in that time.
+// LockWait is the default time that a transaction waits for other processes. Dozens of them can finish
+// in that time.
 const LockWait = 10 * time.Second
 
-// A Store is the state of one installation. Goroutines may share it, and
-// transactions that are ready together are committed together.
+// A Store is the state of one installation. Goroutines may share it; transactions that are ready at
+// the same time share a commit.
 type Store struct {
 	opts   Options
-	file   *queue // what belongs to this machine: that there is a head of its audit log
+	file   *queue // data of this machine only: the head of its audit log
 	head   headFile
-	values *queue // the rest
+	values *queue // all other data
 }
 
-// Open returns the store kept in dir, and creates the folder (mode 0700) if
-// need be. The state file itself is looked at by the first transaction.
+// Open returns the store in dir, and creates the folder (mode 0700) if necessary. The first
+// transaction opens the state file.
 func Open(dir string, opts Options) (*Store, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("internal error: the state file is opened without a clock; please report this")
@@ -104,7 +97,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for transactions that have begun and frees what is open.
+// Close waits for running transactions and closes the files.
 func (s *Store) Close() error {
 	err := errors.Join(s.head.close(), s.file.close())
 	if s.values != s.file {
@@ -113,7 +106,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// checkFolder makes sure that no other user can replace what is in the folder.
+// checkFolder checks that no other user can replace files in the folder.
 func checkFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return &Error{Kind: ErrUnwritable, Path: dir, Err: err}

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Limits are the configured limits that a [Status] is measured against.
+// Limits are the configured limits for a [Status].
 type Limits struct {
-	PerMinute int // evaluation attempts a minute
-	PerDay    int // evaluations a day
-	PerHour   int // requests for approval an hour
+	PerMinute int // evaluation attempts per minute
+	PerDay    int // evaluations per day
+	PerHour   int // approval requests per hour
 }
 
-// A Status says what is used and what is left.
+// A Status is the used and free part of each limit.
 type Status struct {
-	Used          int       `json:"budget_used"` // 0–Budget
+	Used          int       `json:"budget_used"` // 0 to Budget
 	Budget        int       `json:"budget"`
 	Resets        time.Time `json:"budget_resets_at"` // UTC
-	Tokens        float64   `json:"rate_tokens"`      // 0–RateLimit
+	Tokens        float64   `json:"rate_tokens"`      // 0 to RateLimit
 	RateLimit     int       `json:"rate_limit"`
 	ApprovalsLeft int       `json:"approvals_left"`
 	MaxApprovals  int       `json:"approvals_per_hour"`
 	Cached        int       `json:"cached_verdicts"`
 	AuditEntries  uint64    `json:"audit_entries"`
 	AuditHead     string    `json:"audit_head,omitempty"`
-	Hours         []HourUse `json:"evaluations_by_hour"` // of the last 24 hours, the current one last
+	Hours         []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
 }
 
-// Status returns what is used and left of the given limits. It uses nothing.
+// Status returns the used and free part of the given limits. It uses none of them.
 func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 	var st Status
 	err := s.values.look(ctx, func(t *tx) error {

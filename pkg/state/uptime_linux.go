@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Uptime returns the identifier of this boot and the time since, suspension
-// included. Setting the clock does not change it.
+// Uptime returns the ID of this boot and the time since boot, including suspend. Setting the clock
+// does not change it.
 func Uptime() (boot string, up time.Duration, ok bool) {
 	if boot = bootID(); boot == "" {
 		return "", 0, false
@@ -21,8 +21,7 @@ func Uptime() (boot string, up time.Duration, ok bool) {
 	return boot, time.Duration(ts.Nano()), true
 }
 
-// bootID returns the identifier of this boot, "" if it is not known. No process
-// sees two.
+// bootID returns the ID of this boot, "" if unknown. It cannot change while a process runs.
 var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(id) < 8 || len(id) > 64 {

@@ -6,32 +6,31 @@ import (
 	"time"
 )
 
-// A rise in evaluations is sudden when an hour has at least riseLeast of them,
-// and more than riseFactor times the mean of the 24 hours before it. The first day has
-// nothing to compare with.
+// A rise in evaluations is sudden if an hour has at least riseLeast of them, and more than riseFactor
+// times the mean of the 24 hours before. The first day has no mean to compare with.
 const (
 	riseLeast  = 20
 	riseFactor = 3
 	usageHours = 24
 )
 
-// An hour is the evaluations charged within one hour of the store's clock.
+// An hour counts the evaluations in one hour of the store's clock.
 type hour struct {
-	Hour int64 `json:"h"` // since 1970
+	Hour int64 `json:"h"` // hours since 1970
 	Used int   `json:"n"`
 }
 
-// An HourUse is what one hour took of the budget.
+// An HourUse counts the evaluations charged in one hour.
 type HourUse struct {
 	From time.Time `json:"from"` // UTC
 	Used int       `json:"used"`
 }
 
-// A Rise is a sudden rise in evaluations. There is one an hour at most.
+// A Rise is a sudden rise in evaluations. At most one is reported per hour.
 type Rise struct {
-	From time.Time // when the hour began, in UTC
-	Used int       // evaluations in it so far
-	Mean float64   // of the 24 hours before it
+	From time.Time // start of the hour, in UTC
+	Used int       // evaluations in this hour so far
+	Mean float64   // of the 24 hours before
 }
 
 func (r *Rise) String() string {
@@ -39,7 +38,7 @@ func (r *Rise) String() string {
 		r.Used, r.From.Format("15:04 MST"), r.Mean)
 }
 
-// count notes an evaluation and returns the rise that it makes, or nil.
+// count counts an evaluation and returns the sudden rise that it causes, or nil.
 func (r *record) count() *Rise {
 	now := r.Now / int64(time.Hour)
 	r.Hours = slices.DeleteFunc(r.Hours, func(h hour) bool { return h.Hour < now-usageHours || h.Hour > now })
@@ -62,7 +61,7 @@ func (r *record) count() *Rise {
 	return &Rise{From: r.wallAt(now * int64(time.Hour)), Used: last.Used, Mean: float64(before) / usageHours}
 }
 
-// usage returns the use of the last 24 hours, the current one last.
+// usage returns the evaluations of the last 24 hours, the current hour last.
 func (r *record) usage() []HourUse {
 	now := r.Now / int64(time.Hour)
 	out := make([]HourUse, usageHours)
