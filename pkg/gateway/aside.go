@@ -8,23 +8,24 @@ const (
 	maxHeld  = 1024 // notifications that wait for earlier answers
 )
 
-// An aside examines answers of a server while further messages are read. What the
-// server tells after an answer may be about it, so it is forwarded after the answer.
-// The answers themselves depend on nothing but their requests.
+// An aside examines server responses concurrently while further messages are read. A notification that
+// follows a response can refer to it, so it is forwarded after that response. Responses depend only on
+// their requests.
 type aside struct {
 	most int // bytes of answers and notifications in memory
 
 	mu      sync.Mutex
 	changed sync.Cond
-	started int          // answers so far
-	running map[int]bool // by their number
+	started int          // number of responses so far
+	running map[int]bool // key: number of the response
 	held    []heldNotice
-	passing bool // a goroutine forwards notifications
+	passing bool // a goroutine is forwarding notifications
 	bytes   int
 	err     error
 }
 
-// A heldNotice is forwarded once all answers up to a number are.
+// A heldNotice is a notification that is forwarded once all responses up to number after are
+// forwarded.
 type heldNotice struct {
 	after, size int
 	pass        func() error
@@ -36,8 +37,8 @@ func newAside(most int) *aside {
 	return a
 }
 
-// answer examines an answer of so many bytes beside the loop. It waits while there
-// is no room.
+// answer examines a response of size bytes in a goroutine. It blocks while too many responses or bytes
+// are being examined.
 func (a *aside) answer(size int, examine func()) {
 	a.mu.Lock()
 	for len(a.running) > 0 && (len(a.running) >= maxAside || a.bytes+size > a.most) {
@@ -59,8 +60,8 @@ func (a *aside) answer(size int, examine func()) {
 	}()
 }
 
-// notice forwards what the server tells, in order: at once, or after the answers
-// that came before it. It waits while too much is held.
+// notice forwards a server notification in order: at once, or after the responses that came before it.
+// It blocks while too many are held.
 func (a *aside) notice(size int, pass func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,8 +76,8 @@ func (a *aside) notice(size int, pass func() error) error {
 	return err
 }
 
-// release forwards the notifications that need not wait any more. If another goroutine is forwarding, it
-// does this. The lock is held, except while a message is forwarded.
+// release forwards the notifications whose earlier responses are forwarded. If another goroutine is
+// forwarding, that goroutine does it. The lock is held, except while a message is forwarded.
 func (a *aside) release() {
 	for !a.passing && len(a.held) > 0 {
 		one := a.held[0]
@@ -99,7 +100,7 @@ func (a *aside) release() {
 	}
 }
 
-// wait waits until all is forwarded.
+// wait blocks until all responses and notifications are forwarded.
 func (a *aside) wait() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

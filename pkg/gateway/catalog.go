@@ -6,32 +6,31 @@ import (
 	"sync"
 )
 
-// Limits of what the connections to one server share.
+// Limits of a catalog.
 const (
-	maxPages  = 64   // lists of tools with further pages
-	maxStates = 4096 // requests of a server that were not answered yet
+	maxPages  = 64   // tool lists whose next page was not requested yet
+	maxStates = 4096 // server questions that were not answered yet
 )
 
-// A catalog is what the connections to one server share: the tools that it lists,
-// and what it has asked for in answers, which may be answered on another
-// connection.
+// A catalog is the state that all connections to one server share: its tools, and the questions in its
+// results, which the client can answer on another connection.
 type catalog struct {
-	slots chan struct{} // of judgements
+	slots chan struct{} // limits concurrent judgements
 
 	mu      sync.Mutex
-	changed *sync.Cond          // of lists
+	changed *sync.Cond          // signals that lists changed
 	listed  map[string]*tool    // by name
-	pages   map[string]*listing // by the cursor that asks for more of them
-	begun   bool                // a list of tools has come in
-	lists   int                 // of tools that are under way
-	states  map[string][]string // what the server has asked for and was not told, by the request and the state that it gave for it
-	given   []string            // the states in order
+	pages   map[string]*listing // by the cursor of their next page
+	begun   bool                // a list of tools was received
+	lists   int                 // number of list requests in progress
+	states  map[string][]string // names of the server's unanswered questions, by the key of [call.state]
+	given   []string            // the keys of states, oldest first
 }
 
-// A listing is a list of tools while its pages come in.
+// A listing is a list of tools of which pages are still being received.
 type listing struct {
-	tools map[string]*tool // on its pages so far, by name; nil before the first
-	whole bool             // it has all pages from the first on
+	tools map[string]*tool // tools of the pages so far, by name; nil before the first page
+	whole bool             // contains every page from the first on
 	trust bool             // it is the first list of this server
 }
 
@@ -41,8 +40,7 @@ func newCatalog() *catalog {
 	return k
 }
 
-// begin notes that a page of the list of tools is asked for, and returns the list
-// that it belongs to.
+// begin records a request for a page of the tool list, and returns the list that the page belongs to.
 func (k *catalog) begin(params object) *listing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,7 +57,7 @@ func (k *catalog) begin(params object) *listing {
 	return &listing{}
 }
 
-// end notes that nothing more becomes of a page that was asked for.
+// end records that a page request is over.
 func (k *catalog) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,18 +65,18 @@ func (k *catalog) end() {
 	k.changed.Broadcast()
 }
 
-// continues keeps a list whose next page a cursor asks for.
+// continues stores a list under the cursor of its next page.
 func (k *catalog) continues(l *listing, cursor string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.pages) >= maxPages {
-		clear(k.pages) // what is left of those lists is treated as new tools
+		clear(k.pages) // tools on later pages of the dropped lists count as new
 	}
 	k.pages[cursor] = l
 }
 
-// wait waits for the lists that are under way, and reports whether the caller has
-// to ask for the first one.
+// wait waits for list requests in progress, and reports whether the caller has to request the first
+// list.
 func (k *catalog) wait(ctx context.Context) bool {
 	defer context.AfterFunc(ctx, k.changed.Broadcast)()
 	k.mu.Lock()
@@ -94,15 +92,14 @@ func (k *catalog) wait(ctx context.Context) bool {
 	return mine
 }
 
-// failed notes that the list that wait has left to the caller did not come.
+// failed records that the list that wait told the caller to request was not received.
 func (k *catalog) failed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begun = false
 }
 
-// keep keeps a state with the names of what is asked for, and forgets the oldest of
-// too many.
+// keep stores a state with the names of its questions, and drops the oldest states above maxStates.
 func (k *catalog) keep(state string, names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

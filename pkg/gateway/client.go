@@ -31,7 +31,7 @@ func (g *Gateway) fromClient(ctx context.Context, r *route, in *frames) error {
 	return ctx.Err()
 }
 
-// clientMessage handles a message of the client that came by a route.
+// clientMessage handles a message from the client on route r.
 func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
 	switch {
 	case m.isRequest():
@@ -43,7 +43,7 @@ func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
 	}
 }
 
-// removed are the requests that the protocol without sessions has no more.
+// removed are methods that the stateless version of the protocol no longer has.
 var removed = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 
 // request handles a request of the client.
@@ -90,7 +90,7 @@ func (g *Gateway) request(ctx context.Context, r *route, m *message) {
 	}()
 }
 
-// enter notes a request that waits for its answer.
+// enter records a request that waits for its response.
 func (g *Gateway) enter(c *call) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,8 +108,8 @@ func (g *Gateway) enter(c *call) error {
 	return nil
 }
 
-// leave removes a request that the server was not asked, and reports whether the
-// client still waits for it.
+// leave removes a request that was not sent to the server, and reports whether the client still waits
+// for it.
 func (g *Gateway) leave(c *call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,8 +120,7 @@ func (g *Gateway) leave(c *call) bool {
 	return true
 }
 
-// forward sends the bytes of a request to the server, unless the client has
-// taken it back.
+// forward sends a request's bytes to the server, unless the client has cancelled it.
 func (g *Gateway) forward(c *call, raw []byte) {
 	g.mu.Lock()
 	waits := g.calls[string(c.id)] == c
@@ -136,21 +135,20 @@ func (g *Gateway) forward(c *call, raw []byte) {
 	}
 }
 
-// over notes that nothing more becomes of a request.
+// over records that a request is finished without a response.
 func (g *Gateway) over(c *call) {
 	if c.listing != nil {
 		g.catalog.end()
 	}
 }
 
-// judge decides whether a request may go to the server, and sends it there or
-// answers it.
+// judge decides whether a request may go to the server, and forwards or refuses it.
 func (g *Gateway) judge(ctx context.Context, c *call, m *message) {
 	reason := g.refusal(ctx, c, m)
 	switch {
 	case reason == "":
 		g.forward(c, m.raw)
-	case !g.leave(c): // taken back: no one waits for an answer
+	case !g.leave(c): // cancelled: the client waits for no response
 		c.route.over()
 	case c.misplaced:
 		c.route.answer(failure(c.id, codeParams, reason))
@@ -183,7 +181,7 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 		g.over(c)
 		c.route.over()
 		if c.cancel(); !c.forwarded {
-			return // the server was not asked
+			return // the request was not sent to the server
 		}
 	case !strings.HasPrefix(m.method, "notifications/"):
 		g.notify("dropped the client's notification %q: MCP has no notification of that name", canonjson.Quote(m.method))
@@ -194,7 +192,7 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 	}
 }
 
-// clientAnswer passes an answer of the client on, if the server has asked.
+// clientAnswer forwards a client's response, if the server sent the request.
 func (g *Gateway) clientAnswer(r *route, m *message) {
 	g.mu.Lock()
 	waits := m.id != nil && g.asked[string(m.id)]

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// writeTime is how long a client may take to read what it is sent.
+// writeTime limits how long one write to a client can take.
 const writeTime = 30 * time.Second
 
-// An event is one of an event stream, as the HTML standard has them.
+// An event is one server-sent event, as the HTML standard defines it.
 type event struct {
-	data  []byte // nil or empty if it has none
-	id    string // "" if it has none
-	retry string // in milliseconds; "" if it has none
+	data  []byte // nil or empty: no data
+	id    string // "": no ID
+	retry string // reconnection time in milliseconds; "" if not given
 }
 
 // events reads an event stream in bounded memory.
@@ -30,7 +30,7 @@ type events struct {
 
 func newEvents(r io.Reader, max int) *events { return &events{bufio.NewReaderSize(r, 16<<10), max} }
 
-// next returns the next event. The last one is dropped if no empty line ends it.
+// next returns the next event. An event at the end of the stream that no empty line ends is dropped.
 func (e *events) next() (event, error) {
 	var ev event
 	size, any := 0, false
@@ -64,14 +64,14 @@ func (e *events) next() (event, error) {
 			if _, err := strconv.ParseUint(string(value), 10, 31); err == nil {
 				ev.retry = string(value)
 			}
-		default: // a comment, or a name that makes no difference here
+		default: // a comment or an unknown field
 			continue
 		}
 		any = true
 	}
 }
 
-// line returns a line without its end, of which the standard knows three.
+// line returns a line without its line end: LF, CR or CRLF.
 func (e *events) line(most int) ([]byte, error) {
 	var out []byte
 	for {
@@ -94,8 +94,7 @@ func (e *events) line(most int) ([]byte, error) {
 	}
 }
 
-// fits reports whether a text can be the ID of a session or an event, which
-// is in a header.
+// fits reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
 func fits(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
@@ -105,17 +104,17 @@ func fits(s string) bool {
 	return len(s) > 0 && len(s) <= 1024
 }
 
-// A stream is the answer of one exchange: a message, or a stream of events of
-// which the last is the answer. Goroutines share it.
+// A stream is the HTTP response to one exchange: a single message, or server-sent events of which the
+// last is the response. It is safe for concurrent use.
 type stream struct {
-	done chan struct{} // closed when nothing more is written
+	done chan struct{} // closed when nothing more will be written
 
 	mu     sync.Mutex
 	w      http.ResponseWriter
 	flow   *http.ResponseController
 	clock  func() time.Time
-	status int  // of an answer that is no stream of events
-	begun  bool // it is one
+	status int  // HTTP status of a response that is not an event stream
+	begun  bool // the event stream has started
 	closed bool
 }
 
@@ -123,7 +122,7 @@ func newStream(w http.ResponseWriter, clock func() time.Time) *stream {
 	return &stream{done: make(chan struct{}), w: w, flow: http.NewResponseController(w), clock: clock, status: http.StatusOK}
 }
 
-// ended reports whether nothing more is written. A nil stream stays.
+// ended reports whether nothing more will be written. A nil stream has not ended.
 func (s *stream) ended() bool {
 	if s == nil {
 		return false
@@ -136,7 +135,7 @@ func (s *stream) ended() bool {
 	}
 }
 
-// begin begins a stream of events, if it has not begun.
+// begin starts the event stream, if it has not started.
 func (s *stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +155,7 @@ func (s *stream) head() {
 	s.flush()
 }
 
-// flush forwards what was written; it never waits longer than writeTime.
+// flush sends buffered output to the client; it blocks for at most writeTime.
 func (s *stream) flush() {
 	if s.flow.Flush() != nil {
 		s.close()
@@ -170,8 +169,8 @@ func (s *stream) close() {
 	}
 }
 
-// mark forwards the ID of an event, which goes with the next message if the
-// event has one, and after how long the client may ask again.
+// mark forwards an event's reconnection time and its ID, which is sent with the next message if the
+// event has one.
 func (s *stream) mark(ev event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +205,8 @@ func (s *stream) put(raw []byte, _ bool) bool {
 	return !s.closed
 }
 
-// lineEnds are characters that some readers of event streams take for the end of a line,
-// as the escapes that mean the same in JSON, where they are in strings alone.
+// lineEnds escapes U+0085 and U+2028/U+2029, which some event stream readers treat as line ends. In
+// JSON they occur only inside strings, where the escapes mean the same.
 var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func (s *stream) event(raw []byte) {
@@ -228,7 +227,7 @@ func (s *stream) event(raw []byte) {
 	}
 }
 
-// finish writes the answer, if it is not nil, and ends the exchange.
+// finish writes the response, unless it is nil, and ends the exchange.
 func (s *stream) finish(raw []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +250,7 @@ func (s *stream) finish(raw []byte) {
 	}
 }
 
-// header sets a header of an answer that has not begun.
+// header sets an HTTP header, if the response has not started.
 func (s *stream) header(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +259,7 @@ func (s *stream) header(name, value string) {
 	}
 }
 
-// answerWith sets the status of an answer that is no stream of events.
+// answerWith sets the HTTP status of a response that is not an event stream.
 func (s *stream) answerWith(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,23 +13,23 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// An examiner looks at one text that comes from a server. clean is the text
-// without what no reader sees and without secrets. No finding does not mean that
-// the text is free of instructions. Goroutines share it.
+// An examiner examines one text from a server. clean is the text without invisible characters and
+// secrets. No finding does not prove that the text contains no prompt injection. It is safe for
+// concurrent use.
 type examiner interface {
 	Examine(text string) (clean string, findings []Finding)
 }
 
-// A Finding is one thing that a text of a server should not hold.
+// A Finding is one thing in a server's text that should not be there.
 type Finding struct {
 	Kind  string // such as "a secret"
 	Where string // JSON pointer to the text
 }
 
-// Findings are those of one message or tool.
+// Findings are the findings in one message or tool.
 type Findings []Finding
 
-// String returns them as a person may read them.
+// String returns the findings as text for a person.
 func (f Findings) String() string {
 	var out []string
 	for _, one := range f {
@@ -47,19 +47,18 @@ func (f Findings) String() string {
 // A Mode says what happens to a result with findings.
 type Mode string
 
-// The modes. A result that the client could not read as its tool declares it is
-// withheld in each of them but Flag.
+// The modes. A result that does not match its tool's output schema is withheld in each mode but Flag.
 const (
-	Flag   Mode = "flag"  // it passes; a person and the log are told
-	Clean  Mode = "clean" // secrets and what no reader sees are taken out
-	Marked Mode = "wrap"  // and the texts for a model are marked as data, whatever was found
-	Block  Mode = "block" // it is withheld
+	Flag   Mode = "flag"  // the result passes; the user and the log are told
+	Clean  Mode = "clean" // secrets and invisible characters are removed
+	Marked Mode = "wrap"  // as Clean; in addition, all text for a model is marked as data
+	Block  Mode = "block" // a result with findings is withheld
 )
 
 // maxFindings is how many findings of one message are kept.
 const maxFindings = 32
 
-// textExaminer finds what [sanitize.Examine] does.
+// textExaminer returns the findings of [sanitize.Examine].
 type textExaminer struct{}
 
 func (textExaminer) Examine(text string) (clean string, findings []Finding) {
@@ -79,8 +78,8 @@ func (textExaminer) Examine(text string) (clean string, findings []Finding) {
 	return clean, findings
 }
 
-// examined looks at every text of a value. out is the value as it passes; nil if it
-// is to be withheld as a whole. c is the request that it answers, if any.
+// examined examines every text of a value. out is the value to forward; nil if it must be withheld. c
+// is the request that the value answers, or nil.
 func (g *Gateway) examined(value object, c *call) (out object, findings Findings, changed bool) {
 	w := walk{examiner: textExaminer{}, clean: g.opts.Mode == Clean || g.opts.Mode == Marked}
 	mark := g.opts.Mode == Marked && g.opts.Mark != nil && c != nil && c.action != nil
@@ -106,15 +105,15 @@ func (g *Gateway) examined(value object, c *call) (out object, findings Findings
 	return nil, w.findings, true
 }
 
-// A walk looks at the texts of a value.
+// A walk examines the texts of a value recursively.
 type walk struct {
 	examiner examiner
 	clean    bool
-	wrap     func(string) string // marks what is for a model as data; nil marks nothing
+	wrap     func(string) string // marks text for a model as data; nil marks nothing
 	findings Findings
 }
 
-// value returns a value without what was taken out, and whether it differs.
+// value returns a value without the removed texts, and whether anything was removed.
 func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
@@ -133,7 +132,7 @@ func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 		out, changed := make(object, len(v)), false
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			at := where + "/" + pointer(name)
-			w.text(at, "", nil, name) // a name can be found, and stays
+			w.text(at, "", nil, name) // a finding in a key is reported, but the key is not changed
 			e, did := w.value(at, name, v, v[name])
 			out[name] = e
 			changed = changed || did
@@ -145,8 +144,8 @@ func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 	return v, false
 }
 
-// text returns a text as it passes. What encodes a picture or a sound is not
-// read; what encodes a text is, whatever the server calls it.
+// text returns a text as it is forwarded. Base64 of an image or audio is not examined; base64 of text
+// is, whatever MIME type the server declares.
 func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 	read, encoded := s, false
 	if (name == "data" || name == "blob") && parent["mimeType"] != nil {
@@ -177,13 +176,12 @@ func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 	return clean, true
 }
 
-// pointer returns a name as a part of a JSON pointer that can be shown.
+// pointer returns a member name escaped for a JSON pointer that can be displayed.
 func pointer(name string) string { return inPointer.Replace(canonjson.Quote(name)) }
 
 var inPointer = strings.NewReplacer("~", "~0", "/", "~1")
 
-// found tells of what was found in what the server has said, as long as that is
-// not too often.
+// found notifies the user of findings, up to maxFinds times.
 func (g *Gateway) found(where string, f Findings) {
 	if len(f) == 0 {
 		return

@@ -15,7 +15,8 @@ type exchange struct {
 	stream *stream
 }
 
-// in calls a function with the session of an exchange.
+// in calls a function with the session of the exchange, nil if it has none. An unknown session is
+// answered with 404.
 func (x *exchange) in(do func(*session)) {
 	s, known := x.end.session(x.req.Header, x.client)
 	switch {
@@ -60,8 +61,8 @@ func (x *exchange) hangUp() {
 	})
 }
 
-// wait waits until an exchange has its answer or its client is gone. Nothing is
-// written after it.
+// wait blocks until the exchange has its response or the client has disconnected. Nothing is written
+// after it.
 func (x *exchange) wait() {
 	select {
 	case <-x.stream.done:
@@ -72,8 +73,8 @@ func (x *exchange) wait() {
 	}
 }
 
-// lasting returns a context that ends with the client, or some time after the
-// exchange has.
+// lasting returns a context that ends when the client disconnects, or some time after the exchange
+// ends.
 func (x *exchange) lasting() (ctx context.Context, over func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))
 	stop := context.AfterFunc(x.req.Context(), cancel)

@@ -11,10 +11,10 @@ import (
 // end, as in the protocol's reference implementations.
 const maxFrame = 16 << 20
 
-// A frame is one line of a stream: a JSON-RPC message, or what poses as one.
+// A frame is one line of a stream, expected to be a JSON-RPC message.
 type frame struct {
 	raw []byte // without the line end; nil if it was too long
-	id  []byte // what stands for the id at the top level, also of a broken or long frame; nil if none was seen
+	id  []byte // the id at the top level, also of an invalid or too long frame; nil if not found
 }
 
 // errFrame says why a frame could not be kept.
@@ -25,20 +25,19 @@ type frames struct {
 	r     *bufio.Reader
 	max   int
 	buf   []byte
-	inner bool // within a line that was given up
+	inner bool // inside a line that was too long
 }
 
 func newFrames(r io.Reader, max int) *frames {
 	return &frames{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
-// next returns the next line that is not blank. The error is [errFrame] for one
-// that is too long, with its id if that was found in twice the maximum; else it
-// is the stream's, [io.EOF] at its end. A last line without an end is dropped:
-// what was cut off is no message.
+// next returns the next line that is not blank. The error is [errFrame] for a line that is too long,
+// with its id if that was found within twice the maximum length; otherwise the stream's error,
+// [io.EOF] at its end. A last line without a line end is dropped, since it can be truncated.
 func (f *frames) next() (frame, error) {
 	f.buf = f.buf[:0]
-	if cap(f.buf) > 1<<20 { // a large one would stay for good
+	if cap(f.buf) > 1<<20 { // do not keep a large buffer
 		f.buf = nil
 	}
 	var s idScan
@@ -72,13 +71,13 @@ func (f *frames) next() (frame, error) {
 // maxID is the longest id of a request, in bytes.
 const maxID = 256
 
-// An idScan finds the value of the member "id" of an object while its text goes
-// by, in constant memory and whatever else is wrong with the text.
+// An idScan finds the top-level "id" of an object while its bytes are streamed, in constant memory,
+// even if the rest is invalid JSON.
 type idScan struct {
 	depth       int
 	quoted, esc bool
-	value       bool   // behind a colon at the top level
-	key, at     []byte // the last key and value at the top level, as far as they may matter
+	value       bool   // after a colon at the top level
+	key, at     []byte // the last key and value at the top level, truncated
 	found       []byte
 	done        bool
 }
@@ -130,7 +129,7 @@ func (s *idScan) one(c byte) {
 	s.keep(c, top)
 }
 
-// keep notes a byte of a key or value at the top level.
+// keep stores a byte of a key or value at the top level.
 func (s *idScan) keep(c byte, top bool) {
 	switch {
 	case !top:

@@ -1,11 +1,10 @@
-// Package gateway is between an MCP client and an MCP server. It reads the
-// frames of both by itself, bounded and strictly, has what the client asks for
-// judged as actions, and forwards exactly the bytes that were judged. Tools are
-// pinned as a person has accepted them, and what the server says is examined
-// before it reaches the client.
+// Package gateway is a proxy between an MCP client and an MCP server. It parses the frames of both
+// strictly and with size limits, judges the client's requests as actions, and forwards exactly the
+// bytes that were judged. Tools are pinned to the definitions that a person has accepted, and server
+// messages are examined before they reach the client.
 //
-// A [Gateway] relays one connection; those to one server can share what it lists.
-// A [Process] is a server that shield starts.
+// A [Gateway] relays one connection; gateways for the same server can share its tool list. A
+// [Process] is a server that shield starts.
 package gateway
 
 import (
@@ -25,46 +24,45 @@ import (
 
 //go:generate go run ./gen
 
-// A Judge decides whether an action may run. It answers always.
+// A Judge decides whether an action may run. It always returns a verdict.
 type Judge interface {
 	Evaluate(ctx context.Context, a *action.Action) verdict.Verdict
 }
 
-// Options say how a [Gateway] works. The zero value refuses every call, since
-// nothing judges it.
+// Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
 	Judge    Judge
-	For      func(client, connection string) (j Judge, session string) // of one client of several, and of one of its connections, "" if it has none; nil takes Judge and Session for all
+	For      func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
 	Server   Server
 	Pins     *Pins                // nil withholds every tool
-	Returned Returned             // is told what calls have returned; nil: no notification
+	Returned Returned             // is called with the result of every call; nil: no call
 	Mark     func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
 	Mode     Mode                 // what happens to results with findings
-	Sampling bool                 // the server may use the client's model
-	Hosts    []effect.HostPattern // that a server may send a person to
-	Timeout  time.Duration        // of one judgement, questions to a person included; 0 means 50 s
+	Sampling bool                 // the server may send sampling requests to the client's model
+	Hosts    []effect.HostPattern // hosts whose links a server may show to a person
+	Timeout  time.Duration        // of one judgement, including questions to a person; 0 means 50 s
 	Dir      string               // the server's working folder
-	Session  string               // of the actions
-	Redactor *redact.Redactor     // for what is told; nil knows no secrets of its own
-	Notify   func(text string)    // is told what a person should know; any goroutine calls it; nil: no notification
+	Session  string               // session of the actions
+	Redactor *redact.Redactor     // for notices; nil knows no configured secrets
+	Notify   func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
 	Record   *Recorder            // keeps a transcript; nil keeps none
 }
 
-// A Returned is told what an action has returned, a value of the protocol, and what
-// was found in it. With an error the result is withheld. Goroutines share it.
+// A Returned receives the result of an action, a value of the protocol, and the findings in it. If it
+// returns an error, the result is withheld. It is safe for concurrent use.
 type Returned func(ctx context.Context, a *action.Action, result any, found Findings) error
 
-// Bounds of one connection.
+// Limits of one connection.
 const (
 	maxPending  = 1024     // requests that wait for an answer, in each direction
-	maxJudging  = 64       // actions that are judged at a time
-	maxUnasked  = 100      // requests that a server may put to the client's model and person
-	maxRefused  = 1000     // frames that a server may send in vain
+	maxJudging  = 64       // actions judged concurrently
+	maxUnasked  = 100      // server requests to the client's model and user
+	maxRefused  = 1000     // server frames that are dropped before the connection is closed
 	maxTold     = 20       // notices about refused frames
-	maxFinds    = 200      // notices about what messages hold
+	maxFinds    = 200      // notices about findings
 	maxQueue    = 64 << 20 // bytes that wait to be written
 	judgeTime   = 50 * time.Second
-	settleGrace = 5 * time.Second // for what is judged when the client has ended
+	settleGrace = 5 * time.Second // time for judgements in progress after the client has closed
 )
 
 // A Gateway relays one connection between a client and a server.
@@ -77,32 +75,32 @@ type Gateway struct {
 
 	mu       sync.Mutex
 	calls    map[string]*call // the client's, by canonical id
-	late     map[string]bool  // taken back by the client when the server had them already
+	late     map[string]bool  // requests that the client cancelled after they were sent to the server
 	asked    map[string]bool  // the server's, by canonical id
-	changed  map[string]bool  // lists of which the client was told that they have changed, and has not asked for since
-	owned    int              // requests of the gateway's own
+	changed  map[string]bool  // lists with an unread list_changed notification
+	owned    int              // number of requests that the gateway itself has sent
 	unasked  int
 	refused  int
 	told     int
 	finds    int
-	noAnswer error // why the server will answer nothing more
+	noAnswer error // why the server sends no more responses
 }
 
-// A call is a request of the client that waits for its answer.
+// A call is a client request that waits for its response.
 type call struct {
 	route     *route
 	id        []byte
 	method    string
 	subject   string         // the tool, prompt or resource
-	action    *action.Action // nil for what is not judged
+	action    *action.Action // nil for requests that are not judged
 	what      string         // digest of method, subject and arguments
-	token     string         // canonical, of its progress; "" if there is none
-	stateless bool           // of the protocol without sessions
-	listing   *listing       // that a list of tools belongs to
-	structure bool           // the tool says what its structured results look like
+	token     string         // progress token in canonical form; "" if there is none
+	stateless bool           // uses the stateless version of the protocol
+	listing   *listing       // the tool list that a tools/list page belongs to
+	structure bool           // the tool has an output schema
 	forwarded bool
-	misplaced bool          // it brings what the server has not asked for: an error of the protocol
-	own       chan *message // takes the answer, nil if there is none, to a request of the gateway's own
+	misplaced bool          // it answers a question that the server did not ask: a protocol error
+	own       chan *message // receives the response to a request that the gateway itself sent, or nil
 	cancel    context.CancelFunc
 }
 
@@ -129,19 +127,17 @@ func newGateway(opts Options, k *catalog) *Gateway {
 // connection first.
 var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 
-// A Side is one end of a connection. Closing In tells the other end that nothing
-// more comes.
+// A Side is one end of a connection. Closing In signals the end of messages.
 type Side struct {
-	Out io.Reader      // what it says
-	In  io.WriteCloser // what it is told
+	Out io.Reader      // messages from this side
+	In  io.WriteCloser // messages to this side
 }
 
-// Relay passes messages between a client and a server until both have closed
-// their end, the client's is broken, the server sends what no server sends, or
-// ctx ends. Requests of the client that the server leaves unanswered are
-// answered with an error.
+// Relay forwards messages between client and server until both have closed their end, the connection
+// to the client breaks, the server violates the protocol, or ctx ends. Client requests without a
+// response are answered with an error.
 //
-// A goroutine that waits in a read then stays until the read returns.
+// A goroutine that is blocked in a read remains until the read returns.
 func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -157,7 +153,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 			ended, clientEnd = true, nil
 			g.settle()
 			toServer.close()
-			time.AfterFunc(settleGrace, func() { server.In.Close() }) // also if it reads nothing
+			time.AfterFunc(settleGrace, func() { server.In.Close() }) // even if the server does not read
 		case err := <-serverEnd:
 			cancel()
 			open := g.answerAll()
@@ -180,8 +176,8 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 	}
 }
 
-// settle waits for what is being judged when the client has nothing more to say,
-// and then gives it up.
+// settle waits up to settleGrace for judgements in progress after the client has closed, and then
+// cancels them.
 func (g *Gateway) settle() {
 	done := make(chan struct{})
 	go func() {
@@ -204,13 +200,12 @@ func (g *Gateway) settle() {
 	}
 }
 
-// answerAll answers what the server has left unanswered, and returns how much
-// that is.
+// answerAll answers the client's open requests with errors, and returns their number.
 func (g *Gateway) answerAll() int {
 	g.mu.Lock()
 	g.noAnswer = ErrServerEnded
 	g.mu.Unlock()
-	g.judging.Wait() // which has ended with the connection
+	g.judging.Wait() // its context has ended with the connection
 	g.mu.Lock()
 	open := g.calls
 	g.calls = map[string]*call{}
@@ -226,21 +221,21 @@ func (g *Gateway) answerAll() int {
 	return len(open)
 }
 
-// A route is the way that a message takes, and the answers to it: both ends of a
-// connection, or of one exchange of several on it.
+// A route is the path of a message and its responses: both ends of a connection, or of one HTTP
+// exchange.
 type route struct {
 	client, server sink
-	aside          *aside  // what is examined beside the loop that reads; nil if nothing is
-	stream         *stream // of one exchange, which the answer ends; nil if the way stays
+	aside          *aside  // examines responses concurrently; nil if results are not examined
+	stream         *stream // of one exchange, which the response ends; nil on a lasting connection
 }
 
-// A sink takes frames in order. put reports false if one is not taken, since the
-// other end is gone or, unless it is to wait, reads too little.
+// A sink accepts frames in order. put reports false if the frame was not accepted, since the other end
+// is closed or, unless wait is true, reads too slowly.
 type sink interface {
 	put(raw []byte, wait bool) bool
 }
 
-// answer hands the client the answer to its request.
+// answer sends the client the response to its request.
 func (r *route) answer(raw []byte) {
 	if r.stream != nil {
 		r.stream.finish(raw)
@@ -249,25 +244,24 @@ func (r *route) answer(raw []byte) {
 	r.client.put(raw, true)
 }
 
-// tell hands the client a frame that answers nothing, and reports whether it is
-// there to take it.
+// tell sends the client a frame that is not a response, and reports whether it was accepted.
 func (r *route) tell(raw []byte) bool { return r.client.put(raw, true) }
 
-// status sets the status of an answer that is an error, where there is one.
+// status sets the HTTP status of an error response, if the route is an exchange.
 func (r *route) status(code int) {
 	if r.stream != nil {
 		r.stream.answerWith(code)
 	}
 }
 
-// over ends an exchange that is left without an answer.
+// over ends an exchange without a response.
 func (r *route) over() {
 	if r.stream != nil {
 		r.stream.finish(nil)
 	}
 }
 
-// ask hands the server a frame, or fails if it reads nothing.
+// ask sends the server a frame, or fails if the server does not read.
 func (r *route) ask(raw []byte) error {
 	if !r.server.put(raw, false) {
 		return errors.New("the MCP server stopped reading its input; restart it")
@@ -275,14 +269,14 @@ func (r *route) ask(raw []byte) error {
 	return nil
 }
 
-// notify tells a person.
+// notify shows a notice to the user.
 func (g *Gateway) notify(format string, args ...any) {
 	if g.opts.Notify != nil {
 		g.opts.Notify(g.opts.Redactor.String(fmt.Sprintf("mcp %s: "+format, append([]any{g.opts.Server.Name}, args...)...)))
 	}
 }
 
-// odd notes a frame that is dropped, and tells a person of the first ones.
+// odd counts a dropped frame, and notifies the user of the first ones.
 func (g *Gateway) odd(format string, args ...any) (tooMany bool) {
 	g.mu.Lock()
 	g.refused++
@@ -298,7 +292,7 @@ func (g *Gateway) odd(format string, args ...any) (tooMany bool) {
 	return tooMany
 }
 
-// take removes the call that an answer is for, if the server was asked.
+// take removes and returns the call that a response answers, if it was sent to the server.
 func (g *Gateway) take(id []byte) *call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -319,20 +313,19 @@ func tokenOf(params object) string {
 	return string(canonjson.AppendValue(nil, token))
 }
 
-// stateless reports whether a request is of the protocol without sessions, in
-// which each says its version.
+// stateless reports whether a request uses the stateless version of the protocol, in which each
+// request states its version.
 func stateless(params object) bool {
 	_, ok := inner(params, "_meta")["io.modelcontextprotocol/protocolVersion"]
 	return ok
 }
 
-// An outbox writes frames in the order in which they are put into it, and holds
-// those that wait.
+// An outbox writes queued frames in order.
 type outbox struct {
 	w      io.WriteCloser
-	max    int // bytes that may wait
+	max    int // maximum number of queued bytes
 	broken chan struct{}
-	done   chan struct{} // closed when all is written, or cannot be
+	done   chan struct{} // closed when all is written, or writing failed
 
 	mu     sync.Mutex
 	cond   *sync.Cond
@@ -349,8 +342,7 @@ func newOutbox(w io.WriteCloser, max int) *outbox {
 	return o
 }
 
-// put queues a frame. It reports false if too much waits, unless it is to wait
-// itself, and if nothing more can be written.
+// put queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
 func (o *outbox) put(raw []byte, wait bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -366,7 +358,7 @@ func (o *outbox) put(raw []byte, wait bool) bool {
 	return true
 }
 
-// close lets what is queued be written, and then closes the writer.
+// close writes the queue in the background, and then closes the writer.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -374,7 +366,7 @@ func (o *outbox) close() {
 	o.cond.Broadcast()
 }
 
-// drain waits until what is queued is written, or for a time.
+// drain waits until the queue is written, for at most a given time.
 func (o *outbox) drain(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()

@@ -21,26 +21,25 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// Bounds of a [Front] and of each of its servers.
+// Limits of a [Front] and of each of its servers.
 const (
 	maxBody      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
-	maxBodies    = 128 << 20 // bytes of all messages that are handled at a time
-	maxExchanges = 512       // at a time
+	maxBodies    = 128 << 20 // bytes of all messages in progress
+	maxExchanges = 512       // concurrent exchanges
 	maxSessions  = 1024      // of one server over HTTP
 	readTime     = 30 * time.Second
-	endTime      = time.Second // that a server may take to end an answered exchange
+	endTime      = time.Second // time for a server to close an answered exchange
 )
 
-// codeMismatch is that of headers which say something else than the message.
+// codeMismatch is the error code for HTTP headers that contradict the message.
 const codeMismatch = -32020
 
-// A Front answers the clients of several MCP servers by the streamable HTTP
-// transport. A server's address is /NAME. What a client authenticates with goes to
-// no server.
+// A Front serves the clients of several MCP servers over the streamable HTTP transport. A server's
+// address is /NAME. The client's credentials are not forwarded to the server.
 type Front struct {
 	Servers map[string]*Endpoint
-	Hosts   func(host string) bool // reports whether clients may call this machine by a name or address, without port
-	Tokens  bearer.Tokens          // of which clients must send one; nil for none
+	Hosts   func(host string) bool // reports whether clients may use a host name or address (without port) for this machine
+	Tokens  bearer.Tokens          // bearer tokens, of which clients must send one; nil requires none
 	Clock   func() time.Time
 
 	mu        sync.Mutex
@@ -48,8 +47,8 @@ type Front struct {
 	exchanges int
 }
 
-// LoopbackHost reports whether a host is this machine's own name for itself, so
-// that no other name leads a browser here.
+// LoopbackHost reports whether a host is localhost or a loopback address. Other names are refused to
+// prevent DNS rebinding.
 func LoopbackHost(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
@@ -110,15 +109,15 @@ func hostOf(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// ownOrigin reports whether a page may call this server: one that this machine
-// serves by the same names.
+// ownOrigin reports whether a web page of an origin may call this server: its host must be a name of
+// this machine.
 func (f *Front) ownOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.Hosts(u.Hostname())
 }
 
-// client says which client has sent a request: whose token it brings or, where
-// tokens have no names or are not asked for, from which address it comes.
+// client returns the name of the client that sent a request: the name of its token or, if tokens have
+// no names or are not required, its address.
 func (f *Front) client(req *http.Request) (name string, authorized bool) {
 	if f.Tokens != nil {
 		if name, authorized = f.Tokens.Who(req.Header); name != "" || !authorized {
@@ -128,7 +127,7 @@ func (f *Front) client(req *http.Request) (name string, authorized bool) {
 	return hostOf(req.RemoteAddr), true
 }
 
-// enter makes room for an exchange, or for some bytes of one.
+// enter reserves an exchange, or bytes of one, and reports false above the limit.
 func (f *Front) enter(bytes int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +155,7 @@ func (f *Front) leave(bytes int) {
 	f.exchanges--
 }
 
-// post handles a message of a client.
+// post handles a client's POST request.
 func (f *Front) post(x *exchange) {
 	refuse := func(status, code int, id []byte, why string) { refuseHTTP(x.w, status, id, code, why) }
 	media, params, err := mime.ParseMediaType(x.req.Header.Get("Content-Type"))
@@ -198,7 +197,7 @@ func (f *Front) post(x *exchange) {
 	x.post(m)
 }
 
-// readBody reads a message that need not be one line; the one that it returns is.
+// readBody reads a message that can span several lines, and returns it as one line.
 func readBody(raw []byte) (*message, error) {
 	if bytes.ContainsAny(raw, "\r\n") {
 		v := jsontext.Value(bytes.TrimSpace(raw))
@@ -210,8 +209,8 @@ func readBody(raw []byte) (*message, error) {
 	return read(raw)
 }
 
-// mismatch says in what the headers of a message differ from it; "" if in
-// nothing. No decision is taken on a header.
+// mismatch returns how HTTP headers contradict their message; "" if they match. No decision depends on
+// a header.
 func mismatch(h http.Header, m *message) string {
 	version := text(inner(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
 	for _, one := range []struct{ header, want string }{
@@ -228,7 +227,7 @@ func mismatch(h http.Header, m *message) string {
 	return ""
 }
 
-// aboutOf returns what a message is about, as its header Mcp-Name has it.
+// aboutOf returns the subject of a message, as the header Mcp-Name repeats it.
 func aboutOf(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
 	switch of {
@@ -266,8 +265,7 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 	return out, nil
 }
 
-// decoded returns the value of a header that may be encoded, as the protocol has
-// it: =?base64?…?=.
+// decoded returns the value of a header that can be encoded as the protocol defines: =?base64?…?=.
 func decoded(s string) (string, bool) {
 	rest, encoded := strings.CutPrefix(s, "=?base64?")
 	if !encoded {
@@ -316,22 +314,22 @@ type behind interface {
 	post(x *exchange, s *session, m *message)
 	listen(x *exchange, s *session)
 	hangUp(x *exchange, s *session)
-	end(s *session) // of a session that is forgotten
-	most() int      // sessions at a time
+	end(s *session) // ends a session that is dropped
+	most() int      // maximum number of sessions
 	close()
 }
 
-// A session is what belongs together by an Mcp-Session-Id.
+// A session is the state of the exchanges with the same Mcp-Session-Id.
 type session struct {
 	id     string
-	client string // that has begun it, and may go on with it
+	client string // the client that began it; other clients cannot use it
 	g      *Gateway
-	local  *local // of a server on standard input and output
-	open   int    // exchanges
-	used   uint64 // in the order of use
+	local  *local // process of a server on standard input and output
+	open   int    // number of open exchanges
+	used   uint64 // sequence number of the last use
 }
 
-// Close ends what the endpoint has started.
+// Close ends the processes and sessions of the endpoint.
 func (e *Endpoint) Close() {
 	e.mu.Lock()
 	all := e.sessions
@@ -345,22 +343,21 @@ func (e *Endpoint) Close() {
 	ends.Wait()
 }
 
-// gateway returns a gateway for a client: for a connection of its own, or for what
-// none holds together.
+// gateway returns a gateway for a client: for one connection, or for requests without a session.
 func (e *Endpoint) gateway(client string, connected bool) *Gateway {
 	opts := e.opts
 	if opts.For != nil {
 		connection := ""
 		if connected {
-			connection = newID() // the name that the server gives is not for logs
+			connection = newID() // do not log the server's own session ID, which is a credential
 		}
 		opts.Judge, opts.Session = opts.For(client, connection)
 	}
 	return newGateway(opts, e.catalog)
 }
 
-// session returns the session of a client's request: nil if it names none, and
-// false if it names one that is unknown or another client's.
+// session returns the session that a client's request names, or nil if it names none. It reports false
+// if the session is unknown or another client's.
 func (e *Endpoint) session(h http.Header, client string) (*session, bool) {
 	if h.Values("Mcp-Session-Id") == nil {
 		return nil, true
@@ -376,15 +373,15 @@ func (e *Endpoint) session(h http.Header, client string) (*session, bool) {
 	return s, true
 }
 
-// rest notes that an exchange of a session is over.
+// rest records that an exchange of a session has ended.
 func (e *Endpoint) rest(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.open--
 }
 
-// keep keeps a session, in place of the one that was not used for the longest
-// time if there are too many. It reports false if all are in use.
+// keep stores a session. If there are too many, it replaces the least recently used one; it reports
+// false if all are in use.
 func (e *Endpoint) keep(s *session) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -410,7 +407,7 @@ func (e *Endpoint) keep(s *session) bool {
 	return true
 }
 
-// forget ends a session.
+// forget removes and ends a session.
 func (e *Endpoint) forget(s *session) {
 	e.mu.Lock()
 	known := e.sessions[s.id] == s

@@ -10,15 +10,15 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// shipped are the classes of the tools of servers that are published as packages.
+// shipped are the tool classes for servers that are published as packages.
 type shipped struct {
 	packages []string
 	classes  map[string]string // by the tool's name
 }
 
-// ClassOf returns the class that shield ships for a tool of the server that a command line
-// starts, "" if it ships none: the line starts one of the published packages, and nothing of
-// a folder, an address or a shell.
+// ClassOf returns the class that shield ships for a tool of the server that a command line starts; ""
+// if it ships none, or if the command line can start anything but a published package (a folder, a URL
+// or a shell).
 func ClassOf(argv []string, tool string) analysis.Class {
 	argv, _ = Unwrap(argv)
 	at := published(argv)
@@ -34,14 +34,14 @@ func ClassOf(argv []string, tool string) analysis.Class {
 	return ""
 }
 
-// packageRunners are the programs that run a package by its name, with the words that stand
-// before it.
+// packageRunners are programs that run a package by its name (such as npx), with the words that
+// precede the name.
 var packageRunners = map[string][]string{
 	"npx": {}, "bunx": {}, "uvx": {}, "pipx": {"run"}, "uv": {"tool", "run"}, "pnpm": {"dlx"}, "yarn": {"dlx"}, "npm": {"exec"},
 }
 
-// published returns where a command line names the package that a program for packages runs;
-// -1 if it may run something else.
+// published returns the index of the package name in the command line of a package runner; -1 if the
+// command line can run something else.
 func published(argv []string) int {
 	if len(argv) < 2 {
 		return -1
@@ -64,20 +64,20 @@ func published(argv []string) int {
 	return -1
 }
 
-// elsewhere reports whether what is named as a package may be a folder, a file or an address.
+// elsewhere reports whether a package name can be a folder, a file or a URL.
 func elsewhere(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || strings.ContainsAny(name, `\: `) || strings.HasSuffix(name, ".tgz") ||
 		strings.Contains(name, "node_modules") || strings.Count(name, "/") > 1 || strings.Contains(name, "/") && !strings.HasPrefix(name, "@")
 }
 
-// A Known is what is known of an accepted tool of a server.
+// A Known is the stored information about an accepted tool of a server.
 type Known struct {
-	Identity string // of the server's command line, the tool and its definition
-	About    string // what the server says about it
+	Identity string // identifies the server's command line, the tool and its definition
+	About    string // the server's description of the tool
 }
 
-// Accepted returns what is known of a tool that a person has accepted, or the first list has
-// brought, by the server's pins; ok is false if there is none.
+// Accepted returns a tool that a person has accepted, or that was on the server's first list, from the
+// server's pins; ok is false if there is none.
 func Accepted(stateDir string, argv []string, name string) (k Known, ok bool) {
 	parts := []any{}
 	for _, arg := range argv {

@@ -16,8 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// refusal judges what a request would do and returns why it is refused; "" if it
-// is allowed.
+// refusal judges a request and returns why it is refused; "" if it is allowed.
 func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	p, err := g.proposed(ctx, c, m)
 	if err != nil {
@@ -45,18 +44,18 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
 	}
-	if !g.wasAsked(c, m.params, true) { // another request has answered it meanwhile
+	if !g.wasAsked(c, m.params, true) { // another request has answered the question meanwhile
 		c.misplaced = true
 		return notAsked
 	}
 	return ""
 }
 
-// notAsked refuses answers to questions that the server has not put, or that were
-// answered before.
+// notAsked is the refusal of a request that answers a question which the server did not ask, or which
+// was already answered.
 const notAsked = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
 
-// A proposal is what a request would do, as an action.
+// A proposal is the action that a request would perform.
 type proposal struct {
 	kind    string // action type
 	payload object
@@ -64,7 +63,7 @@ type proposal struct {
 	minTier int
 }
 
-// record returns the proposal as an action's record.
+// record returns the proposal as the JSON record of an action.
 func (p *proposal) record(id []byte, session string) []byte {
 	rec := object{"type": p.kind, "payload": p.payload, "id": strings.Trim(string(id), `"`)}
 	if p.cwd != "" {
@@ -80,8 +79,8 @@ func (p *proposal) record(id []byte, session string) []byte {
 	return b
 }
 
-// proposed returns what a request would do, and notes in the call what it is
-// about.
+// proposed returns the action that a request would perform, and stores the request's subject in the
+// call.
 func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal, error) {
 	if err := known(m); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 		c.subject = text(m.params, "taskId")
 		p.kind = g.typeOf("get_task")
 		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
-		c.structure = true // of the tool whose results these may be
+		c.structure = true // the results are those of a tool with an output schema
 	default:
 		return nil, fmt.Errorf("shield cannot judge the method %s; do not use it", m.method)
 	}
@@ -141,8 +140,8 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	return p, nil
 }
 
-// members are those that the parameters of judged requests may have: what no one
-// knows is not forwarded as if it had been judged.
+// members are the parameters that judged requests can have. Unknown parameters are refused, since they
+// were not judged.
 var members = map[string][]string{
 	"tools/call":          {"name", "arguments", "_meta", "task", "inputResponses", "requestState"},
 	"resources/read":      {"uri", "_meta", "inputResponses", "requestState"},
@@ -163,14 +162,13 @@ func known(m *message) error {
 	return nil
 }
 
-// typeOf returns the action type of something that this server alone has.
+// typeOf returns the action type for a tool or resource that only this server has.
 func (g *Gateway) typeOf(name string) string {
 	return "mcp__" + g.opts.Server.Name + "__" + name
 }
 
-// resource says what reading a URI does. A scheme of the server's own names
-// something that it holds itself, or a file: what is behind the scheme is
-// judged as one, so that the names of protected files stay protected.
+// resource fills in the action of reading a URI. A custom scheme names a server's own object or a
+// file: its path is judged as a file, so that protected files stay protected.
 func resource(p *proposal, uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" {
@@ -198,7 +196,7 @@ func resource(p *proposal, uri string) error {
 	switch {
 	case err != nil || strings.ContainsRune(path, 0):
 		return errors.New("uri: the URL is not valid; correct it")
-	case strings.Contains(rest, ".."): // for who takes it for a part of the path
+	case strings.Contains(rest, ".."): // a server can interpret it as a path
 		return errors.New("uri: the URL contains .. after ? or #; write it without")
 	case path == "":
 		path = "."
@@ -207,7 +205,7 @@ func resource(p *proposal, uri string) error {
 	return nil
 }
 
-// digest returns a SHA-256 over some texts, each with its length.
+// digest returns a SHA-256 over some texts, each prefixed with its length.
 func digest(parts ...any) string {
 	h := sha256.New()
 	for _, p := range parts {

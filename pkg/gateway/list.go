@@ -13,8 +13,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// answerList passes a page of the list of tools on, without the tools that are
-// withheld.
+// answerList forwards a page of the tool list without the withheld tools.
 func (g *Gateway) answerList(c *call, m *message, result object) {
 	kept, whole, err := g.page(m, result, c.listing)
 	switch {
@@ -29,8 +28,8 @@ func (g *Gateway) answerList(c *call, m *message, result object) {
 	}
 }
 
-// page takes a page of a list of tools in. It returns the texts of those that
-// the client may see, and whether these are all.
+// page processes a page of a tool list. It returns the texts of the tools that the client can see, and
+// whether these are all of them.
 func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, whole bool, err error) {
 	raws, err := toolTexts(m)
 	if err != nil {
@@ -65,9 +64,9 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 	return kept, len(kept) == len(raws), nil
 }
 
-// learn has the server list its tools for a client that calls one and has listed
-// none: in the protocol without sessions lists are kept. A list of the client's
-// own that is under way is waited for.
+// learn requests the server's tool list for a client that calls a tool without having listed any,
+// which the stateless protocol allows, since clients cache lists. It waits for a list request of the
+// client that is in progress.
 func (g *Gateway) learn(ctx context.Context, r *route, params object) {
 	if !g.catalog.wait(ctx) {
 		return
@@ -99,8 +98,7 @@ func (g *Gateway) learn(ctx context.Context, r *route, params object) {
 	g.notify("the server's list of tools is longer than %d pages; the rest is ignored", maxTools)
 }
 
-// askServer puts a request of the gateway's own to the server and returns the
-// answer, or nil.
+// askServer sends a request of the gateway itself to the server and returns the response, or nil.
 func (g *Gateway) askServer(ctx context.Context, r *route, method string, params object) *message {
 	g.mu.Lock()
 	g.owned++
@@ -128,7 +126,7 @@ func (g *Gateway) askServer(ctx context.Context, r *route, method string, params
 	return nil
 }
 
-// toolTexts returns the texts of the tools in the answer to tools/list.
+// toolTexts returns the texts of the tools in the response to tools/list.
 func toolTexts(m *message) ([][]byte, error) {
 	for _, member := range m.member {
 		if member.Name != "result" {
@@ -154,8 +152,8 @@ func toolTexts(m *message) ([][]byte, error) {
 	return nil, errors.New("the answer to tools/list has no list of tools")
 }
 
-// pin holds a page of tools against the pins and returns those that are
-// withheld, with the reason. last says that the list has no further page.
+// pin compares a page of tools with the pins and returns the withheld tools, with the reason. last
+// says that the list has no further page.
 func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string]string, err error) {
 	k := g.catalog
 	k.mu.Lock()
@@ -185,7 +183,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 	if l.whole && last {
 		k.listed = map[string]*tool{}
 	}
-	if maps.Copy(k.listed, l.tools); len(k.listed) > 2*maxTools { // by lists that came to no end
+	if maps.Copy(k.listed, l.tools); len(k.listed) > 2*maxTools { // by lists that were never completed
 		return nil, fmt.Errorf("more than %d tools are listed", 2*maxTools)
 	}
 	others, err := g.others()
@@ -197,7 +195,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 		if first && l.whole {
 			l.trust = !f.Listed
 			for name := range f.Tools {
-				if name != instructionsName { // a list that was broken off is no first one again
+				if name != instructionsName { // an incomplete first list is not trusted a second time
 					f.Listed, l.trust = true, false
 				}
 			}
@@ -216,8 +214,8 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 	return withheld, err
 }
 
-// judge holds a tool against the pins, and returns why it is withheld; "" if it
-// is accepted, as one of a first list is if nothing is evidence against it.
+// judge compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
+// trust (the first list), a tool without suspicious findings is accepted.
 func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 	pin, pinned := f.Tools[t.name]
 	if pinned && pin.Hash == t.hash {
@@ -251,7 +249,8 @@ func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 	return text
 }
 
-// renamed returns the name of a pinned tool that is the same but for its name.
+// renamed returns the name of a pinned tool that has the same definition under another name; "" if
+// there is none.
 func (f *PinFile) renamed(t *tool) string {
 	same := func(definition []byte) string {
 		v, err := canonjson.Value(definition, maxDepth)
@@ -273,8 +272,8 @@ func (f *PinFile) renamed(t *tool) string {
 	return ""
 }
 
-// gone notes which pinned tools a whole list does not have, and forgets what
-// waits and is listed no more.
+// gone marks the pinned tools that a complete list no longer has, and drops waiting tools that are no
+// longer listed.
 func (f *PinFile) gone(listed map[string]*tool) {
 	for name, pin := range f.Tools {
 		if gone := listed[name] == nil; name != instructionsName && pin.Gone != gone {
@@ -294,9 +293,8 @@ func (g *Gateway) others() ([]PinFile, error) {
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.id }), err
 }
 
-// shadows says which tool of another server a tool poses as, or mentions; "" if
-// there is none. The same tool of the same server, started with other arguments,
-// is no shadow.
+// shadows returns which tool of another server a tool imitates or mentions; "" if none. The same tool
+// of the same server, started with other arguments, is not reported.
 func shadows(t *tool, others []PinFile) string {
 	plain := plainName(t.name)
 	said := string(t.definition)
@@ -315,15 +313,16 @@ func shadows(t *tool, others []PinFile) string {
 	return ""
 }
 
-// plainName returns a name without case, separators and look-alike letters.
+// plainName returns a name in lower case, without separators, and with look-alike letters folded.
 func plainName(s string) string { return joined.Replace(strings.ToLower(decode.Fold(s))) }
 
 var joined = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
-// distinct reports whether a name is no word that a description may use anyway.
+// distinct reports whether a name is long and composed, so that it is not an ordinary word of a
+// description.
 func distinct(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
 
-// mentions reports whether a text has a name as a word of its own.
+// mentions reports whether a text contains a name as a whole word.
 func mentions(s, name string) bool {
 	for rest := s; ; {
 		i := strings.Index(rest, name)
@@ -344,8 +343,8 @@ func wordByte(c byte) bool {
 	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
-// callable returns the tool of a name and the action type that a person gave it,
-// if any, or why it must not be called.
+// callable returns a tool by its name and the action type that a person gave it, if any, or why it
+// must not be called.
 func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	g.catalog.mu.Lock()
 	defer g.catalog.mu.Unlock()
@@ -367,8 +366,8 @@ func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	return t, pin.Type, ""
 }
 
-// answerHello forwards what a server says about itself. What it tells the model is
-// pinned like a tool, and taken out unless it is accepted.
+// answerHello forwards the response to initialize. The instructions to the model in it are pinned like
+// a tool, and removed unless they are accepted.
 func (g *Gateway) answerHello(c *call, m *message, result object) {
 	said, _ := result["instructions"].(string)
 	if said == "" {

@@ -9,38 +9,38 @@ import (
 	"sync"
 )
 
-// Bounds of the processes of one server.
+// Limits on the processes of one server.
 const (
-	maxLocal = 64 // sessions, each of which has its own
-	maxPool  = 8  // for requests without a session, one at a time each
+	maxLocal = 64 // sessions, each with its own process
+	maxPool  = 8  // processes for requests without a session, each for one request at a time
 )
 
-// NewLocal returns a server on standard input and output. start starts it: for
-// each session, and for requests without one a few that stay.
+// NewLocal returns an endpoint for a server on standard input and output. start starts a process: one
+// for each session, and up to maxPool that are reused for requests without a session.
 func NewLocal(opts Options, start func() (*Process, error)) *Endpoint {
 	return newEndpoint(opts, &locals{start: start, room: make(chan struct{}, maxPool)})
 }
 
 type locals struct {
 	start func() (*Process, error)
-	room  chan struct{} // of processes without a session
+	room  chan struct{} // limits the processes that serve requests without a session
 
 	mu   sync.Mutex
 	idle []*local
 	shut bool
 }
 
-// A local is a process with its gateway.
+// A local is a server process with its gateway.
 type local struct {
 	g       *Gateway
-	client  string // that alone uses it
+	client  string // the only client that uses the process
 	process *Process
 	in      *outbox
-	dead    chan struct{} // closed when its messages have ended
+	dead    chan struct{} // closed when the process sends no more messages
 
 	mu      sync.Mutex
-	streams []*stream // of open exchanges, in their order
-	listens *stream   // takes what belongs to no request; nil if none does
+	streams []*stream // streams of open exchanges, in order of arrival
+	listens *stream   // receives messages that belong to no request; nil if no client listens
 }
 
 // run starts a process for the client of an exchange.
@@ -56,18 +56,18 @@ func (l *locals) run(x *exchange, connected bool) (*local, error) {
 		err := g.fromServer(&route{client: one, server: one.in}, newFrames(p.Out, g.maxFrame))
 		g.answerAll()
 		one.in.close()
-		_ = p.End(!errors.Is(err, io.EOF)) // in a hurry where it did not end by itself
+		_ = p.End(!errors.Is(err, io.EOF)) // kill it at once unless it ended by itself
 	}()
 	return one, nil
 }
 
-// stop ends a process.
+// stop ends the process.
 func (p *local) stop() {
 	p.in.close()
 	<-p.dead
 }
 
-// ended reports whether a process says nothing more.
+// ended reports whether the process sends no more messages.
 func (p *local) ended() bool {
 	select {
 	case <-p.dead:
@@ -77,8 +77,8 @@ func (p *local) ended() bool {
 	}
 }
 
-// put hands what belongs to no request to the client that listens, or else to the
-// one that asked last.
+// put sends a message that belongs to no request to the listening client, or else to the stream of the
+// latest open request.
 func (p *local) put(raw []byte, wait bool) bool {
 	p.mu.Lock()
 	to := p.listens
@@ -104,7 +104,7 @@ func (p *local) over(s *stream) {
 	}
 }
 
-// handle forwards one message of a client.
+// handle forwards one client message to the process.
 func (p *local) handle(x *exchange, m *message) {
 	ctx, cancel := context.WithCancel(x.req.Context())
 	defer cancel()
@@ -151,7 +151,7 @@ func (l *locals) post(x *exchange, s *session, m *message) {
 		return
 	}
 	if !m.isRequest() {
-		x.w.WriteHeader(http.StatusAccepted) // which nothing without a session waits for
+		x.w.WriteHeader(http.StatusAccepted) // without a session, no request waits for a notification or response
 		return
 	}
 	one, err := l.take(x)
@@ -163,7 +163,8 @@ func (l *locals) post(x *exchange, s *session, m *message) {
 	l.give(one)
 }
 
-// take returns a process that no other exchange uses, and none of another client.
+// take returns a process that no exchange uses and that served only this client; it starts one if
+// needed.
 func (l *locals) take(x *exchange) (*local, error) {
 	select {
 	case l.room <- struct{}{}:
@@ -183,7 +184,7 @@ func (l *locals) take(x *exchange) (*local, error) {
 			return one, nil
 		}
 	}
-	if len(l.idle) >= maxPool { // of other clients
+	if len(l.idle) >= maxPool { // the idle processes belong to other clients
 		go l.idle[0].stop()
 		l.idle = slices.Delete(l.idle, 0, 1)
 	}
@@ -194,7 +195,7 @@ func (l *locals) take(x *exchange) (*local, error) {
 	return one, err
 }
 
-// give takes a process back, and ends it if its client has left it at work.
+// give returns a process to the pool, and ends it if requests are still open.
 func (l *locals) give(one *local) {
 	defer func() { <-l.room }()
 	one.g.mu.Lock()

@@ -15,35 +15,35 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Server is the program behind a gateway.
+// A Server describes the MCP server behind a gateway.
 type Server struct {
-	Name    string   // for people, the log and action types
-	Kind    string   // in the table of known servers; "" if it is not there
-	Folders []string // that its relative paths start from, if it is told them; absolute
+	Name    string   // for notices, the log and action types
+	Kind    string   // key in the table of known servers; "" if not there
+	Folders []string // absolute folders that relative paths are resolved against, if the server is given any
 }
 
-// A knownServer is one whose tools are known by name.
+// A knownServer is a server whose tools have entries in the table.
 type knownServer struct {
 	name     string
-	packages []string // by which a command line names it
+	packages []string // package names that identify it on a command line
 	folders  bool     // its operands are the folders that it serves
 	tools    []knownTool
 }
 
-// A knownTool is a tool's name and the action that it is: a type, and for some
-// a template of what is requested or run.
+// A knownTool is a tool's name and its action: a type, for some with a template of the request or
+// command.
 type knownTool struct{ name, action string }
 
-// A shape is a set of parameters that has one meaning. Each of has is a list of
-// names of which a tool requires one; it has no others but those of may.
+// A shape is a set of tool parameters with a known meaning. The tool must require one name of each
+// list in has; other parameters must be in may.
 type shape struct {
 	action string
 	has    [][]string
 	may    []string
 }
 
-// methodClass returns how requests of a method are handled: pass, list or judge;
-// "" if the method is unknown.
+// methodClass returns how requests of a method are handled: "pass", "list" or "judge"; "" if the
+// method is unknown.
 func methodClass(method string) string {
 	for _, c := range methodClasses {
 		if slices.Contains(c.methods, method) {
@@ -53,9 +53,8 @@ func methodClass(method string) string {
 	return ""
 }
 
-// actionOf returns what a tool is known to do: as a person has said, by the
-// server's package, or by the parameters that it takes; "" if nothing is known.
-// sure is false where only the parameters tell.
+// actionOf returns the action type of a tool, from the type that a person gave it, the server's
+// package, or the tool's parameters; "" if unknown. sure is false if only the parameters show it.
 func actionOf(t *tool, s *Server, accepted string) (action string, sure bool) {
 	if accepted != "" {
 		return accepted, true
@@ -99,7 +98,7 @@ func (sh *shape) fits(properties object, required []any) bool {
 	return true
 }
 
-// changes reports whether a tool is known to change something.
+// changes reports whether a tool is known to modify something.
 func changes(t *tool, s *Server) bool {
 	action, _ := actionOf(t, s, "")
 	kind, _, _ := strings.Cut(action, " ")
@@ -111,8 +110,7 @@ func changes(t *tool, s *Server) bool {
 	return false
 }
 
-// mapped fills in what a call of a tool does; accepted is the type that a person
-// gave it, or "".
+// mapped fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
 func (g *Gateway) mapped(p *proposal, t *tool, accepted string, arguments object) error {
 	action, sure := actionOf(t, &g.opts.Server, accepted)
 	kind, template, _ := strings.Cut(action, " ")
@@ -133,7 +131,7 @@ func (g *Gateway) mapped(p *proposal, t *tool, accepted string, arguments object
 	return g.place(p)
 }
 
-// place sets the folder from which the paths of a proposal start.
+// place sets the folder that the relative paths of a proposal are resolved against.
 func (g *Gateway) place(p *proposal) error {
 	if dir := text(p.payload, "repo_path"); strings.HasPrefix(p.kind, "git_") && filepath.IsAbs(dir) {
 		p.cwd = dir
@@ -158,9 +156,9 @@ func (g *Gateway) place(p *proposal) error {
 	return nil
 }
 
-// filled returns the payload that a template makes of arguments: "METHOD URL" of
-// a request, whose other arguments are its body or, for a GET, its query, or the
-// words of a command. It returns nil if an argument is missing.
+// filled returns the payload for a template filled with arguments: a request ("METHOD URL"; other
+// arguments become the body or, for GET, the query) or the words of a command. It returns nil if an
+// argument is missing.
 func filled(template string, arguments object) object {
 	rest := maps.Clone(arguments)
 	verb, address, isURL := strings.Cut(template, " ")
@@ -219,7 +217,7 @@ func expand(s string, value func(name string) (string, bool)) (out string, compl
 	}
 }
 
-// escapePath escapes what would end a URL's path; slashes stay.
+// escapePath escapes the characters that would end a URL's path; slashes stay.
 func escapePath(s string) string {
 	parts := strings.Split(s, "/")
 	for i, part := range parts {
@@ -239,9 +237,8 @@ func plain(v any) string {
 	return string(canonjson.AppendValue(nil, v))
 }
 
-// NewServer returns the server that a command line starts; dir is the folder
-// that it starts in, and name what a person calls it, "" for a name made of the
-// command line.
+// NewServer returns the server that a command line starts in folder dir; name is the user's name for
+// it, "" to derive it from the command line.
 func NewServer(argv []string, dir, name string) Server {
 	s := Server{Name: name}
 	at := -1
@@ -269,8 +266,7 @@ func NewServer(argv []string, dir, name string) Server {
 	return s
 }
 
-// packageName returns what an argument names without its version, its place and
-// the folders around it.
+// packageName returns the package in an argument without version, registry and folders.
 func packageName(arg string) string {
 	arg = filepath.ToSlash(arg)
 	if _, after, ok := strings.Cut(arg, "node_modules/"); ok {
@@ -289,7 +285,7 @@ func packageName(arg string) string {
 	return strings.TrimPrefix(arg, "ghcr.io/")
 }
 
-// operands returns the arguments that are folders, made absolute.
+// operands returns the arguments that are folders, as absolute paths.
 func operands(args []string, dir string) (out []string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
@@ -303,8 +299,8 @@ func operands(args []string, dir string) (out []string) {
 	return out
 }
 
-// nameOf returns what a command line probably starts: the first operand of a
-// program that starts others, else the program.
+// nameOf returns the likely name of the server: the first operand of a package runner or interpreter,
+// else the program.
 func nameOf(argv []string) string {
 	for i, arg := range argv {
 		name := packageName(arg)

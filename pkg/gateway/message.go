@@ -10,17 +10,17 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxDepth is how deep a frame may be nested, the envelope included.
+// maxDepth is the maximum nesting of a frame, including the envelope.
 const maxDepth = 64
 
-// A message is a frame that was read as JSON-RPC: a request has an id and a
-// method, a notification a method, an answer an id and a result or an error.
+// A message is a frame parsed as JSON-RPC: a request has an id and a method, a notification a method,
+// a response an id and a result or an error.
 type message struct {
 	raw    []byte
-	id     []byte // canonical
+	id     []byte // in canonical form
 	method string
 	params object
-	result any // of an answer without an error
+	result any // of a response without an error
 	fault  object
 	member []canonjson.Member // of the envelope
 }
@@ -30,15 +30,15 @@ type object = map[string]any
 func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
 func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
 
-// errBatch says that a frame holds several messages, which MCP does not have.
+// errBatch is the error for a JSON-RPC batch, which MCP does not allow.
 var errBatch = errors.New("the message is a batch, which MCP does not allow; send single messages")
 
-// errLines says that a message is not one line for every reader: some take a carriage
-// return for the end of a line, and what is behind it for a message of its own.
+// errLines is the error for a message with a line break: some readers treat a carriage return as a
+// line end, and the rest as a separate message.
 var errLines = errors.New("the message contains a line break; send it in one line")
 
-// read reads a frame strictly: what two readers could take for different
-// messages is an error, and so is a member that JSON-RPC does not have.
+// read parses a frame strictly: it rejects JSON that two parsers could interpret differently (such as
+// duplicate keys), and members that JSON-RPC does not define.
 func read(raw []byte) (*message, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t"), []byte("[")) {
 		return nil, errBatch
@@ -94,8 +94,8 @@ func read(raw []byte) (*message, error) {
 	return m, nil
 }
 
-// canonicalID returns the id of a request in its canonical form: text in quotes,
-// or a whole number. Anything else is nil.
+// canonicalID returns a request id in canonical form: a quoted string or a whole number; nil for
+// anything else.
 func canonicalID(raw []byte) []byte {
 	if len(raw) == 0 || len(raw) > maxID || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return nil
@@ -119,7 +119,7 @@ func inner(o object, name string) object {
 	return v
 }
 
-// Codes of errors, as JSON-RPC and MCP have them.
+// Error codes of JSON-RPC and MCP.
 const (
 	codeInvalid = -32600
 	codeUnknown = -32601
@@ -144,8 +144,8 @@ func success(id []byte, result any) []byte {
 	return append(canonjson.AppendValue(b, result), '}')
 }
 
-// toolError returns the result of a tool that says why it did not run, which
-// reaches the model, other than an error of the protocol.
+// toolError returns a tool result that says why the tool did not run. The model can read it, unlike a
+// protocol error.
 func toolError(reason string, stateless bool) object {
 	out := object{"content": []any{object{"type": "text", "text": reason}}, "isError": true}
 	if stateless {
@@ -154,7 +154,7 @@ func toolError(reason string, stateless bool) object {
 	return out
 }
 
-// elements returns the texts of an array's elements.
+// elements returns the JSON text of each element of an array.
 func elements(raw []byte) ([][]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	if _, err := d.ReadToken(); err != nil {

@@ -26,45 +26,45 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// Bounds of the files of pins.
+// Limits of pin files.
 const (
 	maxPinFile  = 64 << 20 // bytes
-	maxServers  = 500      // whose names are looked at for shadows
+	maxServers  = 500      // pin files that are searched for shadowed tools
 	lockWait    = 10 * time.Second
 	pinVersion  = 1
 	maxHashSize = 1 << 30 // bytes of a program that is hashed
 )
 
-// A PinFile is what is kept of one server, which is one command line: the tools
-// that are accepted, and those that it last listed and that are not.
+// A PinFile is the stored state of one server (one command line): its accepted tools, and the last
+// listed tools that are not accepted.
 type PinFile struct {
 	Version int               `json:"version"`
 	ID      string            `json:"id"`
 	Server  string            `json:"server"`
-	Command []string          `json:"command"` // without secrets
+	Command []string          `json:"command"` // secrets removed
 	Program Program           `json:"program"`
-	Listed  bool              `json:"listed"` // a first list was trusted
+	Listed  bool              `json:"listed"` // the first list was accepted
 	Tools   map[string]Pin    `json:"tools"`
 	Waiting map[string]Listed `json:"waiting"`
-	Sum     string            `json:"sum"` // SHA-256 of the rest, so that damage shows
+	Sum     string            `json:"sum"` // SHA-256 of the other fields, to detect damage
 }
 
 // A Pin is an accepted tool.
 type Pin struct {
 	Hash       string         `json:"hash"`
 	Type       string         `json:"type,omitempty"` // the action type that a person gave it
-	Gone       bool           `json:"gone,omitempty"` // the server lists it no more
+	Gone       bool           `json:"gone,omitempty"` // the server no longer lists the tool
 	Definition jsontext.Value `json:"definition"`
 }
 
-// Listed is a tool that was listed and waits for a person.
+// Listed is a tool that the server listed and a person has not yet accepted.
 type Listed struct {
 	Hash       string         `json:"hash"`
 	Why        string         `json:"why"`
 	Definition jsontext.Value `json:"definition"`
 }
 
-// A Program is the file that a command line starts.
+// A Program is the executable of a command line.
 type Program struct {
 	Path     string `json:"path"`
 	Size     int64  `json:"size"`
@@ -72,8 +72,8 @@ type Program struct {
 	SHA256   string `json:"sha256"`
 }
 
-// Pins keeps the file of pins of one server in the state folder. Processes may
-// share it.
+// Pins gives access to the pin file of one server in the state folder. Several processes can use the
+// file.
 type Pins struct {
 	state   string // the state folder
 	dir     string
@@ -82,15 +82,15 @@ type Pins struct {
 	command []string
 	program string
 
-	now  PinFile     // as it was last read
-	file os.FileInfo // that it was read from; nil if there was none
+	now  PinFile     // content when last read
+	file os.FileInfo // info of the file when last read; nil if there was none
 }
 
-// PinFolder returns the folder of the files of pins within the state folder.
+// PinFolder returns the folder of the pin files below the state folder.
 func PinFolder(stateDir string) string { return filepath.Join(stateDir, "mcp") }
 
-// OpenPins returns the pins of the server that a command line starts. program is
-// the path of its file.
+// OpenPins returns the pins of the server that a command line starts. program is the path of the
+// executable.
 func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins, error) {
 	dir := PinFolder(stateDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -110,8 +110,8 @@ func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins,
 	return p, nil
 }
 
-// Changed reports whether the program's file differs from the one that the tools
-// were last listed by, and keeps what it is now.
+// Changed reports whether the executable differs from the one that listed the tools last, and stores
+// its current state.
 func (p *Pins) Changed(ctx context.Context) (bool, error) {
 	changed := false
 	err := p.update(ctx, func(f *PinFile) error {
@@ -126,8 +126,8 @@ func (p *Pins) Changed(ctx context.Context) (bool, error) {
 	return changed, err
 }
 
-// programAt returns what a program's file is; a file that was not touched since
-// known was written is not read again.
+// programAt returns the state of an executable. It does not read the file again if size and times are
+// those in known.
 func programAt(path string, known Program) (Program, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -153,8 +153,8 @@ func programAt(path string, known Program) (Program, error) {
 	return now, nil
 }
 
-// refresh reads the file again if it is another one: a person may have accepted
-// something meanwhile, or given a tool a type.
+// refresh reads the pin file again if it was replaced, since a person can have accepted a tool or set
+// its type.
 func (p *Pins) refresh() error {
 	info, err := os.Stat(p.path())
 	switch {
@@ -169,7 +169,7 @@ func (p *Pins) refresh() error {
 // read reads the file again.
 func (p *Pins) read() error {
 	info, err := os.Stat(p.path())
-	if err != nil { // which reading says, too
+	if err != nil { // the error is reported by read
 		info = nil
 	}
 	f, err := readPins(p.path())
@@ -188,7 +188,7 @@ func (p *Pins) read() error {
 
 func (p *Pins) path() string { return filepath.Join(p.dir, p.id+".json") }
 
-// A DamagedError says that a file of pins cannot be relied on.
+// A DamagedError is the error for a pin file that is damaged.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -229,7 +229,7 @@ func readPins(path string) (PinFile, error) {
 	return f, nil
 }
 
-// sum returns the sum of everything but the sum.
+// sum returns the checksum of all fields but Sum.
 func (f *PinFile) sum() string {
 	f.Sum = ""
 	data, err := json.Marshal(f, json.Deterministic(true))
@@ -242,7 +242,7 @@ func (f *PinFile) sum() string {
 	return digest(data)
 }
 
-// update changes the file while no other process does.
+// update changes the pin file under a lock that all processes use.
 func (p *Pins) update(ctx context.Context, change func(*PinFile) error) error {
 	lock, err := flock.New(filepath.Join(p.dir, "lock"))
 	if err != nil {
@@ -273,7 +273,7 @@ func (p *Pins) update(ctx context.Context, change func(*PinFile) error) error {
 	return replace(p.path(), data)
 }
 
-// replace puts a file in place of another in one step.
+// replace replaces a file atomically.
 func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".pins-*")
 	if err != nil {
@@ -287,8 +287,8 @@ func replace(path string, data []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// AllPins returns the pins of every server, by name; damaged lists the files
-// that cannot be read.
+// AllPins returns the pins of every server, sorted by name; damaged lists the files that cannot be
+// read.
 func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 	entries, err := os.ReadDir(PinFolder(stateDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -317,10 +317,9 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 	return all, damaged, nil
 }
 
-// Accept accepts tools of a server as they wait: each is a name, or NAME@HASH for
-// exactly the definition whose hash begins so; none means all. kind, if not "",
-// is the action type that their calls are judged as; it can be given to tools
-// that are accepted already. It returns the names.
+// Accept accepts waiting tools of a server: each element of names is a tool name, or NAME@HASH for the
+// definition whose hash has this prefix; none means all. kind, if not "", is the action type for calls
+// of the tools, which can also be set for accepted tools. It returns the names of the tools.
 func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kind string) ([]string, error) {
 	p := &Pins{state: stateDir, dir: PinFolder(stateDir), id: f.ID, server: f.Server, command: f.Command}
 	var done []string

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// A rule recognises what a text should not say. Rules are data, see folder rules.
+// A rule is a pattern for text that tool definitions must not contain, from the files in folder rules.
 type rule struct{ id, name, pattern string }
 
 var (
@@ -24,13 +24,13 @@ func compiled(rules []rule) (out []*regexp.Regexp) {
 	return out
 }
 
-// folded returns a text in lower case, without look-alike letters and hidden
-// characters, and with one space for all white space.
+// folded returns a text in lower case, with look-alike letters folded, hidden characters removed, and
+// each run of white space replaced by one space.
 func folded(s string) string {
 	return strings.Join(strings.Fields(strings.ToLower(decode.Fold(s))), " ")
 }
 
-// met returns the name of the first rule that a text meets; "" if it meets none.
+// met returns the name of the first rule that matches a text; "" if none does.
 func met(rules []rule, patterns []*regexp.Regexp, text string) string {
 	for i, p := range patterns {
 		if p.MatchString(text) {
@@ -40,8 +40,8 @@ func met(rules []rule, patterns []*regexp.Regexp, text string) string {
 	return ""
 }
 
-// A toolExaminer looks at the strings of tools: what any text of a server should
-// not hold, and orders to the model, also encoded.
+// A toolExaminer examines the strings of tool definitions: as textExaminer does, and for instructions
+// to the model, also encoded ones.
 type toolExaminer struct{ textExaminer }
 
 func (e toolExaminer) Examine(s string) (string, []Finding) {
@@ -65,17 +65,16 @@ func (e toolExaminer) Examine(s string) (string, []Finding) {
 	return clean, findings
 }
 
-// unseen reports whether a character is a control, turns the direction of what
-// stands around it, or has no width: a result may have some, a tool has no use for
-// them. Joiners that scripts and emoji need, and the byte order mark of a file, are
-// none.
+// unseen reports whether a character is a control character, changes the text direction, or has zero
+// width. Tool definitions must not contain these; results can. Joiners (for scripts and emoji) and the
+// byte order mark are excepted.
 func unseen(r rune) bool {
 	switch {
 	case r < 0x80:
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r == 0x7f
 	case r == '\u200c', r == '\u200d', r == '\ufeff', r == '\u00ad':
 		return false
-	case r >= 0xfe00 && r <= 0xfe0f: // variants of emoji
+	case r >= 0xfe00 && r <= 0xfe0f: // emoji variation selectors
 		return false
 	case r >= 0xe0100 && r <= 0xe01ef:
 		return true

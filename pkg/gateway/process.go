@@ -16,29 +16,28 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// How long a server may take to end once its input is closed, and once more after
-// it was told to end; and how long what it leaves behind may hold its output.
+// Time for a server to exit after its input is closed, and again after SIGTERM; and time that its
+// remaining child processes may keep its output open.
 const (
 	endGrace  = 3 * time.Second
 	termGrace = 2 * time.Second
 	leftGrace = time.Second
 )
 
-// A Process is a server in a process group of its own, which ends when its input
-// is closed, or is made to.
+// A Process is a server in its own process group. It should exit when its input is closed, and is
+// killed otherwise.
 type Process struct {
 	Side
 	cmd  *exec.Cmd
-	in   *contain.Process // what contains it; nil if nothing does
+	in   *contain.Process // the containment; nil if the process is not contained
 	done chan struct{}    // closed when the process has ended
 	err  error
 	once sync.Once
 }
 
-// Start starts a server: the program at a path, with a command line, an
-// environment and a folder. What it writes to its standard error goes to errs,
-// line by line, with controls made visible. A profile contains it, unless it is nil;
-// with says by what mechanisms, and refused is told of what it then was refused.
+// Start starts a server: the program at path, with argv, env and a working folder. Its standard error
+// is written to errs, line by line, with control characters made visible. A non-nil profile contains
+// the process by the mechanisms in with; refused receives each denied access.
 func Start(path string, argv, env []string, dir string, errs io.Writer, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal)) (*Process, error) {
 	in, its, err := os.Pipe()
 	if err != nil {
@@ -55,7 +54,7 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	command := func() *exec.Cmd {
 		cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stdin: in, Stdout: their, Stderr: &visibleLines{w: errs}, WaitDelay: leftGrace}
 		subprocess.OwnGroup(cmd)
-		cmd.Cancel = nil // of a command without a context
+		cmd.Cancel = nil // the command has no context
 		tie(cmd)
 		return cmd
 	}
@@ -70,7 +69,7 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	return p, nil
 }
 
-// Used returns by what the process is contained; 0 if it is not.
+// Used returns the mechanisms that contain the process; 0 if it is not contained.
 func (p *Process) Used() contain.Mechanism {
 	if p.in == nil {
 		return 0
@@ -78,7 +77,7 @@ func (p *Process) Used() contain.Mechanism {
 	return p.in.Used
 }
 
-// Unseen returns the hidden folders that were not looked through for hard links.
+// Unseen returns the hidden folders that were not searched for hard links.
 func (p *Process) Unseen() []string {
 	if p.in == nil {
 		return nil
@@ -86,8 +85,8 @@ func (p *Process) Unseen() []string {
 	return p.in.Unseen
 }
 
-// run starts the process and waits for it, on one thread: where the process is
-// tied to what started it, it is tied to the thread.
+// run starts the process and waits for it on one OS thread, since the parent-death signal is bound to
+// the thread that started the process.
 func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal), out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
@@ -108,11 +107,11 @@ func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with c
 	if p.in != nil {
 		p.in.End()
 	}
-	time.AfterFunc(leftGrace, func() { out.Close() }) // which one that has left the group may hold open
+	time.AfterFunc(leftGrace, func() { out.Close() }) // a child that left the process group can keep it open
 }
 
-// End ends the server: at once if it is to be hurried, else when it has had the
-// time to end by itself. It returns the error of its exit status.
+// End ends the server: at once with hurry, otherwise after the time to exit by itself. It returns the
+// error of its exit status.
 func (p *Process) End(hurry bool) error {
 	_ = p.In.Close()
 	if hurry {
@@ -122,7 +121,7 @@ func (p *Process) End(hurry bool) error {
 	return p.err
 }
 
-// terminate tells the group of the process to end, and then ends it.
+// terminate sends SIGTERM to the process group, and later SIGKILL.
 func (p *Process) terminate() {
 	p.once.Do(func() {
 		subprocess.TerminateGroup(p.cmd)
@@ -139,7 +138,7 @@ func (p *Process) terminate() {
 	})
 }
 
-// ending is the input of a process, which has to end once it is closed.
+// ending is the input of a process, which must exit after it is closed.
 type ending struct {
 	io.WriteCloser
 	p *Process
@@ -157,18 +156,17 @@ func (e *ending) Close() error {
 	return err
 }
 
-// maxErrLine is how much of a line of a server's standard error is shown, in
-// bytes.
+// maxErrLine is the number of bytes shown of a line of a server's standard error.
 const maxErrLine = 4096
 
-// visibleLines passes lines on as a terminal may show them.
+// visibleLines is a writer that forwards lines with control characters made visible.
 type visibleLines struct {
 	w    io.Writer
 	line []byte
 	over bool
 }
 
-// Write never fails: a server must not end because no one reads its errors.
+// Write never returns an error, so that a server does not fail because its standard error is not read.
 func (v *visibleLines) Write(b []byte) (int, error) {
 	for _, c := range b {
 		switch {

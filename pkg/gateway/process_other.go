@@ -4,5 +4,5 @@ package gateway
 
 import "os/exec"
 
-// tie does nothing: a server whose shield was killed finds its input closed.
+// tie does nothing: if shield is killed, the server's input is closed.
 func tie(*exec.Cmd) {}

@@ -11,9 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Recorder writes the actions of a connection as rows of a corpus that shield
-// score reads: an allowed action is labelled pass, another one stop. Secrets are
-// taken out. Goroutines may share it.
+// A Recorder writes the actions of a connection as corpus rows for shield score: an allowed action is
+// labelled pass, any other stop. Secrets are removed. It is safe for concurrent use.
 type Recorder struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -25,7 +24,7 @@ type Recorder struct {
 // NewRecorder returns a recorder that writes to w.
 func NewRecorder(w io.Writer, r *redact.Redactor) *Recorder { return &Recorder{w: w, redactor: r} }
 
-// keep writes one action with its verdict. A nil Recorder keeps nothing.
+// keep writes one action with its verdict. A nil Recorder writes nothing.
 func (r *Recorder) keep(server string, c *call, a *action.Action, v *verdict.Verdict) error {
 	if r == nil {
 		return nil

@@ -16,9 +16,8 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// NewRemote returns a server over HTTP, at a URL. token, if it is not "", is what
-// shield authenticates with. Redirects are not followed, and no proxy of the
-// environment is used.
+// NewRemote returns an endpoint for an HTTP server at a URL. token, if not "", is shield's bearer
+// token for the server. Redirects are not followed, and proxy variables are ignored.
 func NewRemote(opts Options, url, token string) *Endpoint {
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -45,11 +44,11 @@ func (r *remote) most() int    { return maxSessions }
 func (r *remote) end(*session) {}
 func (r *remote) close()       { r.client.CloseIdleConnections() }
 
-// passed are the headers of a client that its server gets. Those that say what
-// the message does are made from the message.
+// passed are the client's HTTP headers that are forwarded to the server. Headers that describe the
+// message are derived from the message.
 var passed = []string{"Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
 
-// A remoteWay puts messages to a server over HTTP for one exchange of a client.
+// A remoteWay sends the messages of one client exchange to an HTTP server.
 type remoteWay struct {
 	at      *remote
 	x       *exchange
@@ -57,9 +56,9 @@ type remoteWay struct {
 	g       *Gateway
 	route   *route
 	session bool
-	asks    []byte // the ID of the client's own request; nil if it is none
+	asks    []byte // ID of the client's request; nil if the exchange has none
 	pending sync.WaitGroup
-	status  atomic.Int32 // of the answer to what is no request
+	status  atomic.Int32 // HTTP status for a message that is not a request
 }
 
 func (r *remote) way(ctx context.Context, x *exchange, s *session, begins bool) *remoteWay {
@@ -90,7 +89,7 @@ func (r *remote) post(x *exchange, s *session, m *message) {
 	x.wait()
 }
 
-// put sends a message to the server, whose answer is handled as it comes in.
+// put sends a message to the server, and handles its response as it arrives.
 func (w *remoteWay) put(raw []byte, _ bool) bool {
 	m, err := read(raw)
 	if err != nil {
@@ -106,7 +105,7 @@ func (w *remoteWay) put(raw []byte, _ bool) bool {
 	return true
 }
 
-// request returns a request to the server.
+// request returns an HTTP request to the server.
 func (r *remote) request(ctx context.Context, method string, from http.Header, m *message) (*http.Request, error) {
 	var body io.Reader
 	if m != nil {
@@ -137,7 +136,7 @@ func (r *remote) request(ctx context.Context, method string, from http.Header, m
 	return req, nil
 }
 
-// send sends a message and handles what comes back.
+// send sends a message and handles the response.
 func (w *remoteWay) send(m *message) error {
 	req, err := w.at.request(w.ctx, http.MethodPost, w.x.req.Header, m)
 	if err != nil {
@@ -192,7 +191,7 @@ func (w *remoteWay) send(m *message) error {
 	if asked && resp.StatusCode >= 400 {
 		w.x.stream.answerWith(gatewayStatus(resp.StatusCode))
 	}
-	if answer.fault != nil && answer.id == nil { // it can be about this request only
+	if answer.fault != nil && answer.id == nil { // an error without an id can only refer to this request
 		if answer, err = read(canonjson.AppendValue(nil, object{"jsonrpc": "2.0", "id": canonjson.Canonical(m.id), "error": answer.fault})); err != nil {
 			return err
 		}
@@ -203,7 +202,7 @@ func (w *remoteWay) send(m *message) error {
 	return w.g.serverMessage(w.route, answer)
 }
 
-// repeat adds the headers that repeat arguments of a call to what the server gets.
+// repeat adds the headers that repeat arguments of a call to the server request.
 func (w *remoteWay) repeat(req *http.Request, m *message) error {
 	w.g.catalog.mu.Lock()
 	t := w.g.catalog.listed[text(m.params, "name")]
@@ -224,21 +223,21 @@ func (w *remoteWay) repeat(req *http.Request, m *message) error {
 // A mismatchError says that a header contradicts the message.
 type mismatchError struct{ error }
 
-// Why a server has not answered.
+// Reasons why a server has not responded.
 var (
 	errUnreachable = errors.New("the server cannot be reached; check its url in mcp.servers")
 	errBroken      = errors.New("the server closed the connection before its answer was complete; try again")
 )
 
-// A statusError is the status with which a server answers in place of a message.
+// A statusError is the HTTP status of a server response that contains no message.
 type statusError int
 
 func (e statusError) Error() string {
 	return fmt.Sprintf("the server answers with HTTP status %d; check its url and token_file in mcp.servers", int(e))
 }
 
-// gatewayStatus returns the status that a client gets for a server's: how shield
-// and the server know each other is not the client's matter.
+// gatewayStatus returns the status for the client, given the server's. Authentication errors between
+// shield and the server become 502.
 func gatewayStatus(status int) int {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -247,7 +246,7 @@ func gatewayStatus(status int) int {
 	return status
 }
 
-// fail answers a message that the server has not.
+// fail answers a message that the server did not answer with an error.
 func (w *remoteWay) fail(m *message, err error) {
 	status, code := http.StatusBadGateway, codeRefused
 	var s statusError
@@ -262,7 +261,7 @@ func (w *remoteWay) fail(m *message, err error) {
 		return
 	}
 	c := w.g.take(m.id)
-	if c == nil { // it was answered, or is waited for no longer
+	if c == nil { // already answered or cancelled
 		w.route.over()
 		return
 	}
@@ -275,8 +274,8 @@ func (w *remoteWay) fail(m *message, err error) {
 	c.route.answer(failure(c.id, code, "shield: "+err.Error()))
 }
 
-// broken reports whether a request still waits for its answer, which may come by
-// another exchange. A list of tools is asked for again.
+// broken reports whether a request still waits for its response, which can arrive on another exchange.
+// List requests are excepted, since the client repeats them.
 func (g *Gateway) broken(id []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -284,7 +283,7 @@ func (g *Gateway) broken(id []byte) bool {
 	return c != nil && c.listing == nil
 }
 
-// opened keeps the session that a server has begun with its answer, if any.
+// opened stores the session that a server has started in its response, if any.
 func (w *remoteWay) opened(h http.Header) error {
 	id := h.Get("Mcp-Session-Id")
 	switch {
@@ -299,8 +298,8 @@ func (w *remoteWay) opened(h http.Header) error {
 	return nil
 }
 
-// events handles the events of an answer while the client reads it; asked says
-// that it is the client's. resumable reports whether the rest can be asked for.
+// events handles the events of a response while the client reads it; asked says that the response is
+// to a request of the client. resumable reports whether the client can request the rest.
 func (w *remoteWay) events(body io.Reader, asked bool) (resumable bool, err error) {
 	in := newEvents(body, maxFrame)
 	for !w.route.stream.ended() {

@@ -9,13 +9,12 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxCompared is how many bytes of a schema's values are compared with those of a call.
+// maxCompared is how many bytes of schema values are compared with a call's arguments.
 const maxCompared = 8 << 20
 
-// misfit returns why arguments are not those that a tool says it takes, "" if they may be:
-// a value that is not among those that it lists, one that it requires and that is missing, and
-// one of a name that it does not know where it says that it takes no other. What a schema says
-// beside that is for the server.
+// misfit returns why arguments violate a tool's input schema, "" if they can be valid: a value outside
+// an enum, a missing required argument, or an unknown argument where the schema allows no additional
+// ones. Other keywords are left to the server.
 func misfit(schema, arguments object) string {
 	m := matcher{left: maxCompared}
 	return m.value("arguments", schema, arguments)
@@ -83,7 +82,7 @@ func (m *matcher) object(at string, schema, v object) string {
 	return ""
 }
 
-// among returns why a value is none of a list.
+// among returns an error text if a value is not in a list; "" if it is.
 func (m *matcher) among(at string, list []any, v any) string {
 	got := canonjson.AppendValue(nil, v)
 	for _, one := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// fromServer handles the server's frames in turn until they end. What calls have
-// returned is examined beside that, and all of it when it returns.
+// fromServer handles the server's frames in order until they end. Results are examined concurrently;
+// all are finished when it returns.
 func (g *Gateway) fromServer(r *route, in *frames) error {
 	r.aside = newAside(g.maxQueue)
 	defer r.aside.wait()
@@ -39,8 +39,8 @@ func (g *Gateway) fromServer(r *route, in *frames) error {
 	}
 }
 
-// serverMessage handles a message of the server that came by a route. It fails
-// when too many were such that shield drops.
+// serverMessage handles a message from the server on route r. It returns an error after too many
+// invalid messages.
 func (g *Gateway) serverMessage(r *route, m *message) error {
 	var err error
 	switch {
@@ -59,14 +59,13 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 	return nil
 }
 
-// atOnce reports whether a notification is about a request that waits for its answer,
-// and so not about an answer that came before.
+// atOnce reports whether a notification refers to a pending request, so that it does not have to wait
+// for earlier responses.
 func atOnce(method string) bool {
 	return method == "notifications/progress" || method == "notifications/cancelled"
 }
 
-// refuse answers a request of the client in place of the server, whose answer
-// cannot be forwarded.
+// refuse answers a client request with an error, since the server's response cannot be forwarded.
 func (g *Gateway) refuse(c *call, why string) {
 	if c.own != nil {
 		c.own <- nil
@@ -80,7 +79,7 @@ func (g *Gateway) refuse(c *call, why string) {
 	c.route.answer(failure(c.id, codeRefused, reason))
 }
 
-// serverAnswer examines an answer and passes it on, if the client has asked.
+// serverAnswer examines a response and forwards it, if the client has sent the request.
 func (g *Gateway) serverAnswer(r *route, m *message) error {
 	c := g.take(m.id)
 	if m.id == nil || c == nil {
@@ -100,11 +99,11 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 	return nil
 }
 
-// answered examines the answer to a request and passes it on.
+// answered examines the response to a request and forwards it.
 func (g *Gateway) answered(r *route, c *call, m *message) {
 	defer g.over(c)
 	if r.stream != nil && c.route.stream.ended() {
-		c.route = r // the client has taken up again what was broken off
+		c.route = r // the client has resumed an interrupted stream
 	}
 	if c.own != nil {
 		c.own <- m
@@ -139,7 +138,7 @@ func (g *Gateway) answered(r *route, c *call, m *message) {
 	}
 }
 
-// pass passes an answer on as its examination leaves it.
+// pass forwards a response after its examination.
 func (g *Gateway) pass(c *call, m *message, name string, value object) {
 	out, findings, changed := g.examined(value, c)
 	g.found(c.method+" "+c.subject, findings)
@@ -159,8 +158,7 @@ func (g *Gateway) pass(c *call, m *message, name string, value object) {
 	}
 }
 
-// rebuilt returns a message with another value for a member; its other members
-// stay as they were.
+// rebuilt returns a message with one member replaced; the other members stay byte for byte.
 func rebuilt(m *message, name string, value object) []byte {
 	b := []byte{'{'}
 	for i, member := range m.member {
@@ -177,7 +175,7 @@ func rebuilt(m *message, name string, value object) []byte {
 	return append(b, '}')
 }
 
-// serverRequest handles a request of the server to the client.
+// serverRequest handles a server request to the client.
 func (g *Gateway) serverRequest(r *route, m *message) error {
 	why := ""
 	switch m.method {
@@ -223,11 +221,11 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	if m.method == "elicitation/create" {
 		answer = success(m.id, object{"action": "decline"})
 	}
-	_ = r.ask(answer) // who does not read gets no answer
+	_ = r.ask(answer) // ignore the error: the server does not read
 	return fmt.Errorf("refused the server's request %s: %s", canonjson.Quote(m.method), why)
 }
 
-// serverNotice handles a notification of the server.
+// serverNotice handles a notification from the server.
 func (g *Gateway) serverNotice(r *route, m *message) error {
 	drop := ""
 	switch m.method {
@@ -272,8 +270,8 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	return nil
 }
 
-// knowsOfChange reports whether the client was told that a list has changed since it
-// asked for that, and takes it as told.
+// knowsOfChange reports whether the client was already told that a list has changed and has not
+// requested it since, and records that it is told.
 func (g *Gateway) knowsOfChange(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -283,21 +281,21 @@ func (g *Gateway) knowsOfChange(method string) bool {
 	return known
 }
 
-// asksFor notes that the client asks for a list.
+// asksFor records that the client requests a list.
 func (g *Gateway) asksFor(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.changed, listOf(method))
 }
 
-// listOf returns what a method about a list is about, such as tools.
+// listOf returns which list a method concerns, such as "tools".
 func listOf(method string) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(method, "notifications/"), "/")
 	return of
 }
 
-// progresses returns the route of the client's request that has the progress
-// token of a notification; nil if none has.
+// progresses returns the route of the client request whose progress token a notification has; nil if
+// there is none.
 func (g *Gateway) progresses(params object) *route {
 	token, ok := params["progressToken"]
 	if !ok {

@@ -11,28 +11,27 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// Bounds of what a server may list.
+// Limits of the tools that a server can list.
 const (
 	maxTools = 1000
-	maxTool  = 256 << 10 // bytes of one
+	maxTool  = 256 << 10 // bytes of one tool
 )
 
-// A tool is one that a server lists.
+// A tool is an entry of a server's tool list.
 type tool struct {
 	name       string
 	hash       string // SHA-256 of definition, in hex
-	definition []byte // canonical, without what says nothing of the tool
-	raw        []byte // as it was listed
+	definition []byte // canonical JSON without the members that normal removes
+	raw        []byte // as the server sent it
 	value      object
 	findings   Findings
 }
 
-// toolName is what a tool may be called: what a model can write and no terminal
-// acts on.
+// toolName matches valid tool names: characters that a model can write and a terminal does not
+// interpret.
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,128}$`) })
 
-// instructionsName is the name under which what a server tells the model about
-// itself is pinned. No tool can have it.
+// instructionsName is the pin name for the server's instructions to the model. No tool can have it.
 const instructionsName = "(instructions)"
 
 func (g *Gateway) newTool(raw []byte) (*tool, error) {
@@ -62,12 +61,11 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	return t, nil
 }
 
-// volatile are members of _meta that may differ between two lists of the same
-// tool.
+// volatile are members of _meta that can differ between two lists of the same tool.
 var volatile = []string{"ttlMs", "cacheScope", "lastModified", "etag", "timestamp", "requestId", "progressToken"}
 
-// normal returns a tool without what says nothing of it: defaults that one
-// version of a library writes and another leaves out, and what is volatile.
+// normal returns a tool definition without members that do not affect its meaning: defaults that only
+// some library versions write, and volatile members.
 func normal(value object) object {
 	out := maps.Clone(value)
 	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
@@ -95,8 +93,8 @@ func normal(value object) object {
 	return out
 }
 
-// hints are the annotations that the protocol has, with their defaults.
+// hints are the tool annotations of the protocol, with their defaults.
 var hints = map[string]any{"readOnlyHint": false, "idempotentHint": false, "destructiveHint": true, "openWorldHint": true, "title": ""}
 
-// hint reports whether a tool states an annotation itself.
+// hint reports whether a tool sets a boolean annotation to true.
 func hint(value object, name string) bool { return inner(value, "annotations")[name] == true }

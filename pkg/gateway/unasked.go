@@ -12,9 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// refuseServerRequest says why a server may not ask for something; "" if it may: for the
-// client's model only where a person has allowed it, and of a person neither
-// secrets nor to follow a link to a place that is not trusted.
+// refuseServerRequest returns why a server request to the client is refused; "" if it is allowed.
+// Sampling needs the user's permission; elicitation must not ask for secrets or for following a link
+// to an untrusted host.
 func (g *Gateway) refuseServerRequest(method string, params object) string {
 	g.mu.Lock()
 	g.unasked++
@@ -41,8 +41,8 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	return ""
 }
 
-// linksOf says why what an error asks of a person first is refused; "" if it may be
-// asked, or asks nothing: a call can fail because a person has to follow links before.
+// linksOf returns why an error response is refused that asks the user to open links before the call
+// can work; "" if the links are allowed, or there are none.
 func (g *Gateway) linksOf(fault object) string {
 	all, _ := inner(fault, "data")["elicitations"].([]any)
 	for _, one := range all {
@@ -54,7 +54,7 @@ func (g *Gateway) linksOf(fault object) string {
 	return ""
 }
 
-// link says why a server may not send a person to an address.
+// link returns why a server may not ask the user to open an address; "" if it may.
 func (g *Gateway) link(address string) string {
 	canonical, host := effect.URL(address)
 	u, err := url.Parse(canonical)
@@ -73,7 +73,8 @@ func (g *Gateway) link(address string) string {
 	return ""
 }
 
-// An askExaminer looks for words for what a server should not ask of a person.
+// An askExaminer looks for names of things that a server should not ask a person for, such as
+// passwords.
 type askExaminer struct{}
 
 func (askExaminer) Examine(s string) (string, []Finding) {
@@ -87,9 +88,9 @@ func (askExaminer) Examine(s string) (string, []Finding) {
 	return s, nil
 }
 
-// meansSecret returns the name of the rule that a text meets; "" if it meets none.
-// Letters of other scripts are folded to Latin ones that look alike, so those count as
-// they stand, too.
+// meansSecret returns the name of the first rule that matches a text; "" if none does. The text is
+// matched with and without folding look-alike letters to Latin, since rules can contain letters of
+// other scripts.
 func meansSecret(s string) string {
 	name := met(askedRules[:], asked(), words(s))
 	if name == "" {
@@ -98,8 +99,7 @@ func meansSecret(s string) string {
 	return name
 }
 
-// words returns the words of a text in lower case, with names such as apiKey and
-// api_key cut into theirs.
+// words returns the words of a text in lower case, with apiKey and api_key split into two words.
 func words(s string) string {
 	var b strings.Builder
 	lower := false
@@ -116,8 +116,8 @@ func words(s string) string {
 	return folded(b.String())
 }
 
-// inputs says why what a result asks the client for is refused; "" if it may be
-// asked. The state that comes with it is then bound to the request.
+// inputs returns why the questions in a result are refused; "" if the client may answer them. It then
+// stores the result's requestState for this request.
 func (g *Gateway) inputs(c *call, result object) string {
 	requests := inner(result, "inputRequests")
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
@@ -137,16 +137,16 @@ func (g *Gateway) inputs(c *call, result object) string {
 	return ""
 }
 
-// state names a state that the server has given: for what it was given, and to whom.
+// state returns the key for a requestState: it binds the state to the call for which the server sent
+// it.
 func (c *call) state(o object) string {
 	return c.what + digest(canonjson.AppendValue(nil, o["requestState"]))
 }
 
-// wasAsked reports whether the server has asked, in answer to the same request of
-// the same client, for what a request brings; true if it brings nothing. With use, a
-// state is good for no second answer, and of a task, those questions that it leaves
-// open can still be answered. Where the server gave no state, it does not tell one
-// round from another itself, and the question stays open.
+// wasAsked reports whether the server has asked the questions that a request answers, in a result for
+// the same request of the same client; true if it answers none. With use, the answered questions of a
+// state are removed; for a task the unanswered ones stay. Without a requestState the server itself
+// does not distinguish rounds, and the question stays open.
 func (g *Gateway) wasAsked(c *call, params object, use bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]

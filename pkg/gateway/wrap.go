@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// A Client is a program with a list of MCP servers.
+// A Client is a program that has a list of MCP servers.
 type Client struct {
 	Name    string
-	Title   string     // that people know
-	Servers [][]string // keys that lead to the servers by their names; "*" is every key
+	Title   string     // product name
+	Servers [][]string // key paths to the objects that contain the servers by name; "*" matches every key
 	Files   []ClientFile
 }
 
-// A ClientFile is a file with such a list.
+// A ClientFile is a settings file with a server list.
 type ClientFile struct {
-	Scope  string // user: below the home folder; project: below the project's
-	System string // as in GOOS; "" for every one
-	Path   string // with slashes
+	Scope  string // user: below the home folder; project: below the project folder
+	System string // as in GOOS; "" for all
+	Path   string // relative, with slashes
 }
 
-// Wrap returns the command line that starts a server behind shield, whose own
-// file is program; name is what the client calls the server. It reports false for
-// one that is behind shield already.
+// Wrap returns the command line that starts a server behind shield, whose executable is program; name
+// is the client's name for the server. It reports false if the server is behind shield already.
 func Wrap(program, name string, argv []string) ([]string, bool) {
 	if _, wrapped := Unwrap(argv); wrapped {
 		return argv, false
@@ -31,8 +30,8 @@ func Wrap(program, name string, argv []string) ([]string, bool) {
 	return append([]string{program, "mcp", "--name", cleanName(name), "--"}, argv...), true
 }
 
-// Unwrap returns the command line of a server that is behind shield, as [Wrap] or
-// a person has put it there, and whether it is.
+// Unwrap returns the command line of a server without shield, and whether the server was behind shield
+// (by [Wrap] or by hand).
 func Unwrap(argv []string) ([]string, bool) {
 	at := slices.Index(argv, "--")
 	if len(argv) < 3 || argv[1] != "mcp" || at < 0 || at+1 == len(argv) {
@@ -45,8 +44,7 @@ func Unwrap(argv []string) ([]string, bool) {
 	return argv[at+1:], true
 }
 
-// Made reports whether [Wrap] has put a server behind shield, as far as its name shows:
-// flags may have been added since.
+// Made reports whether argv looks like a result of [Wrap] for a server, apart from flags added since.
 func Made(name string, argv []string) bool {
 	_, wrapped := Unwrap(argv)
 	return wrapped && argv[2] == "--name" && argv[3] == cleanName(name)

@@ -19,10 +19,9 @@ func (h *Host) CanAsk() error {
 	return nil
 }
 
-// Asks returns nil if the host that sends an event waits for its user's answer when it is
-// told to ask, as far as its version and its mode show, and else why it is not told. in is
-// the hook's input; running is nil if the host's process is unknown. The version is "" if
-// it does not matter.
+// Asks returns nil if the host that sent an event waits for its user's answer when a hook answers
+// "ask", judged by its version and permission mode; otherwise the reason. in is the hook's input;
+// running is nil if the host's process is unknown. The version is "" if it does not matter.
 func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, running *Running) (version string, err error) {
 	ask := h.form.Ask
 	if err := h.CanAsk(); err != nil {
@@ -48,8 +47,8 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	return version, h.AsksIn(version)
 }
 
-// AsksIn returns nil if a version of the host waits for its user: it is one that was seen
-// to, or a later one of the same major version that was not seen to do otherwise.
+// AsksIn returns nil if a version of the host waits for its user's answer: the version, or an earlier
+// one of the same major version, waited in tests, and it is not among the failed ones.
 func (h *Host) AsksIn(version string) error {
 	ask := h.form.Ask
 	if err := h.CanAsk(); err != nil || ask.From == "" {
@@ -62,10 +61,10 @@ func (h *Host) AsksIn(version string) error {
 	return nil
 }
 
-// versioned is what a version looks like that can be compared.
+// versioned matches a version with 1 to 4 numeric parts.
 var versioned = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
-// numbers returns the numbers of a version; nil if it has other parts.
+// numbers returns the numeric parts of a version; nil if it has other parts.
 func numbers(version string) (out []int) {
 	if !versioned().MatchString(version) {
 		return nil
@@ -127,7 +126,7 @@ func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
 	return answers, nil
 }
 
-// Headless reports whether a session of the host has no user, as far as that is known.
+// Headless reports whether a session of the host is known to have no user.
 func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *Running) bool {
 	if h.form.Headless == "" {
 		return false
@@ -136,7 +135,7 @@ func (h *Host) Headless(ctx context.Context, getenv func(string) string, running
 	return err != nil || out != false
 }
 
-// askEnvironment returns the variables of the environment that programs about questions read.
+// askEnvironment returns the environment variables that the host's jq programs for questions read.
 func (h *Host) askEnvironment(getenv func(string) string) map[string]any {
 	env := map[string]any{}
 	for _, name := range h.form.Ask.Variables {

@@ -18,8 +18,8 @@ type Call struct {
 	Session string
 }
 
-// Actions returns what a call proposes, as [Host.Event] does for an event before a tool runs.
-// internal says that the tool changes nothing outside the host.
+// Actions returns the actions that a call proposes, as [Host.Event] does for an event before a tool
+// runs. internal says that the tool changes nothing outside the host.
 func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, internal bool, err error) {
 	switch {
 	case c.Tool == "":
@@ -54,8 +54,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	return actions, false, nil
 }
 
-// proposed returns the actions that a call of a tool proposes, encoded; read is the rest of
-// what the host says.
+// proposed returns the actions of a tool call, encoded; read is the output of the host's Read program.
 func (h *Host) proposed(ctx context.Context, tool string, input, read map[string]any) (out []jsontext.Value, err error) {
 	actions, err := h.actions(ctx, tool, input, read["cwd"])
 	if err != nil {
@@ -82,8 +81,8 @@ func (h *Host) proposed(ctx context.Context, tool string, input, read map[string
 	return out, nil
 }
 
-// Folder returns the folder below the home folder in which the host keeps what is its user's, and
-// the variable of the environment that names another, perhaps with a path below that; "" for none.
+// Folder returns the host's configuration folder below the home folder, and the environment variable
+// that can name another, optionally followed by a relative path; "" if there is none.
 func (h *Host) Folder() (folder, variable string) {
 	for _, p := range h.form.Places {
 		if p.Scope == "user" {

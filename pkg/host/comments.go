@@ -9,14 +9,13 @@ import (
 // maxBrackets bounds how deep the parser of JSON with comments can recurse.
 const maxBrackets = 10_000
 
-// mark is what some editors begin a file with.
+// mark is the byte order mark, which some editors write at the start of a file.
 var mark = []byte("\ufeff")
 
-// plain returns a settings text as strict JSON of the same length: a byte
-// order mark, comments, and commas before a closing bracket become spaces.
-// Offsets are the same in both, so that people's files are searched in the one
-// and changed in the other. commas reports whether there were such commas. What
-// is not JSON with comments either is returned as it is.
+// plain returns a settings text as strict JSON of the same length: a byte order mark, comments, and
+// trailing commas become spaces. Offsets are the same in both texts, so that edits found in the result
+// apply to the original. commas reports whether there were trailing commas. A text that is not JSON
+// with comments is returned unchanged.
 func plain(doc []byte) (text []byte, commas bool) {
 	text = bytes.Clone(doc)
 	if bytes.HasPrefix(text, mark) {
@@ -25,7 +24,7 @@ func plain(doc []byte) (text []byte, commas bool) {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
 		return text, false
 	}
-	v, err := hujson.Parse(append(bytes.Clone(text), '\n')) // a comment must end
+	v, err := hujson.Parse(append(bytes.Clone(text), '\n')) // the parser requires a line end after a comment
 	if err != nil {
 		return text, false
 	}
@@ -34,7 +33,7 @@ func plain(doc []byte) (text []byte, commas bool) {
 	return v.Pack()[:len(text)], commas
 }
 
-// trailing reports whether a comma is before a closing bracket.
+// trailing reports whether a value contains a trailing comma.
 func trailing(v hujson.Value) bool {
 	switch v := v.Value.(type) {
 	case *hujson.Object:

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// A Definition is an MCP server in a client's settings.
+// A Definition is the definition of an MCP server in a client's settings.
 type Definition struct {
 	Path    []string // keys that lead to the definition; the last is the server's name
 	Text    []byte   // the definition as canonical JSON
@@ -19,11 +19,11 @@ type Definition struct {
 	URL     string
 }
 
-// maxDefinition is how deep a definition may be nested.
+// maxDefinition is the maximum nesting of a definition.
 const maxDefinition = 32
 
-// Definitions returns the definitions of MCP servers in a client's settings, of which
-// [EditServers] says how they are written.
+// Definitions returns the definitions of MCP servers in a client's settings; doc and paths are those
+// of [EditServers].
 func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, err error) {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return nil, nil
@@ -50,7 +50,7 @@ func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, e
 	return all, nil
 }
 
-// defined adds the definitions that a path leads to.
+// defined adds the definitions at a key path.
 func defined(text []byte, at span, before, path []string, all *[]Definition) error {
 	list, err := members(text, at)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package host speaks the hook formats of agent programs: what a program asks
-// becomes actions, and a verdict becomes the program's own answer. A host is a
-// file in folder hosts.
+// Package host implements the hook formats of agent programs: it converts a program's events to
+// actions, and a verdict to the program's own response. Each host is described by a file in folder
+// hosts.
 //
-// Hosts are told allow or deny. Some run what they are told to ask about, or turn it into a
-// denial, so a host is told to ask only in versions and modes in which it waits for its user.
+// Hooks answer allow or deny. Some hosts run a call that a hook answers with "ask", or deny it, so
+// shield answers "ask" only in versions and modes in which the host waits for its user.
 package host
 
 import (
@@ -28,7 +28,7 @@ import (
 
 //go:generate go run ./gen
 
-// MaxBytes is the size, in bytes, from which a hook's input is refused.
+// MaxBytes is the maximum size of a hook's input, in bytes.
 const MaxBytes = 4 << 20
 
 // maxTime bounds one run of a jq program of a host.
@@ -40,7 +40,7 @@ const maxActions = 256
 //go:embed hosts/shared.jq
 var shared string
 
-// Names returns the names of all hosts.
+// Names returns the names of all supported hosts.
 func Names() []string { return slices.Clone(hosts) }
 
 // A Host is one agent program.
@@ -69,13 +69,13 @@ func (h *Host) Source() string   { return h.form.Source }
 // Limits are sentences about what no hook of this host can prevent.
 func (h *Host) Limits() []string { return h.form.Limits }
 
-// Silent reports whether the host wants nothing on a hook's standard output, and
-// UserShell whether it runs command lines with the user's own shell.
+// Silent reports whether a hook must print nothing on standard output, and UserShell whether the host
+// runs command lines in the user's own shell.
 func (h *Host) Silent() bool    { return h.form.Silent }
 func (h *Host) UserShell() bool { return h.form.UserShell }
 
-// DenialStatus is the exit status with which a hook denies: 2, or 0 for a host that lets the
-// call through, or shows no one the reason, when a hook ends with another.
+// DenialStatus is the exit status of a hook that denies: 2, or 0 for a host that on other statuses
+// allows the call or does not show the reason.
 func (h *Host) DenialStatus() int {
 	if h.form.ZeroStatus {
 		return 0
@@ -83,12 +83,11 @@ func (h *Host) DenialStatus() int {
 	return 2
 }
 
-// Found returns the programs, and the folders below the home folder, by which the host is found on a
-// machine.
+// Found returns the program names, and the folders below the home folder, that show that the host is
+// installed.
 func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
 
-// Events returns the names of the events that are read: those before a tool runs, and
-// those after it.
+// Events returns the names of the events that shield handles: before a tool runs, and after it.
 func (h *Host) Events() []string {
 	all := slices.Concat(h.form.Before, h.form.After)
 	if h.form.Prompt.Event != "" {
@@ -97,26 +96,26 @@ func (h *Host) Events() []string {
 	return all
 }
 
-// Tools returns the host's names of the tools whose calls are understood.
+// Tools returns the host's names of the tools that its file maps to actions.
 func (h *Host) Tools() []string {
 	return slices.Sorted(maps.Keys(h.form.Tools))
 }
 
-// Internal returns the host's names of the tools that change nothing outside it.
+// Internal returns the host's names of the tools that change nothing outside the host.
 func (h *Host) Internal() []string { return slices.Clone(h.form.Internal) }
 
-// Asked returns the host's names of the tools that are known and that nothing but their names and
-// input says anything of, so that they are asked about.
+// Asked returns the host's names of known tools that no action type describes; they are judged by name
+// and input alone.
 func (h *Host) Asked() []string { return slices.Clone(h.form.Asked) }
 
 // An Event is one request of a host to its hook.
 type Event struct {
-	Host     *Host            // the host that sent the event; not always the one that reads it, since some hosts run the hooks of others. Answers have its form
+	Host     *Host            // the host that sent the event; it can differ from the host whose hook receives it, since some hosts run the hooks of others. Answers use its format
 	Name     string           // the host's name of the event
 	ID       string           // ID of the tool call; "" if the host gives none
 	Parent   string           // ID of the parent session; "" if there is none, or it is unknown
-	Actions  []jsontext.Value // the actions to judge, all of which must be allowed; none if the event proposes nothing
-	Returned *Returned        // the result of a tool; nil for an event before a tool runs. Actions are then those that ran
+	Actions  []jsontext.Value // all must be allowed; none if the event proposes nothing
+	Returned *Returned        // the result of a tool; nil for an event before a tool runs. Actions are then those that were executed
 	Ended    string           // ID of the session whose agent stops; "" for another event
 	Prompt   *Prompt          // a prompt that the user may have written; nil for another event
 }
@@ -129,8 +128,8 @@ type Returned struct {
 	tool   string
 }
 
-// Event reads a hook's input. What the host's file does not know is an error; the event
-// then has its host alone.
+// Event parses a hook's input. Input that the host's file does not describe is an error; the returned
+// event then has only Host set.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	v, err := decodeEvent(in)
 	if err == nil && !h.asks {
@@ -147,8 +146,8 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	return e, nil
 }
 
-// sender returns the host that sent an event: another one if the event has marks of a host
-// that also runs the hooks which are installed for others.
+// sender returns the host that sent an event: another host if the event has marks of one that also
+// runs hooks installed for others.
 func (h *Host) sender(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
 		other := h
@@ -214,8 +213,7 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 	return e, nil
 }
 
-// joined returns the folder that a tool runs in, which may be given relative to
-// that of the session.
+// joined returns the working folder of a tool, which can be relative to the session's folder.
 func joined(session, tool any) (any, error) {
 	if tool == nil {
 		return session, nil
@@ -234,10 +232,9 @@ func joined(session, tool any) (any, error) {
 	return path.Join(base, dir), nil
 }
 
-// actions returns what a call of a tool proposes. A tool that the host's file
-// does not name keeps its name and its input. If that name is one of shield's own
-// types, it may still be another tool, such as one of a tool server: the host's
-// name before it takes that meaning away.
+// actions returns the actions of a tool call. A tool that the host's file does not name keeps its name
+// and input. If the name equals one of shield's action types, it is prefixed with the host's name,
+// since the tool can be a different one.
 func (h *Host) actions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
 	tool, known := h.form.Tools[name]
 	if !known {
@@ -265,7 +262,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 			if a, ok = p.(map[string]any); !ok {
 				return nil, errors.New("the tool call cannot be parsed; update shield")
 			}
-			a = maps.Clone(a) // a constant of the program is reused by the next call
+			a = maps.Clone(a) // copy the map: the jq program can return the same constant for the next call
 		}
 		if folder != nil {
 			a["cwd"] = folder
@@ -284,11 +281,11 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 	return actions, nil
 }
 
-// Left is the field of an action with what the input of a tool names that its mapping takes nothing from.
+// Left is the action field for the paths and addresses in a tool's input that its mapping did not use.
 const Left = "left"
 
-// unmapped returns what of an input has the form of a path or an address and is in none of the texts
-// that a tool's mapping has made of it; nil if all of it does.
+// unmapped returns the parts of a tool's input that look like a path or address and occur in no text
+// of the mapped actions; nil if there are none.
 func unmapped(input any, made []any) any {
 	switch v := input.(type) {
 	case string:
@@ -323,13 +320,13 @@ func unmapped(input any, made []any) any {
 	return nil
 }
 
-// nameForm reports whether a text has the form of a path or an address.
+// nameForm reports whether a text looks like a path or an address.
 func nameForm(text string) bool {
 	return len(text) > 1 && len(text) <= 4096 && !strings.ContainsAny(text, "\n ") &&
 		(strings.ContainsRune("/~.\\", rune(text[0])) || strings.Contains(text, "..") || strings.Contains(text, "://") || len(text) > 2 && text[1] == ':')
 }
 
-// mentions reports whether a text is part of a text in a value.
+// mentions reports whether a text occurs in a string of a value.
 func mentions(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -346,9 +343,9 @@ func mentions(v any, text string) bool {
 	return false
 }
 
-// Answer returns what the host is told about an event that is allowed, one JSON
-// text, or nil if it is told nothing. An event without actions is left to the
-// host; with delegate so is every other, on hosts with permissions of their own.
+// Answer returns the host's response to an allowed event, one JSON text; nil for no response. An event
+// without actions is left to the host's own permissions; with delegate so is every event, on hosts
+// that have permissions.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
 	form := h.form.Neutral
 	if len(e.Actions) > 0 && e.Returned == nil && !delegate && h.form.Allow != "" {
@@ -364,8 +361,8 @@ func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string
 	return encode(out)
 }
 
-// Say returns what has the host show its user a text at an event of a session that ends,
-// one JSON text.
+// Say returns the response that makes the host show a text to its user when a session ends, one JSON
+// text.
 func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
 	out, err := h.one(ctx, h.form.Said, map[string]any{"event": e.Name, "text": text})
 	if err != nil {
@@ -374,9 +371,9 @@ func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
 	return encode(out)
 }
 
-// Deny returns the host's own form of a denial, one JSON text, with the reason for the
-// agent and, unless that is "", what its user is to read. Some hosts take a denial without
-// a reason for permission, so reason must not be empty.
+// Deny returns the host's response for a denial, one JSON text: reason is for the agent, user (unless
+// "") for the user. Some hosts treat a denial without a reason as permission, so reason must not be
+// empty.
 func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 	if reason == "" {
 		return nil, errors.New("internal error: a denial has no reason; please report this")
@@ -424,11 +421,10 @@ func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
 	}
 }
 
-// programs are those that were compiled, by their text: there are no others than those of
-// the hosts' files.
+// programs caches compiled jq programs by their text; only programs of the hosts' files occur.
 var programs sync.Map
 
-// compiled returns a program that goroutines may run.
+// compiled returns a compiled jq program, which is safe for concurrent use.
 func compiled(program string) (*gojq.Code, error) {
 	if code, ok := programs.Load(program); ok {
 		return code.(*gojq.Code), nil
@@ -453,9 +449,8 @@ func hashed(v any, _ []any) any {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
-// needed returns what a program needs of a text of definitions: those that it
-// names, and those that these name. A definition begins a line, and names earlier
-// ones and itself alone.
+// needed returns the definitions that a jq program uses, directly or through other definitions. Each
+// definition starts on its own line and uses only earlier ones and itself.
 func needed(text, program string) string {
 	const begin = "\ndef "
 	defs := strings.Split(text, begin)

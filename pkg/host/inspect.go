@@ -28,11 +28,11 @@ type Hook struct {
 	Todo     []string `json:"todo"`     // what the user must still do before the host runs the hook
 }
 
-// Documents are settings files of the user by their names in the host's file, as
-// [Place.Inspect] may need them beside another.
+// Documents are the user's settings files by their names in the host's file, which [Place.Inspect] can
+// need in addition to the inspected file.
 type Documents map[string]any
 
-// Add adds a file of a place, if it is one of the user's that can be read.
+// Add adds a settings file of the user, if it can be parsed.
 func (d Documents) Add(p *Place, doc []byte) {
 	if v, err := p.structured(doc); err == nil && p.Scope == "user" {
 		d[p.File] = v
@@ -78,7 +78,7 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	return in, err
 }
 
-// own returns how the host reads a text that shield installed in the form of a template.
+// own returns how the host reads a file whose whole text shield installed from a template.
 func (p *Place) own(doc []byte, form template) Inspection {
 	f, err := form.read(doc)
 	switch {
@@ -101,14 +101,14 @@ func (p *Place) own(doc []byte, form template) Inspection {
 	return Inspection{}
 }
 
-// structured reads a settings file as strictly as the host does.
+// structured parses a settings file as strictly as the host does.
 func (p *Place) structured(doc []byte) (any, error) {
 	if strings.HasSuffix(p.File, ".toml") {
 		var v map[string]any
 		if err := toml.Unmarshal(doc, &v); err != nil {
 			return nil, errors.New("is not valid TOML, so the host ignores it; correct the file")
 		}
-		raw, err := json.Marshal(v) // dates and whole numbers become what jq knows
+		raw, err := json.Marshal(v) // convert TOML dates and integers to types that jq accepts
 		if err != nil {
 			return nil, err
 		}

@@ -13,13 +13,12 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxDepth is how deep a hook's input may be nested: an action's 64 levels plus
-// the levels around it.
+// maxDepth is the maximum nesting of a hook's input: 64 levels of an action plus the envelope.
 const maxDepth = 80
 
-// decodeEvent reads what a host writes to a hook, as [decode] does, except for two things
-// that programs of real hosts write: a byte order mark at the start, and the escape of half
-// a surrogate pair, which is where a text was cut and is read as U+FFFD.
+// decodeEvent parses a hook's input as [decode] does, but accepts two defects that real hosts produce:
+// a byte order mark, and the escape of an unpaired surrogate (from truncated text), which becomes
+// U+FFFD.
 func decodeEvent(in []byte) (any, error) {
 	in = bytes.TrimPrefix(in, mark)
 	if !utf8.Valid(in) {
@@ -28,7 +27,7 @@ func decodeEvent(in []byte) (any, error) {
 	return decode(in, jsontext.AllowInvalidUTF8(true))
 }
 
-// errNotJSON is the error for what cannot be read. The library's error quotes the input.
+// errNotJSON replaces the JSON library's error, which quotes the input.
 var errNotJSON = errors.New("the input is not one valid JSON object; check that the host calls the hook")
 
 // decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
@@ -46,8 +45,8 @@ func decode(in []byte, opts ...json.Options) (any, error) {
 	return v, nil
 }
 
-// unambiguous refuses an input with keys that differ only in case: a tool that is
-// written in Go takes the last one, and what is judged is another.
+// unambiguous rejects an input with keys that differ only in case: a tool written in Go uses the last
+// one, which can differ from the judged one.
 func unambiguous(input map[string]any) error {
 	raw, err := encode(input)
 	if err != nil {
@@ -59,7 +58,7 @@ func unambiguous(input map[string]any) error {
 	return nil
 }
 
-// checkDepth bounds the nesting before the decoder recurses.
+// checkDepth limits the nesting before the decoder recurses.
 func checkDepth(in []byte) error {
 	depth, inString := 0, false
 	for i := 0; i < len(in); i++ {

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/internal/patch"
 )
 
-// patched is the jq filter that returns the actions of a patch in the form of
-// apply_patch, as an array of {type, payload}. The models of several hosts write
-// patches in it. What is not surely of that form is an error.
+// patched is the jq filter that parses a patch in apply_patch format, which several hosts' models
+// write, and returns its actions as an array of {type, payload}. A text that is not certainly in this
+// format is an error.
 func patched(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {

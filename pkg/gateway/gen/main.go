@@ -86,7 +86,7 @@ func main() {
 	}
 }
 
-// generate returns the source of the tables that some texts describe together.
+// generate returns the source of the tables for the given YAML texts.
 func generate(texts ...string) ([]byte, error) {
 	var t tables
 	for _, text := range texts {

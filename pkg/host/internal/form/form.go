@@ -1,4 +1,4 @@
-// Package form is what a file of folder hosts says about one agent program.
+// Package form defines the structure of a file in folder hosts, which describes one agent program.
 package form
 
 import (
@@ -19,28 +19,28 @@ type Host struct {
 	Marks    []string // environment variables that the host sets for its agent's commands
 	Limits   []string // sentences about what no hook of this host can prevent
 
-	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none
-	Borrows  string          // jq: a hook's input → whether it is surely this host's, whichever host's hook receives it; "" if this host runs no hooks of others
-	Before   []string        // events that ask before a tool runs; another event with a tool is an error
-	After    []string        // events that tell what a tool returned
+	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}; a field is null if the input has none
+	Borrows  string          // jq: a hook's input → whether this host certainly sent it, even if another host's hook received it; "" if this host runs no hooks of other hosts
+	Before   []string        // events before a tool runs; an event that names a tool and is not listed is an error
+	After    []string        // events after a tool has run
 	Kept     []string        // events in After whose results cannot be replaced
 	End      []string        // events at which the agent stops; they have no tool
 	Tools    map[string]Tool // tools, by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
-	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
+	Asked    []string        // tools that no action type describes: judged by name and input alone, like tools that are not listed
 
-	Deny       string // jq: {reason, user} → what the host is told about a denial, whatever it asked: reason for the agent, and user for the person, "" where that is the same
-	Allow      string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
-	Ask        Ask    // how the host asks its user for a hook
-	Headless   string // jq: {env, process} as those of Ask → whether a session has no user; "" if that cannot be told
-	Neutral    string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing
-	Result     string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
-	Replace    string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
-	Lost       string // jq: {reason} → what keeps the agent from reading any result that was not examined
-	Said       string // jq: {event, text} → what has the host show its user a text at an event in End
-	UserShell  bool   `yaml:"userShell"`  // the command line is run by the user's own shell, which need not be one of sh's kind
-	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows no one the reason
-	Silent     bool   // the host wants nothing on standard output: the installed command takes it away
+	Deny       string // jq: {reason, user} → the response for a denial, for any event: reason is for the agent, user for the person, "" if the same
+	Allow      string // jq: {event, id, reason} → the response that skips the host's own permissions; "" if there is none
+	Ask        Ask    // how a hook makes the host ask its user
+	Headless   string // jq: {env, process} as those of Ask → whether a session has no user; "" if unknown
+	Neutral    string // jq: {event, id} → the response that leaves a call to the host's own permissions, or a result unchanged; "" prints nothing
+	Result     string // jq: the input of an event in After → {result, files, agent}: the tool's result, the changed files, and the sub-agent; null if absent
+	Replace    string // jq: {event, id, tool, result, text, withheld} → the response that replaces a result for the agent; text is result as a string, withheld is the reason if the result is withheld. null if this result cannot be replaced; "" if none can
+	Lost       string // jq: {reason} → the response that keeps the agent from reading a result that could not be examined
+	Said       string // jq: {event, text} → the response that shows the user a text at an event in End
+	UserShell  bool   `yaml:"userShell"`  // the host runs the command line in the user's own shell, which can be incompatible with sh
+	ZeroStatus bool   `yaml:"zeroStatus"` // a denial exits with status 0: on others the host allows the call, or does not show the reason
+	Silent     bool   // the hook must print nothing on standard output: the installed command discards it
 
 	Permission Permission // the event before the host's permission prompt
 	Prompt     Prompt     // the event that reports the user's prompt
@@ -51,75 +51,74 @@ type Host struct {
 	Places   []Place  // the settings files
 	Comments bool     // the JSON files can contain comments
 	JSON5    bool     // its JSON files may be JSON5, of which shield reads JSON with comments and trailing commas
-	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file, as host.Inspection; "" for hosts without
+	Inspect  string   // jq: {scope, file, path, doc, user} → how the host reads a settings file, as host.Inspection; "" for hosts without
 	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
 }
 
-// An Ask is a host's own question to its user, where its program was seen to wait for the
-// answer. The zero value is for hosts in which it was not: some run what they are told to
-// ask about.
+// An Ask describes how a hook makes the host ask its user, for hosts that waited for the answer in
+// tests. The zero value is for hosts that did not wait: some run a call that a hook answers with
+// "ask".
 type Ask struct {
 	Answer    string   // jq: {event, id, reason} → the answer that makes the host ask
 	Variables []string // environment variables that Seen reads
-	Seen      string   // jq: {input, env, process} → {version, mode}, where a user attends; else null. process is {args, terminal, version} of the host, null if unknown
+	Seen      string   // jq: {input, env, process} → {version, mode}, null if the session has no user. process is {args, terminal, version} of the host, null if unknown
 	Package   string   // npm package of the host's program; the version of process is that of the package
 	Sources   []Place  // files from which the host takes its environment and hooks: they must not name Variables; only read
 	Answered  string   // jq: {doc} → whether one of Sources has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
-	From      string   // the first version that was seen to wait; later ones of the same major version count. "" if a plugin of shield's own asks
+	From      string   // the first version that waited in tests; later ones of the same major version count. "" if shield's own plugin asks
 	Failed    []string // later versions that did not wait in tests
 	Modes     []string // permission modes in which the host waited in tests
 }
 
-// A Permission is an event by which a host asks hooks before it asks a person. The
-// zero value is for hosts that have none.
+// A Permission is an event for hooks before the host shows its permission prompt. The zero value is
+// for hosts that have none.
 type Permission struct {
 	Event   string   // name of the event
-	Allow   string   // jq: {} → the answer that allows the call in the user's place
-	Deny    string   // jq: {reason} → the answer that denies the call
+	Allow   string   // jq: {} → the response that allows the call without asking the user
+	Deny    string   // jq: {reason} → the response that denies the call
 	Project string   // environment variable with the project's folder
 	Options []string // options of the host's command line that add permission rules
 	Rules   []Place  // files that can contain permission rules; read only
 
-	// jq: {tool, input, doc} → whether a file has a rule of the person's own by which
-	// a person has to be asked, or the call refused, or that cannot be told from one.
-	// doc is what the file says, a text if it is neither JSON nor TOML.
+	// jq: {tool, input, doc} → whether a file has a rule of the user by which the host must ask or
+	// deny, or a rule that could be one. doc is the parsed file, or its text if it is neither JSON nor
+	// TOML.
 	Asked string
 }
 
-// A Prompt is an event by which a host tells what its user has written. The zero value is for
-// hosts that have none, or of which it cannot be told who has written it.
+// A Prompt is an event that reports the user's prompt. The zero value is for hosts that have none, or
+// whose event does not show who wrote the prompt.
 type Prompt struct {
 	Event string // name of the event
-	Read  string // jq: the event → {text, id, session}; text is null where it is surely not the user's
+	Read  string // jq: the event → {text, id, session}; text is null if the user certainly did not write it
 
-	// Where the event comes for texts of the model and of other programs too, the host's
-	// transcript says who has written it.
-	Transcript string // jq: an event before a tool runs → the path of the transcript; "" if the event alone shows it
+	// If the event also reports texts of the model and of other programs, the host's transcript shows
+	// who wrote the text.
+	Transcript string // jq: an event before a tool runs → the path of the transcript; "" if the event alone shows the author
 	Folder     string // folder of the transcripts, below the home folder
 	Variable   string // environment variable with another folder in place of the first part of Folder
 	Row        string // jq: {row, id}, a row of the transcript → {text, written}, null if it is not that of the prompt with the ID
 }
 
-// A Tool says what a call of a tool becomes: one action for each value that
-// Payload gives.
+// A Tool maps a tool call to actions: one action for each output of Payload.
 type Tool struct {
 	Type    string // type of the actions; "" if Payload gives {type, payload}
 	Payload string // jq: the tool's input → payloads
 	Folder  string // jq: the tool's input → the folder it runs in, null for the host's own
 }
 
-// A Place is a settings file. At most one of Entries, Text and Block is there;
-// without any, the file is read and never changed.
+// A Place is a settings file. At most one of Entries, Text and Block is set; without them the file is
+// only read.
 type Place struct {
-	Scope    string   // user, project, managed, or another name for what is only read
+	Scope    string   // user, project, managed, or another name for files that are only read
 	Folder   string   // folder below the home folder, the project, or the root
-	Variable string   // environment variable with another folder instead
+	Variable string   // environment variable that can name another folder
 	File     string   // name of the file in Folder; a pattern if the file is only read
 	System   string   // only on this system, as in GOOS; "" for every one
-	Below    bool     // File is in any folder below Folder, too; only read
+	Below    bool     // File is searched in all folders below Folder, too; only read
 	Entries  []Entry  // hook entries in lists of a JSON file
 	Start    string   // content of a JSON file that is created for Entries
-	Text     string   // a whole file of shield's own; what is between @[ and @] is missing in files of older versions
+	Text     string   // content of a file that shield owns; the part between @[ and @] is missing in files of older versions
 	Block    string   // lines at the end of a file, with the same marks
 	Older    []string // lines that older versions installed in place of Block
 	Program  bool     // the file is made executable
@@ -134,7 +133,7 @@ type Entry struct {
 	Older      bool     // an entry of older versions, which is only removed
 }
 
-// Check returns what is wrong with a host's file.
+// Check returns an error for an invalid host file.
 func (h *Host) Check() error {
 	for name, text := range map[string]string{"title": h.Title, "read": h.Read, "deny": h.Deny, "sample": h.Sample, "next": h.Next} {
 		if strings.TrimSpace(text) == "" {
@@ -233,27 +232,24 @@ func (p Place) check() error {
 	return nil
 }
 
-// Beside reports whether the file has no command line: the host needs it beside the
-// one that has.
+// Beside reports whether the file contains no command line: the host needs it in addition to the file
+// that does.
 func (p Place) Beside() bool {
 	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@") && !p.Examines()
 }
 
-// Examines reports whether what is installed in the file has the host hand over what
-// tools returned.
+// Examines reports whether the hook in the file sends tool results to shield.
 func (p Place) Examines() bool {
 	return strings.Contains(p.Text+p.Block, "@AFTER") || slices.ContainsFunc(p.Entries, func(e Entry) bool { return strings.Contains(e.Value, ".after") })
 }
 
-// Optional reports whether a denial is enforced without the file: it is for what tools
-// returned, and for nothing else.
+// Optional reports whether denials work without the file, since it is only for tool results.
 func (p Place) Optional() bool { return p.Examines() && !p.Asks() }
 
-// Asks reports whether what is installed in the file has the host ask before a tool
-// runs.
+// Asks reports whether the hook in the file runs before a tool runs.
 func (p Place) Asks() bool {
 	return len(p.Entries) > 0 || strings.Contains(p.Text+p.Block, "@LINE@") || strings.Contains(p.Text+p.Block, "@QUOTED@")
 }
 
-// Edited reports whether shield can be installed in the file.
+// Edited reports whether shield can install its hook in the file.
 func (p Place) Edited() bool { return len(p.Entries) > 0 || p.Text != "" || p.Block != "" }
