@@ -1,11 +1,10 @@
-// Package audit records every verdict in an append-only log. The log is JSON
-// Lines; each entry names the SHA-256 of the line before, so that nothing in it
-// can be changed, removed, inserted or moved unnoticed, and the head of that
-// chain is also kept outside of it ([Heads]), so that its end cannot be cut off
-// either. [Open] a [Log] and append to it; [Verify] reads one.
+// Package audit records every verdict in an append-only log. The log is JSON Lines; each entry
+// contains the SHA-256 of the line before (a hash chain), so that a changed, removed, inserted or
+// moved entry is detected. The head of the chain is also stored outside the log ([Heads]), so that
+// truncation is detected. [Open] a [Log] to append; [Verify] checks a log.
 //
-// Who can write both the log and what keeps its head can still forge all of
-// it. A [Checkpoint], signed and kept elsewhere, shows that as well.
+// An attacker who can write both the log and the stored head can forge the whole log. A [Checkpoint],
+// signed and stored on another machine, detects that too.
 package audit
 
 import (
@@ -30,21 +29,19 @@ type Head struct {
 	Hash string `json:"hash"`
 }
 
-// Heads keeps the head of the log, apart from the log.
+// Heads stores the head of the log, outside the log.
 type Heads interface {
-	// AdvanceHead gives next the head that is kept and keeps the one it
-	// returns, unless it returns an error. No two calls overlap, between
-	// processes as well.
+	// AdvanceHead calls next with the stored head and stores the head that next returns, unless it
+	// returns an error. Calls are serialized, also between processes.
 	AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
 }
 
-// Gaps are [Heads] that also keep which recovery entries go on from a log that was put
-// aside.
+// Gaps are [Heads] that also store which recovery entries continue a log that was moved aside.
 type Gaps interface {
 	KeepGap(ctx context.Context, seq uint64, hash string) error
 }
 
-// What can be wrong with a log; use [errors.Is]. Nothing can be appended then.
+// Faults of a log, for [errors.Is]. Nothing can be appended to a faulty log.
 var (
 	ErrCut        = errors.New("entries are missing from the end of the audit log")
 	ErrChanged    = errors.New("the audit log was changed")
@@ -83,7 +80,7 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 type Options struct {
 	Clock    func() time.Time // required
 	Heads    Heads            // where the last entry is recorded; nil: the end of the log is not guarded
-	Redactor *redact.Redactor // redacts the program's own secrets; nil redacts only what has the form of a secret
+	Redactor *redact.Redactor // redacts configured secrets; nil redacts only text in the format of a credential
 	MaxBytes int64            // size at which the log continues in a new file; 0 means [MaxBytes]
 	LockWait time.Duration    // how long to wait for other processes; 0 means [LockWait]
 }
@@ -94,16 +91,15 @@ const (
 	LockWait = 10 * time.Second
 )
 
-// A Log appends to an audit log that several processes may share. Goroutines
-// may share it as well: entries that are ready together are written and synced
-// together.
+// A Log appends to an audit log that processes and goroutines can share. Entries that are ready at the
+// same time are written and synced together.
 type Log struct {
 	path string
 	opts Options
 
 	mu    sync.Mutex
 	queue []*Ticket
-	busy  bool // a goroutine writes the queue
+	busy  bool // a goroutine is writing the queue
 	done  bool
 
 	// Used by that goroutine only:
@@ -114,8 +110,8 @@ type Log struct {
 	from int64 // offset of the line of that entry
 }
 
-// Open returns the log at path. The file is created by the first entry, and
-// its folder (mode 0700) if need be; how long it is does not matter.
+// Open returns the log at path. The first entry creates the file and, if needed, its folder (mode
+// 0700). Open does not read existing entries.
 func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("internal error: the audit log is opened without a clock; please report this")
@@ -127,7 +123,7 @@ func Open(path string, opts Options) (*Log, error) {
 	return &Log{path: path, opts: opts, end: -1}, nil
 }
 
-// HasEntries tells whether there is a log at path with anything in it.
+// HasEntries reports whether the log at path exists and is not empty.
 func HasEntries(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -171,8 +167,7 @@ type Ticket struct {
 	ready  chan struct{}
 }
 
-// Size returns how many bytes of entries wait to be written. It is to be called
-// before the Ticket is queued.
+// Size returns the number of bytes that the ticket's entries take. It must be called before Queue.
 func (t *Ticket) Size() int {
 	n := 0
 	for _, b := range t.bodies {
@@ -181,8 +176,8 @@ func (t *Ticket) Size() int {
 	return n
 }
 
-// Wait returns when the entries are on the disk, or the error that keeps them
-// from it. If ctx ends first, the entries may or may not be written.
+// Wait blocks until the entries are on the disk, or returns the error of writing them. If ctx ends
+// first, the entries may or may not be written.
 func (t *Ticket) Wait(ctx context.Context) error {
 	select {
 	case <-t.ready:
@@ -212,9 +207,8 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	return l.Submit(entries...).Wait(ctx)
 }
 
-// Submit hands entries over to be written in the order of the calls, and does
-// not wait for it: a stream that has more to judge shares one sync between many
-// verdicts by waiting for the [Ticket] only before it writes them.
+// Submit queues entries to be written in the order of the calls, without blocking. A stream shares one
+// sync between many verdicts by waiting for the [Ticket] only before it outputs them.
 func (l *Log) Submit(entries ...Entry) *Ticket {
 	return l.Queue(l.Prepare(entries...))
 }
@@ -229,7 +223,7 @@ func (l *Log) Prepare(entries ...Entry) *Ticket {
 	return t
 }
 
-// Queue hands prepared entries over to be written, in the order of the calls.
+// Queue queues prepared entries to be written, in the order of the calls.
 func (l *Log) Queue(t *Ticket) *Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +243,7 @@ func (l *Log) Queue(t *Ticket) *Ticket {
 // maxBatch bounds what is written at once, in tickets.
 const maxBatch = 1024
 
-// work writes the waiting entries, as many at once as possible, until none is left.
+// work writes the queued entries in large batches until the queue is empty.
 func (l *Log) work() {
 	for {
 		l.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Checkpoint is the signed last entry of a log at a time. Stored out of reach of the writers of the log,
-// it later proves whether the log up to that entry is unchanged.
+// A Checkpoint is the signed last entry of a log at a time. Stored where the log's writers cannot
+// change it, it later proves whether the log up to that entry is unchanged.
 type Checkpoint struct {
 	Head
 	Time      time.Time `json:"time"`
@@ -31,7 +31,7 @@ func (c *Checkpoint) message() []byte {
 	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.Key)
 }
 
-// Sign returns a checkpoint of a head.
+// Sign returns a signed checkpoint of a head.
 func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
 	c := Checkpoint{Head: head, Time: now.UTC().Truncate(time.Millisecond)}
 	c.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
@@ -39,9 +39,8 @@ func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
 	return c
 }
 
-// Check returns [ErrBadSignature] unless the checkpoint was signed by the
-// holder of the key. Whether a log agrees with it is for [Verify] to say, with
-// the checkpoint's Head.
+// Check returns [ErrBadSignature] unless the private key for key signed the checkpoint. It does not
+// compare it with a log: pass the checkpoint's Head to [Verify].
 func (c *Checkpoint) Check(key ed25519.PublicKey) error {
 	sig, err := base64.StdEncoding.DecodeString(c.Signature)
 	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.message(), sig) {
@@ -50,7 +49,7 @@ func (c *Checkpoint) Check(key ed25519.PublicKey) error {
 	return nil
 }
 
-// ParseCheckpoint reads a checkpoint's JSON. It is not checked.
+// ParseCheckpoint parses a checkpoint. It does not check the signature.
 func ParseCheckpoint(data []byte) (Checkpoint, error) {
 	var c Checkpoint
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -61,7 +60,7 @@ func ParseCheckpoint(data []byte) (Checkpoint, error) {
 
 const maxKeyFile = 4 << 10 // bytes; also of a checkpoint
 
-// LoadCheckpoint reads a file with a checkpoint. It is not checked.
+// LoadCheckpoint reads a checkpoint from a file. It does not check the signature.
 func LoadCheckpoint(path string) (Checkpoint, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -79,8 +78,8 @@ func LoadCheckpoint(path string) (Checkpoint, error) {
 	return c, err
 }
 
-// GenerateKey writes a new signing key to path, which must not exist, for this
-// user alone (mode 0600), and its public key to path.pub.
+// GenerateKey writes a new signing key to path (mode 0600), and its public key to path.pub. It fails
+// if path exists.
 func GenerateKey(path string) (ed25519.PublicKey, error) {
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -99,7 +98,7 @@ func GenerateKey(path string) (ed25519.PublicKey, error) {
 	return pub, writeNew(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
 }
 
-// writeNew writes a file that must not exist.
+// writeNew writes a new file; it fails if the file exists.
 func writeNew(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -118,7 +117,7 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// LoadKey reads a signing key. It refuses one that others can read.
+// LoadKey reads a signing key. A file that other users can read is an error.
 func LoadKey(path string) (ed25519.PrivateKey, error) {
 	der, err := loadPEM(path, "PRIVATE KEY", true)
 	if err != nil {

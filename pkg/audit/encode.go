@@ -15,9 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// encode returns the entry as one line of JSON without the opening brace, Seq and
-// Prev, its fields in the order of the struct. Characters that a terminal would
-// act on, or not show, are escaped.
+// encode returns the entry as one line of JSON without the opening brace, Seq and Prev. Fields are in
+// the order of the struct. Characters that are invisible or control a terminal are escaped.
 func (e *Entry) encode() []byte {
 	room := rooms.Get().(*[]byte)
 	b := (*room)[:0]
@@ -93,7 +92,7 @@ func (e *Entry) encode() []byte {
 	return line
 }
 
-// rooms are reusable buffers for entries, whose length is not known beforehand.
+// rooms are reusable buffers for encoded entries.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendStep(b []byte, s *verdict.Step) []byte {
@@ -108,7 +107,7 @@ func appendStep(b []byte, s *verdict.Step) []byte {
 	return append(number(b, `,"latency_us":`, s.Latency), '}')
 }
 
-// object appends an object whose members are appended with a comma before each.
+// object appends an object; members appends each member with a leading comma.
 func object(b []byte, name string, members func([]byte) []byte) []byte {
 	b = append(b, name...)
 	at := len(b)
@@ -141,8 +140,7 @@ func flag(b []byte, text string, is bool) []byte {
 	return b
 }
 
-// appendConfidence appends a number in its shortest form; one that JSON cannot
-// hold becomes 0.
+// appendConfidence appends a number in its shortest form; NaN and infinity become 0.
 func appendConfidence(b []byte, c float64) []byte {
 	if math.IsNaN(c) || math.IsInf(c, 0) {
 		return append(b, '0')
@@ -161,7 +159,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	case bool:
 		return strconv.AppendBool(b, v), nil
 	case jsontext.Value:
-		if v.Kind() == '0' { // as in all that was read
+		if v.Kind() == '0' { // numbers that were parsed from JSON
 			return append(b, v...), nil
 		}
 	case json.RawMessage: // of [payload]
@@ -199,7 +197,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	return append(b, visible(out)...), err
 }
 
-// appendText appends a JSON string in which nothing stands that does not print.
+// appendText appends a JSON string with nonprinting characters escaped.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
@@ -239,7 +237,7 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendEscape appends the escape of a character.
+// appendEscape appends the JSON escape of a character.
 func appendEscape(b []byte, r rune) []byte {
 	const digits = "0123456789abcdef"
 	if r > 0xffff {

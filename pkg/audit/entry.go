@@ -27,9 +27,8 @@ const (
 	KindUndo     = "undo"     // a person restored files that an action deleted or overwrote
 )
 
-// An Entry is one line of the log. Seq and Prev are set when it is written,
-// Time and Kind where they are zero. Every string in it is redacted, and cut to
-// some kilobytes.
+// An Entry is one line of the log. Writing sets Seq and Prev, and Time and Kind if they are zero. All
+// its strings are redacted and truncated (see MaxString).
 type Entry struct {
 	Seq  uint64    `json:"seq"`  // counted from 1
 	Prev string    `json:"prev"` // SHA-256 of the line before, in hex
@@ -60,7 +59,7 @@ type Entry struct {
 	Caller       Caller       `json:"caller,omitzero"`
 	Recovery     *Recovery    `json:"recovery,omitempty"`
 
-	Clean bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are cut to MaxString
+	Clean bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxString
 }
 
 // Fingerprints identify the policy, rules, model and settings of a verdict.
@@ -81,7 +80,7 @@ type Caller struct {
 	Parent  int    `json:"parent,omitempty"`
 }
 
-// A Recovery is what was wrong with the log, and how it was repaired.
+// A Recovery describes a fault of the log and its repair.
 type Recovery struct {
 	Reason string `json:"reason"`
 	Bytes  int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
@@ -93,7 +92,7 @@ type Recovery struct {
 	After *uint64 `json:"after,omitempty"`
 }
 
-// Bounds of an entry, in bytes; MaxString is that of each text in it.
+// Limits of an entry, in bytes; MaxString is for each string in it.
 const (
 	MaxString  = 4 << 10
 	maxPayload = 32 << 10
@@ -103,12 +102,11 @@ const (
 	maxLine = 64 << 10
 )
 
-// body returns the entry as JSON without its opening brace, sequence number
-// and predecessor.
+// body returns the entry as JSON without its opening brace, Seq and Prev.
 func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
 	c := e.clean(now, r)
 	b := c.encode()
-	if len(b) > maxBody { // fails only for values that no verdict of shield has
+	if len(b) > maxBody { // also if encoding failed, which no verdict of shield causes
 		c.Payload, c.Trail = nil, nil
 		for _, s := range c.strings() {
 			*s = redact.Cut(*s, 256)
@@ -118,7 +116,7 @@ func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
 	return b
 }
 
-// clean returns a copy with secrets redacted and texts cut.
+// clean returns a copy with secrets redacted and strings truncated.
 func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 	c := *e
 	if c.Time.IsZero() {
@@ -145,7 +143,7 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		}
 		s.Effects, s.Views = nil, nil
 		if s.Decision == verdict.None {
-			s.Decision = verdict.Block // as it counts, and as no reader refuses it
+			s.Decision = verdict.Block // an unknown decision counts as Block, and readers accept only known ones
 		}
 		c.Trail = append(c.Trail, s)
 	}
@@ -158,14 +156,13 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 	return &c
 }
 
-// digest says whether a text is a SHA-256 hash as shield writes it, which holds no
-// secret.
+// digest reports whether a text is a SHA-256 hash in shield's notation, which contains no secret.
 func digest(s string) bool {
 	hash, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// strings are the fields that hold text from elsewhere.
+// strings returns the fields that contain untrusted text.
 func (e *Entry) strings() []*string {
 	return []*string{
 		&e.Kind, &e.ID, &e.Session, &e.Type, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
@@ -174,8 +171,7 @@ func (e *Entry) strings() []*string {
 	}
 }
 
-// payload keeps a decoded JSON value if it is small enough, or the beginning of
-// its text.
+// payload returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
 func payload(v any, r *redact.Redactor) any {
 	b, err := appendValue(nil, v)
 	if err != nil {
@@ -187,7 +183,7 @@ func payload(v any, r *redact.Redactor) any {
 	return json.RawMessage(b)
 }
 
-// visible escapes what does not print, in a line of JSON or in text.
+// visible escapes nonprinting characters in a line of JSON or text.
 func visible(line []byte) []byte {
 	for i := 0; i < len(line); {
 		r, n := utf8.DecodeRune(line[i:])
@@ -200,7 +196,7 @@ func visible(line []byte) []byte {
 	return line
 }
 
-// hidden says whether a character that takes n bytes must not be shown.
+// hidden reports whether a character of n bytes must not be printed.
 func hidden(r rune, n int) bool {
 	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && n == 1
 }

@@ -13,17 +13,16 @@ import (
 	"strings"
 )
 
-// formats are what [Export] writes.
+// formats are the output formats of [Export].
 var formats = [...]string{"jsonl", "csv", "ocsf", "cef"}
 
 // Formats returns the names of the formats that [Export] knows.
 func Formats() []string { return slices.Clone(formats[:]) }
 
-// Export writes a log in another form, each entry as soon as it is read: "jsonl"
-// is its whole lines, "csv" a table for spreadsheets, "ocsf" findings of the Open
-// Cybersecurity Schema Framework as JSON Lines, "cef" lines in the Common Event
-// Format, both with the version of shield. Lines that are not entries are skipped
-// and counted.
+// Export writes a log in another format, entry by entry: "jsonl" writes the unchanged lines, "csv" a
+// table for spreadsheets, "ocsf" findings of the Open Cybersecurity Schema Framework as JSON Lines,
+// and "cef" lines in the Common Event Format. version is shield's version, for "ocsf" and "cef". Lines
+// that are not entries are skipped and counted.
 func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err error) {
 	row := func(line []byte, _ *Entry) error {
 		_, err := w.Write(append(visible(line), '\n'))

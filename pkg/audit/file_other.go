@@ -8,5 +8,6 @@ const noFollow = 0
 
 func syncFolder(string) error { return nil }
 
-// Modes say nothing here: the profile's folder is private by its access list.
+// othersMayRead reports false: mode bits have no meaning here; the profile folder is private by its
+// access control list.
 func othersMayRead(os.FileInfo) bool { return false }

@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// noFollow refuses a log that is a symbolic link, and one whose opening would
-// wait (a FIFO).
+// noFollow makes open fail for a symbolic link, and not block for a FIFO.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// syncFolder makes a new name in a folder survive a crash.
+// syncFolder syncs a folder, so that a new name in it survives a crash.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// A log that has grown to [Options.MaxBytes] goes on in a new file of the same
-// name. The full one gets the number of its last entry behind its name, in
-// seqDigits digits, so that names are in the order of the entries. The chain
-// runs on: the first entry of a file names the hash of the last one before.
+// A log that has reached [Options.MaxBytes] continues in a new file of the same name. The full file is
+// renamed: the sequence number of its last entry, with seqDigits digits, is appended, so that names
+// sort in the order of entries. The hash chain continues: the first entry of a file contains the hash
+// of the last entry of the previous file.
 const seqDigits = 12
 
 func fullName(path string, last uint64) string {
 	return fmt.Sprintf("%s.%0*d", path, seqDigits, last)
 }
 
-// fullFiles returns the paths of a log's full files, the oldest first.
+// fullFiles returns the paths of a log's full files, oldest first.
 func fullFiles(path string) ([]string, error) {
 	dir, base := filepath.Dir(path), filepath.Base(path)+"."
 	entries, err := os.ReadDir(dir) // sorted by name
@@ -53,24 +53,23 @@ func openRead(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Files returns the paths of all files that a log consists of now, the current
-// one last, whether or not it exists yet.
+// Files returns the paths of all files of a log, the current one last, even if it does not exist.
 func Files(path string) ([]string, error) {
 	full, err := fullFiles(path)
 	return append(full, path), err
 }
 
-// A series is the files of a log, one after the other.
+// A series iterates over the files of a log, oldest first.
 type series struct {
 	full    []string
-	current *os.File // nil before the first
+	current *os.File // nil before the first file
 	open    *os.File // the file that next returned last
 }
 
-// openSeries opens a log with all its files. It is [fs.ErrNotExist] if there is
-// none.
+// openSeries opens a log with all its files. The error is [fs.ErrNotExist] if there are none.
 func openSeries(path string) (*series, error) {
-	// The current file first: if it becomes a full one now, it is among both.
+	// Open the current file first: if it is renamed to a full file meanwhile, it is found twice rather
+	// than missed.
 	current, err := openRead(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -135,8 +134,7 @@ func OpenAll(path string) (*Reader, error) {
 	return &Reader{files: s, ended: true}, nil
 }
 
-// Read implements [io.Reader]. A file that does not end with a line feed does
-// not run into the next.
+// Read implements [io.Reader]. If a file does not end with a line feed, one is added.
 func (r *Reader) Read(p []byte) (int, error) {
 	for {
 		if r.r != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Bounds of a query.
+// Limits of a query.
 const (
-	maxProgram = 16 << 10 // bytes
+	maxProgram = 16 << 10 // bytes of the jq program
 	maxResults = 10_000   // results of one entry
 	entryTime  = time.Second
 )
 
-// A QueryError says what is wrong with a query's program.
+// A QueryError describes an invalid jq program of a query.
 type QueryError struct {
 	Program string
 	Err     error
@@ -29,10 +29,9 @@ func (e *QueryError) Error() string { return fmt.Sprintf("query: %v", e.Err) }
 // Unwrap returns the cause, such as a [gojq.ParseError].
 func (e *QueryError) Unwrap() error { return e.Err }
 
-// Query runs a jq program over each entry of a log and gives what it yields to
-// emit, as JSON. The program sees no environment, no files and no other input.
-// Lines that are not JSON are skipped and counted; an error of the program ends
-// the query.
+// Query runs a jq program on each entry of a log and calls emit with each result, as JSON. The program
+// has no access to the environment, files or other input. Lines that are not JSON are skipped and
+// counted; an error of the program ends the query.
 func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) error) (skipped int, err error) {
 	if len(program) > maxProgram {
 		return 0, &QueryError{"", fmt.Errorf("the jq program is longer than %d bytes; shorten it", maxProgram)}
@@ -65,7 +64,7 @@ func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) e
 	}
 }
 
-// ask runs a compiled program over one entry.
+// ask runs a compiled program on one entry.
 func ask(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([]byte) error) error {
 	limited, cancel := context.WithTimeout(ctx, entryTime)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// LastHead returns the head of the log at path as far as its last line tells;
-// the zero Head if there is no log.
+// LastHead returns the head of the log at path from its last line, without verifying the log; the zero
+// Head if there is no log.
 func LastHead(path string) (Head, error) {
 	head, err := headIn(path)
 	if head.Seq > 0 || err != nil {
@@ -62,8 +62,8 @@ func headIn(path string) (Head, error) {
 	return head, nil
 }
 
-// Check returns the error that appending to the log at path would meet because
-// it is not the one whose head is kept. It reads only the log's end.
+// Check returns the error that appending to the log at path would return because the log does not
+// match the stored head. It reads only the end of the log.
 func Check(path string, kept Head) error {
 	last, err := LastHead(path)
 	if err != nil {
@@ -73,14 +73,12 @@ func Check(path string, kept Head) error {
 	return l.compare(kept, nil)
 }
 
-// damagedSuffix is between a log's name and the time at which it was put aside.
+// damagedSuffix separates a log's name from the time at which it was moved aside.
 const damagedSuffix = ".damaged-"
 
-// Repair moves a log to which nothing can be appended any more aside and begins
-// a new one in its place. The new one's first entry goes on from the head that
-// is kept, and says what was wrong and where the old log is. Repair returns the
-// old one's new name, or "" if nothing was wrong: it cannot be used to empty a
-// log.
+// Repair moves a damaged log aside and starts a new one. The new log's first entry continues from the
+// stored head, and records the fault and the name of the old log. Repair returns the old log's new
+// name, or "" if the log is not damaged, so that it cannot be used to empty a log.
 func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
 	if opts.Heads == nil {
 		return "", errors.New("repair audit log: the state file does not know the last entry; run 'shield doctor --repair-state' first")
@@ -135,8 +133,8 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	return aside, nil
 }
 
-// putAside moves the damaged files aside, and records which entries the log has before them, so that their
-// removal is noticed.
+// putAside moves the damaged files aside, and records which entries precede them, so that their
+// removal is detected.
 func putAside(path, aside string) (*Recovery, error) {
 	full, err := fullFiles(path)
 	if err != nil {
@@ -168,7 +166,7 @@ func hashFile(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// put writes a recovery entry after an entry.
+// put writes a recovery entry after the entry of head.
 func (l *Log) put(at int64, head Head, what *Recovery) (Head, error) {
 	e := Entry{Kind: KindRecovery, Recovery: what}
 	line, head := chain(nil, head, e.body(l.opts.Clock(), l.opts.Redactor))

@@ -9,10 +9,10 @@ import (
 	"io"
 )
 
-// segmentForm is the value of the first key of a segment, which names its form.
+// segmentForm is the format name and version of a segment, in its first line.
 const segmentForm = "shield audit segment v1"
 
-// segmentHeader is the first line of a segment: the signed head of its last entry.
+// segmentHeader is the first line of a segment: the checkpoint of its last entry.
 type segmentHeader struct {
 	Form       string     `json:"form"`
 	Checkpoint Checkpoint `json:"checkpoint"`
@@ -21,11 +21,10 @@ type segmentHeader struct {
 // ErrNoSegment is the error for a file that [WriteSegment] did not write.
 var ErrNoSegment = errors.New("not a segment of an audit log; write one with 'shield audit export --format segment'")
 
-// WriteSegment writes the entries of a log from number from (1 is the first) to the head
-// that a checkpoint signs, after a line with the checkpoint. Whoever has the public
-// key can verify these lines without the rest of the log ([VerifySegment]): each
-// holds the hash of the line before, and the checkpoint the hash of the last.
-// A log that does not hold these entries, in order and unchanged, is an error.
+// WriteSegment writes a checkpoint, and then the entries of a log from sequence number from (at least
+// 1) to the checkpoint's head. With the public key, [VerifySegment] can verify these lines without the
+// rest of the log: each contains the hash of the line before, and the checkpoint that of the last. It
+// returns an error if the log does not contain these entries in order and unchanged.
 func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error {
 	if from == 0 || from > point.Seq {
 		return fmt.Errorf("export segment: there is no entry %d before the checkpoint, which is for entry %d; choose a lower --from", from, point.Seq)
@@ -37,7 +36,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 	if _, err := w.Write(append(header, '\n')); err != nil {
 		return err
 	}
-	var head Head // of what was written
+	var head Head // head of the entries written so far
 	lines := newLines(r)
 	for started := false; head.Seq < point.Seq; {
 		line, err := lines.next()
@@ -74,12 +73,12 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 // A SegmentReport is what [VerifySegment] found.
 type SegmentReport struct {
 	Report
-	Checkpoint Checkpoint `json:"checkpoint"` // whose signature is right
+	Checkpoint Checkpoint `json:"checkpoint"` // its signature is valid
 }
 
-// VerifySegment reads what [WriteSegment] wrote, in bounded memory, and reports the first
-// line that is not what was in the log when the checkpoint was signed; lines
-// after the signed one count as inserted. The error is [ErrNoSegment], [ErrBadSignature] or that of reading.
+// VerifySegment verifies the output of [WriteSegment] in bounded memory, and reports the first line
+// that differs from the log at the time of signing; lines after the signed one count as inserted. The
+// error is [ErrNoSegment], [ErrBadSignature] or a read error.
 func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 	lines := newLines(r)
 	line, err := lines.next()
@@ -94,7 +93,8 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 		return SegmentReport{}, ErrNoSegment
 	}
 	point := header.Checkpoint
-	// What other programs read in this line is what is verified: no key twice, none in other case, none besides.
+	// Reject duplicate keys, keys in other case and unknown keys, so that other parsers read the same
+	// values.
 	if same, err := json.Marshal(header); err != nil || !bytes.Equal(same, line) || point.Seq == 0 {
 		return SegmentReport{}, ErrNoSegment
 	}

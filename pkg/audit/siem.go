@@ -11,13 +11,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An outcome is a decision in the words of SIEM formats.
+// An outcome is a decision in the values of SIEM formats.
 type outcome struct {
-	name     string // CEF, act
-	severity int    // CEF, 0–10
-	level    int    // OCSF, severity_id: 1 informational, 2 low, 4 high
-	action   int    // OCSF, action_id: 1 allowed, 2 denied, 99 other
-	disposed int    // OCSF, disposition_id: 1 allowed, 2 blocked, 99 other
+	name     string // CEF: act
+	severity int    // CEF: severity, 0–10
+	level    int    // OCSF: severity_id, 1 informational, 2 low, 4 high
+	action   int    // OCSF: action_id, 1 allowed, 2 denied, 99 other
+	disposed int    // OCSF: disposition_id, 1 allowed, 2 blocked, 99 other
 }
 
 func outcomeOf(e *Entry) outcome {
@@ -29,10 +29,10 @@ func outcomeOf(e *Entry) outcome {
 	case verdict.Escalate:
 		return outcome{"Escalated", 5, 2, 99, 99}
 	}
-	return outcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a result, a tool server
+	return outcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a tool result, an MCP server
 }
 
-// title returns a few words about an entry.
+// title returns a short title of an entry.
 func (e *Entry) title() string {
 	switch {
 	case e.Kind != KindVerdict:
@@ -43,8 +43,8 @@ func (e *Entry) title() string {
 	return e.Type
 }
 
-// A finding is an entry as the Open Cybersecurity Schema Framework 1.3.0 has it:
-// class Detection Finding (2004) with the profile Security Control.
+// A finding is an entry in the Open Cybersecurity Schema Framework 1.3.0: class Detection Finding
+// (2004) with the profile Security Control.
 type finding struct {
 	Activity    int     `json:"activity_id"` // 1, create
 	Category    int     `json:"category_uid"`
@@ -76,13 +76,13 @@ type finding struct {
 	Entry json.RawMessage `json:"unmapped"` // the line of the log
 }
 
-// A rule is OCSF's analytic.
+// A rule is the OCSF object "analytic".
 type rule struct {
 	Name string `json:"name"`
 	Type int    `json:"type_id"` // 1, rule
 }
 
-// ocsf returns a writer of findings, one a line.
+// ocsf returns a function that writes an entry as a finding, one per line.
 func ocsf(w io.Writer, version string) func(line []byte, e *Entry) error {
 	return func(line []byte, e *Entry) error {
 		o := outcomeOf(e)
@@ -112,7 +112,7 @@ var (
 	cefValue  = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`)
 )
 
-// cef returns a writer of lines in the Common Event Format, version 0.
+// cef returns a function that writes an entry as a line in the Common Event Format, version 0.
 func cef(w io.Writer, version string) func(line []byte, e *Entry) error {
 	return func(_ []byte, e *Entry) error {
 		o := outcomeOf(e)

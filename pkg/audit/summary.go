@@ -12,10 +12,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Bounds of a summary, which takes the same memory whatever the log's length.
+// Limits of a summary, whose memory use does not depend on the log's length.
 const (
 	maxSummaryDays  = 366
-	maxSummaryNames = 2_000 // rules, callers or sessions; others are counted together
+	maxSummaryNames = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
 	maxStopped      = 100   // stopped actions that are listed
 	maxShownPayload = 300   // bytes of a command that are shown
 )
@@ -24,33 +24,33 @@ const (
 type Summary struct {
 	First, Last time.Time
 	Total       Counts
-	Days        []Named // by date in UTC, the oldest first; days without a verdict are left out
-	Rules       []Named // what decided or asked first, the most stops first; "" for no rule
-	Callers     []Named // commands of shield and hooks
+	Days        []Named // by date in UTC, oldest first; without days that have no verdict
+	Rules       []Named // the rules that decided or were the first to ask, most stops first; "" if no rule did
+	Callers     []Named // shield commands and hooks that asked for verdicts
 	Sessions    []Named
-	Other       map[string]int // entries that are no verdicts, by kind
-	Stopped     []Stopped      // the last actions that were not allowed, the newest first
+	Other       map[string]int // entries that are not verdicts, by kind
+	Stopped     []Stopped      // the last actions that were not allowed, newest first
 }
 
 // Counts are numbers of verdicts.
 type Counts struct {
-	Allowed   int // without a person
+	Allowed   int // without asking a person
 	Escalated int // not decided
 	Blocked   int
 	Approved  int // by a person
 	Denied    int // by a person
 }
 
-// Named counts belong to a rule, a day, a caller or a session.
+// Named are the counts of one rule, day, caller or session.
 type Named struct {
 	Name string
 	Counts
 }
 
-// Sum returns how many verdicts were counted.
+// Sum returns the number of counted verdicts.
 func (c *Counts) Sum() int { return c.Allowed + c.Escalated + c.Blocked + c.Approved + c.Denied }
 
-// stops returns how many actions did not run at once.
+// stops returns how many actions were not allowed automatically.
 func (c *Counts) stops() int { return c.Sum() - c.Allowed }
 
 func (c *Counts) add(e *Entry) {
@@ -77,7 +77,7 @@ type Stopped struct {
 	Session, Channel, Who string
 }
 
-// Rest is the name under which further rules, callers and sessions are counted together.
+// Rest is the name for the rules, callers and sessions that are counted together.
 const Rest = "others"
 
 type tally map[string]*Counts
@@ -109,8 +109,8 @@ func byStops(a, b Named) int {
 	return cmp.Or(cmp.Compare(b.stops(), a.stops()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
 }
 
-// Summarize counts the verdicts of a log since a time; the zero time means all. Lines
-// that are not entries are skipped and counted.
+// Summarize counts the verdicts of a log since a time; the zero time means all. Lines that are not
+// entries are skipped and counted.
 func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error) {
 	s = &Summary{Other: map[string]int{}}
 	days, rules, callers, sessions := tally{}, tally{}, tally{}, tally{}
@@ -152,8 +152,7 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 	return s, skipped, err
 }
 
-// cause returns the rule that decided or, where a later tier did, the first that
-// asked.
+// cause returns the rule that decided or, if a later tier decided, the first rule that asked.
 func (e *Entry) cause() string {
 	for i := range e.Trail {
 		if st := &e.Trail[i]; st.Rule != "" && st.Decision != verdict.Allow {
@@ -170,7 +169,7 @@ func stopped(e *Entry) Stopped {
 	}
 }
 
-// brief returns the command of an action, or its payload as JSON, cut short.
+// brief returns the command of an action, or its payload as JSON, truncated.
 func (e *Entry) brief() string {
 	text := ""
 	if m, ok := e.Payload.(map[string]any); ok {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData writes the data of a file and its new size to the disk; its times may be older.
+// syncData syncs a file's data and size, but not its times.
 func syncData(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {

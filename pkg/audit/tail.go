@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Tail writes the last n lines of the log at path to w, from as many of its
-// files as that takes. With follow it goes on with what is appended, looking
-// for it each poll, until ctx ends; it returns nil then.
+// Tail writes the last n lines of the log at path to w, reading older files if needed. With follow it
+// also writes appended lines, checking every poll interval, and returns nil when ctx ends.
 func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, poll time.Duration) error {
 	f, err := openRead(path)
 	if err != nil {
@@ -40,8 +39,8 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 		if g == nil {
 			continue
 		}
-		// The log goes on in another file; what was written here before that, and
-		// to files that were full since, comes first.
+		// The log continues in a new file. First write the rest of this file, and the full files after
+		// it.
 		if _, err = copyLines(w, f, at); err == nil {
 			err = copyFull(w, path, f, g)
 		}
@@ -52,7 +51,7 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 	}
 }
 
-// tailFull writes the last n lines of what a log has before its current file.
+// tailFull writes the last n lines of the files before a log's current file.
 func tailFull(w io.Writer, path string, current *os.File, n int) error {
 	full, err := fullFiles(path)
 	if err != nil || n <= 0 {
@@ -89,8 +88,7 @@ func tailFull(w io.Writer, path string, current *os.File, n int) error {
 	return nil
 }
 
-// copyFull writes the full files that came after the file last and before the
-// file now.
+// copyFull writes the full files between the files last and now.
 func copyFull(w io.Writer, path string, last, now *os.File) error {
 	full, err := fullFiles(path)
 	if err != nil {
@@ -114,8 +112,7 @@ func copyFull(w io.Writer, path string, last, now *os.File) error {
 	return nil
 }
 
-// before returns the full files before f, which has become one if it is among
-// them.
+// before returns the full files before f, or all of them if f is not a full file.
 func before(full []string, f *os.File) []string {
 	info, err := f.Stat()
 	if err != nil {
@@ -129,7 +126,7 @@ func before(full []string, f *os.File) []string {
 	return full
 }
 
-// replaced opens the file that path stands for if it is not f any more.
+// replaced opens the file at path if it is no longer f; otherwise it returns nil.
 func replaced(path string, f *os.File) *os.File {
 	named, err := os.Lstat(path)
 	info, ferr := f.Stat()
@@ -143,8 +140,8 @@ func replaced(path string, f *os.File) *os.File {
 	return g
 }
 
-// lastLines returns where the last n lines of a file begin, reading it from
-// its end, and how many it has less than that.
+// lastLines returns the offset of the last n lines of a file, which it reads from the end, and how
+// many lines fewer it has.
 func lastLines(f *os.File, n int) (at int64, missing int, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -169,7 +166,7 @@ func lastLines(f *os.File, n int) (at int64, missing int, err error) {
 	return 0, max(n-ends, 0), nil
 }
 
-// copyLines writes the whole lines from at on and returns where they end.
+// copyLines writes the complete lines from offset at and returns the offset of their end.
 func copyLines(w io.Writer, f *os.File, at int64) (int64, error) {
 	lines := newLines(io.NewSectionReader(f, at, 1<<62))
 	for {

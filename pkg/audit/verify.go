@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Ways in which a log can be broken.
+// Kinds of damage to a log.
 const (
 	Changed   = "changed"
 	Removed   = "removed"
@@ -22,44 +22,44 @@ const (
 	CutOff    = "cut off"
 )
 
-// A Break is the first place at which a log is not what was written.
+// A Break is the first place at which a log differs from what was written.
 type Break struct {
-	Line int    `json:"line"` // counted from 1 in its file; of what is removed, the line that is there instead
-	Seq  uint64 `json:"seq"`  // of the entry that should be there
+	Line int    `json:"line"` // counted from 1 in its file; for a removed line, the line now in its place
+	Seq  uint64 `json:"seq"`  // sequence number of the entry that should be there
 	How  string `json:"how"`  // Changed, Removed, Inserted, Reordered or CutOff
 	Note string `json:"note"`
-	File string `json:"file,omitempty"` // which of the log's files
+	File string `json:"file,omitempty"` // path of the damaged file
 }
 
-// String says it for people, without the file.
+// String returns the break as text for people, without the file.
 func (b *Break) String() string { return fmt.Sprintf("line %d: %s: %s", b.Line, b.How, b.Note) }
 
 // A Report is what [Verify] found.
 type Report struct {
-	Lines     int    `json:"lines"` // whole lines that were read
-	Files     int    `json:"files"` // that the log consists of
-	First     uint64 `json:"first"` // sequence number of the first entry; more than 1 if the log goes on from another
-	Head      Head   `json:"head"`  // the last entry that is in order
+	Lines     int    `json:"lines"` // complete lines that were read
+	Files     int    `json:"files"` // number of files of the log
+	First     uint64 `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
+	Head      Head   `json:"head"`  // the last entry of the intact chain
 	Recovered int    `json:"recovered"`
-	Torn      bool   `json:"torn"`             // the last line is incomplete; the next entry repairs that
-	Beyond    uint64 `json:"beyond,omitempty"` // entries after the head that is known from elsewhere
+	Torn      bool   `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
+	Beyond    uint64 `json:"beyond,omitempty"` // entries after the given head
 	Break     *Break `json:"break,omitempty"`
 
-	Missing []string `json:"missing,omitempty"` // files that were put aside damaged, and are not there
+	Missing []string `json:"missing,omitempty"` // damaged files that were moved aside and no longer exist
 
-	// Unknown says what cannot be told without a head; empty if one was given.
+	// Unknown says what cannot be verified without a stored head; empty if one was given.
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// OK says whether the log is whole.
+// OK reports whether the log is intact.
 func (r *Report) OK() bool { return r.Break == nil }
 
-// VerifyFile is [Verify] of a log with all its files. A log that is not there
-// is an error, unless kept knows of entries: then they are cut off.
+// VerifyFile is [Verify] for a log with all its files. A missing log is an error, unless kept has
+// entries: then they count as cut off.
 //
-// A log that was put aside damaged goes on in a new file, with a recovery entry. That
-// counts only if gaps has its sequence number with its hash, kept is the entry before it,
-// or the file that it names is there and goes on from the entry before the gap.
+// A damaged log that was moved aside continues in a new file with a recovery entry. The recovery entry
+// is accepted only if gaps contains its sequence number and hash, if kept is the entry before it, or
+// if the file that it names exists and continues from the entry before the gap.
 func VerifyFile(path string, kept *Head, gaps map[uint64]string) (Report, error) {
 	s, err := openSeries(path)
 	if errors.Is(err, fs.ErrNotExist) && kept != nil && kept.Seq > 0 {
@@ -74,11 +74,10 @@ func VerifyFile(path string, kept *Head, gaps map[uint64]string) (Report, error)
 	return v.report, err
 }
 
-// Verify reads a log and reports the first line that is not what was written.
-// kept is the head that is known from elsewhere, the state file or a
-// [Checkpoint]; without it (nil) it is unknown whether the last lines were
-// changed or cut off. The log may go on after kept. The error is that of
-// reading only.
+// Verify reads a log and reports the first line that differs from what was written. kept is a head
+// from outside the log: the state file or a [Checkpoint]. If it is nil, a change or removal of the
+// last lines is not detected. The log may continue after kept. Damage is not an error; the error is a
+// read error.
 func Verify(r io.Reader, kept *Head) (Report, error) {
 	given := false
 	v := &verifier{kept: kept, files: func() (string, io.Reader, error) {
@@ -92,25 +91,25 @@ func Verify(r io.Reader, kept *Head) (Report, error) {
 	return v.report, err
 }
 
-// A link is one line with its place in the chain.
+// A link is one line with its sequence number and hashes.
 type link struct {
-	ok   bool // the line is an entry
+	ok   bool // the line is a valid entry
 	seq  uint64
 	prev string
 	hash string
-	end  bool     // there is no such line
+	end  bool     // end of the log
 	kind bool     // it is a recovery entry
 	from Recovery // of a recovery entry
 	place
 }
 
-// A place is that of a line.
+// A place is the position of a line.
 type place struct {
 	file string
 	line int // counted from 1
 }
 
-// follows says whether l is what was written after head.
+// follows reports whether l is the next entry after head.
 func (l link) follows(h Head) bool {
 	prev := h.Hash
 	if h.Seq == 0 {
@@ -120,21 +119,21 @@ func (l link) follows(h Head) bool {
 }
 
 type verifier struct {
-	files  func() (string, io.Reader, error) // the log's, until io.EOF
-	lines  *lines                            // of the current one; nil before the first
-	at     place                             // of the line that was read last
+	files  func() (string, io.Reader, error) // returns the next file of the log, io.EOF at the end
+	lines  *lines                            // of the current file; nil before the first
+	at     place                             // position of the last line read
 	path   string
 	kept   *Head
 	gaps   map[uint64]string
 	report Report
 	before Head  // the head before report.Head
-	last   place // of the entry that is report.Head
-	met    bool  // kept was there
+	last   place // position of the entry that is report.Head
+	met    bool  // the entry of kept was found
 
-	segment bool // the first entry goes on from one that is not here
+	segment bool // the first entry continues one that is not in the segment
 }
 
-// open goes on with the next file and says whether there is one.
+// open opens the next file and reports whether there is one.
 func (v *verifier) open() (bool, error) {
 	name, r, err := v.files()
 	if errors.Is(err, io.EOF) {
@@ -161,7 +160,7 @@ func (v *verifier) next() (link, error) {
 			v.at.line++
 			return link{end: true, place: v.at}, err
 		}
-		if torn { // but only a log's last line may be
+		if torn { // only the last line of a log can be incomplete
 			at.line++
 			return link{place: at}, nil
 		}
@@ -199,7 +198,7 @@ func (v *verifier) run() error {
 			return nil
 		}
 		if cur.line == 1 && cur.ok && cur.kind && cur.seq > v.report.Head.Seq+1 && v.vouched(cur) {
-			// A log that was put aside damaged goes on in a new file.
+			// A damaged log that was moved aside continues in a new file.
 			if v.misnamed() || v.spoiled(cur) {
 				return nil
 			}
@@ -218,8 +217,7 @@ func (v *verifier) run() error {
 		v.before, v.report.Head, v.last = v.report.Head, Head{cur.seq, cur.hash}, cur.place
 		if v.kept != nil && cur.seq == v.kept.Seq {
 			if cur.hash != v.kept.Hash {
-				// All lines up to here fit one another, so what was written
-				// differs from here on, or from before.
+				// All lines up to here are consistent, so the change is at this line or before.
 				v.broken(cur.place, cur.seq, Changed, "this entry follows the ones before, but its hash is not the one in the state file: the entry was replaced")
 				return nil
 			}
@@ -249,8 +247,8 @@ func (v *verifier) run() error {
 	return nil
 }
 
-// vouched reports whether something besides a recovery entry says that the entries before
-// it were put aside.
+// vouched reports whether evidence besides the recovery entry itself shows that the entries before it
+// were moved aside.
 func (v *verifier) vouched(cur link) bool {
 	switch {
 	case cur.from.File == "", cur.from.After != nil && *cur.from.After != v.report.Head.Seq:
@@ -273,8 +271,8 @@ func (v *verifier) vouched(cur link) bool {
 	return err == nil && link{ok: true, seq: seq, prev: prev}.follows(v.report.Head)
 }
 
-// spoiled reports that the log which was put aside before a recovery entry was changed since,
-// and notes it if it is not there.
+// spoiled reports whether the damaged log that a recovery entry names was changed after it was moved
+// aside. A missing file is recorded in the report.
 func (v *verifier) spoiled(cur link) bool {
 	if v.path == "" || cur.from.SHA256 == "" {
 		return false
@@ -290,7 +288,7 @@ func (v *verifier) spoiled(cur link) bool {
 	return false
 }
 
-// misnamed reports that the file that has ended is not named after its last entry.
+// misnamed reports whether the name of the file just read does not match its last entry.
 func (v *verifier) misnamed() bool {
 	number, full := strings.CutPrefix(v.last.file, v.path+".")
 	if last, err := strconv.ParseUint(number, 10, 64); !full || err == nil && last == v.report.Head.Seq {
@@ -300,7 +298,7 @@ func (v *verifier) misnamed() bool {
 	return true
 }
 
-// unknown says what a log alone does not show.
+// unknown returns what cannot be verified from the log alone.
 func (v *verifier) unknown() string {
 	if v.report.Head.Seq == 0 {
 		return "whether there were entries"
@@ -312,8 +310,8 @@ func (v *verifier) broken(at place, seq uint64, how, note string) {
 	v.report.Break = &Break{Line: at.line, Seq: seq, How: how, Note: note, File: at.file}
 }
 
-// classify says what was done to a log in which cur, the last line read, does
-// not follow the line before.
+// classify determines the damage to a log in which cur, the last line read, does not follow the line
+// before.
 func (v *verifier) classify(cur link) error {
 	head, n := v.report.Head, cur.place
 	want := head.Seq + 1
@@ -330,7 +328,7 @@ func (v *verifier) classify(cur link) error {
 	case head.Seq > 0 && cur.follows(v.before):
 		v.broken(v.last, head.Seq, Inserted, "this line was inserted: the next line continues the line before")
 	case cur.ok && cur.seq == want && v.whole(cur, after):
-		// It names the hash that the line before had.
+		// It contains the hash of the original line.
 		v.broken(v.last, head.Seq, Changed, "this line was replaced: the next line continues a different one")
 	case !cur.ok, cur.seq == want, after.ok && after.seq == want+1, cur.prev == head.Hash:
 		v.broken(n, want, Changed, "the line was changed after it was written")
@@ -340,12 +338,12 @@ func (v *verifier) classify(cur link) error {
 	return nil
 }
 
-// whole says whether cur, which names another line before it than there is, is
-// as it was written: then the line before is not.
+// whole reports whether cur, whose previous hash does not match the line before, is itself unchanged;
+// then the line before was changed.
 func (v *verifier) whole(cur, after link) bool {
 	head := v.report.Head
 	switch {
-	case head.Seq == 0, v.met && v.kept.Seq == head.Seq: // the line before is known to be right
+	case head.Seq == 0, v.met && v.kept.Seq == head.Seq: // the line before is known to be unchanged
 		return false
 	case after.end:
 		return v.kept == nil || v.kept.Seq != cur.seq || v.kept.Hash == cur.hash
@@ -353,11 +351,11 @@ func (v *verifier) whole(cur, after link) bool {
 	return after.follows(Head{cur.seq, cur.hash})
 }
 
-// ahead says how an entry came to a place that is earlier than its own, or
-// claims to be one; the lines further down decide.
+// ahead determines why an entry has a higher sequence number than its position: moved, inserted,
+// changed, or after removed lines. It reads the rest of the log to decide.
 func (v *verifier) ahead(cur, after link, want uint64) error {
 	line, follows := cur.place, after.follows(v.report.Head)
-	var here, itself, next bool // the entry that should be here, cur's, and the one after cur's
+	var here, itself, next bool // found: the expected entry, another one with cur's number, and the one after cur
 	for l := after; !l.end; {
 		here = here || l.ok && l.seq == want
 		itself = itself || l.ok && l.seq == cur.seq
@@ -385,20 +383,19 @@ func (v *verifier) ahead(cur, after link, want uint64) error {
 	return nil
 }
 
-// errLongLine is the error for a line that shield did not write.
+// errLongLine is the error for a line longer than maxLine, which shield does not write.
 var errLongLine = errors.New("line is too long")
 
-// lines cuts a log into lines, in constant memory.
+// lines splits a log into lines, in constant memory.
 type lines struct {
 	r    *bufio.Reader
-	torn bool // the last line had no end
+	torn bool // the last line has no line feed
 }
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine+1)} }
 
-// next returns the next line without its line feed, valid until the next call.
-// It returns errLongLine for a line that is too long and [io.EOF] at the end, an
-// incomplete last line included.
+// next returns the next line without its line feed; it is valid until the next call. It returns
+// errLongLine for a line that is too long and [io.EOF] at the end, also after an incomplete last line.
 func (l *lines) next() ([]byte, error) {
 	line, err := l.r.ReadSlice('\n')
 	switch {

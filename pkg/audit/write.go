@@ -20,8 +20,7 @@ import (
 // LockFile returns the lock file of a log.
 func LockFile(path string) string { return path + ".lock" }
 
-// write appends the entries of a batch, syncs, and moves the head, while no
-// other process writes.
+// write appends a batch of entries, syncs, and advances the head, under the lock of all processes.
 func (l *Log) write(batch []*Ticket) (err error) {
 	if l.lock == nil {
 		if l.lock, err = flock.New(LockFile(l.path)); err != nil {
@@ -52,7 +51,7 @@ func (l *Log) write(batch []*Ticket) (err error) {
 	return nil
 }
 
-// acquire waits for the lock that all processes share.
+// acquire takes the lock that all processes share.
 func (l *Log) acquire(ctx context.Context) error {
 	err := l.lock.Lock(ctx, l.opts.LockWait)
 	if errors.As(err, new(*flock.HeldError)) {
@@ -64,8 +63,8 @@ func (l *Log) acquire(ctx context.Context) error {
 	return nil
 }
 
-// appendLines writes the batch after the last line, which must not be older
-// than the head that is kept, and returns the new head.
+// appendLines writes the batch after the last line and returns the new head. The log must not end
+// before the stored head.
 func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
 	at, repaired, err := l.seek(kept)
 	if err != nil {
@@ -104,7 +103,7 @@ func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
 	return head, nil
 }
 
-// flush writes whole lines at the end of the log, which is at, and syncs.
+// flush writes complete lines at offset at, the end of the log, and syncs.
 func (l *Log) flush(at int64, lines []byte) error {
 	l.end = -1
 	n, err := l.file.Write(lines)
@@ -114,8 +113,8 @@ func (l *Log) flush(at int64, lines []byte) error {
 	if err == nil {
 		return nil
 	}
-	// A full disk may have taken a part. What cannot be taken away again is
-	// found by the next process that appends.
+	// A full disk can leave a partial write. If truncating it fails, the next process that appends
+	// finds it.
 	if n > 0 {
 		err = errors.Join(err, l.file.Truncate(at))
 	}
@@ -139,7 +138,7 @@ func chain(buf []byte, head Head, body []byte) ([]byte, Head) {
 	return append(buf, '\n'), head
 }
 
-// genesis is what the first entry names as the hash of the line before.
+// genesis is the previous hash in the first entry.
 const genesis = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func hashLine(line []byte) string {
@@ -147,9 +146,8 @@ func hashLine(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// seek makes the open file and l.last those of the log as it is now, and
-// returns where to write. A line that a crash left incomplete is taken away and
-// described: its verdict was never given.
+// seek updates the open file and l.last to the log's current end, and returns the offset to write at.
+// A line left incomplete by a crash is removed and described: its verdict was never returned.
 func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	info, err := l.reopen()
 	if err != nil {
@@ -183,7 +181,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 		return 0, nil, err
 	}
 	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
-		// A process was killed before it moved the head, or another program added them.
+		// A process was killed before it advanced the head, or another program added the entries.
 		return at, &Recovery{Reason: fmt.Sprintf("the state file does not record the last %d entries; run 'shield doctor --repair-audit'", n)}, nil
 	}
 	if repaired != nil {
@@ -194,19 +192,18 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	return at, repaired, nil
 }
 
-// unchanged says whether the line that was written last is still there.
+// unchanged reports whether the last written line is still there.
 func (l *Log) unchanged() bool {
 	line := make([]byte, max(l.end-l.from-1, 0))
 	_, err := l.file.ReadAt(line, l.from)
 	return err == nil && hashLine(line) == l.last.Hash
 }
 
-// compare refuses a log that has lost or changed the entry that was its head.
-// A process killed between writing and moving the head leaves a log that goes
-// on after it; lines are its last ones.
+// compare returns an error if the log lost or changed the entry of the stored head. A process killed
+// between writing and advancing the head leaves entries after it; lines are the last lines of the log.
 func (l *Log) compare(kept Head, lines [][]byte) error {
 	switch {
-	case kept.Seq == 0: // no entry is known of
+	case kept.Seq == 0: // no entry is recorded
 		return nil
 	case kept.Seq > l.last.Seq:
 		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.last.Seq, kept.Seq)}
@@ -223,8 +220,7 @@ func (l *Log) compare(kept Head, lines [][]byte) error {
 	return nil
 }
 
-// reopen opens the log, or opens it again if the name stands for another file
-// than before.
+// reopen opens the log, again if the file at the path was replaced.
 func (l *Log) reopen() (os.FileInfo, error) {
 	fail := func(err error) (os.FileInfo, error) {
 		return nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
@@ -261,20 +257,19 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	return info, nil
 }
 
-// others is what of a log's mode lets others do more than a group may, which is
-// to read it.
+// others are the mode bits that must not be set: access for other users, except read access for the
+// group.
 const others = owner.Access &^ 0o040
 
-// rotate gives the full file its own name and returns where the next line
-// belongs, which is at where that cannot be done: a log that grows on is better
-// than none. A process that dies in between leaves no current file; anyone who
-// comes next goes on from the full one.
+// rotate renames the full file and returns the offset for the next line, which is at if renaming
+// fails: a log that is too large is better than none. If the process is killed in between, there is no
+// current file, and the next process continues from the full one.
 func (l *Log) rotate(at int64) (int64, error) {
 	name := fullName(l.path, l.last.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}
-	// It cannot be renamed while it is open on Windows.
+	// Windows cannot rename an open file.
 	l.file.Close()
 	l.file, l.end = nil, -1
 	renamed := os.Rename(l.path, name) == nil
@@ -290,12 +285,10 @@ func (l *Log) rotate(at int64) (int64, error) {
 	return 0, nil
 }
 
-// tailSize is how much of a log's end is read to go on with it; it has room
-// for two lines at least.
+// tailSize is how many bytes are read at the end of a log to continue it; it has room for two lines.
 const tailSize = 2 * maxLine
 
-// readTail returns the end of a file. It starts with a whole line if it does
-// not hold the whole file.
+// readTail returns the end of a file, starting at a line start unless it is the whole file.
 func readTail(f io.ReaderAt, size int64) ([]byte, error) {
 	n := min(size, tailSize)
 	b := make([]byte, n)
@@ -310,7 +303,7 @@ func readTail(f io.ReaderAt, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// wholeLines cuts a log's end into lines and the incomplete one after them.
+// wholeLines splits the end of a log into complete lines and an incomplete last line.
 func wholeLines(tail []byte) (lines [][]byte, torn []byte) {
 	n := bytes.LastIndexByte(tail, '\n') + 1
 	if n > 0 {
@@ -319,7 +312,7 @@ func wholeLines(tail []byte) (lines [][]byte, torn []byte) {
 	return lines, tail[n:]
 }
 
-// headOf returns the head that a line is.
+// headOf returns the head for a line: its sequence number and hash.
 func headOf(line []byte) (Head, error) {
 	seq, _, err := links(line)
 	if err != nil {
@@ -328,7 +321,7 @@ func headOf(line []byte) (Head, error) {
 	return Head{seq, hashLine(line)}, nil
 }
 
-// links returns what a line says about its place in the chain.
+// links returns the sequence number and previous hash in a line.
 func links(line []byte) (seq uint64, prev string, err error) {
 	if !json.Valid(line) {
 		return 0, "", errors.New("not JSON")

@@ -10,11 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
-// ErrNoPermission says that a host raises no event before it asks a person.
+// ErrNoPermission is the error for a host that has no hook event before its permission prompt.
 var ErrNoPermission = errors.New("this host has no hook before its permission prompt")
 
-// Permission returns the host as it asks hooks before it asks a person: its events,
-// denials and answers are those of that event alone.
+// Permission returns the host with only its event before the permission prompt: events, denials and
+// answers are those of that event.
 func (h *Host) Permission() (*Host, error) {
 	p := h.form.Permission
 	if p.Event == "" {
@@ -25,9 +25,8 @@ func (h *Host) Permission() (*Host, error) {
 	return &Host{Name: h.Name, form: &f, asks: true}, nil
 }
 
-// PermissionRules are where a person's own rules of a host stand: the options of its
-// command line that bring in more of them, the variable of the environment that names
-// the folder of its project, and the files.
+// PermissionRules returns where the user's permission rules of a host are: command-line options that
+// add rules, the environment variable with the project folder, and the settings files.
 func (h *Host) PermissionRules() (options []string, project string, files []Place) {
 	for _, f := range h.form.Permission.Rules {
 		files = append(files, Place{Place: f, host: h})
@@ -40,9 +39,8 @@ func (p *Place) Permits() bool {
 	return slices.ContainsFunc(p.Entries, func(e form.Entry) bool { return e.Permission })
 }
 
-// Asked reports whether a file of a host's rules has one by which the host must ask a
-// person about a call, or refuse it. in is the hook's input. An error means that this
-// cannot be told.
+// Asked reports whether a settings file has a rule by which the host must ask the user about a call,
+// or deny it. in is the hook's input. An error means that this is unknown.
 func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
 	v, err := decodeEvent(in)
 	if err != nil {

@@ -24,8 +24,8 @@ func OfProcess(p *ancestry.Process) *Host {
 	return nil
 }
 
-// Marked returns the host that set a variable of an environment for the commands of its
-// agent, nil if none did.
+// Marked returns the host whose marker variable is in an environment, which the host sets for its
+// agent's commands; nil if there is none.
 func Marked(environ []string) *Host {
 	for _, name := range hosts {
 		h := &Host{Name: name, form: formOf(name)}
@@ -39,11 +39,11 @@ func Marked(environ []string) *Host {
 	return nil
 }
 
-// maxScript is how many arguments of an interpreter can be its script.
+// maxScript is how many arguments of an interpreter are examined for its script.
 const maxScript = 16
 
-// programNames returns the names by which a process's program is known: its own, that of
-// its file, and, where an interpreter runs it, that of the script and of its package.
+// programNames returns the possible program names of a process: the process name, the name of its
+// executable and, for an interpreter, those of the script and its npm package.
 func programNames(p *ancestry.Process) (out []string) {
 	add := func(file string) {
 		if file == "" {
@@ -77,22 +77,21 @@ func programNames(p *ancestry.Process) (out []string) {
 	return out
 }
 
-// Interprets reports whether a process is an interpreter: programs that are scripts, agent
-// hosts among them, run in one.
+// Interprets reports whether a process is a script interpreter; some agent hosts run in one.
 func Interprets(p *ancestry.Process) bool {
 	return slices.ContainsFunc([]string{p.Exe, p.Name}, func(file string) bool {
 		return command.Interprets(strings.ToLower(path.Base(filepath.ToSlash(file))))
 	})
 }
 
-// Running is a host's process, as far as it is known.
+// Running is a host's process; unknown fields are zero.
 type Running struct {
 	Args     []string // arguments after the program, or after the script of an interpreter
 	Terminal bool     // standard input and output are a terminal
 	Version  string   // path of the program; "" if unknown
 }
 
-// value returns what jq programs get of a process.
+// value returns a process as the jq programs receive it.
 func (r *Running) value() any {
 	if r == nil {
 		return nil
@@ -104,9 +103,9 @@ func (r *Running) value() any {
 	return map[string]any{"args": args, "terminal": r.Terminal, "version": r.Version}
 }
 
-// Running returns the index of the host's process, the nearest one, and what follows from
-// its command line: the arguments, and the file by which the host's package can be found.
-// The index is -1 if no process is the host's.
+// Running returns the index of the host's nearest process among all, the arguments after its program
+// or script, and the file from which the host's package can be found. The index is -1 if no process is
+// the host's.
 func (h *Host) Running(all []ancestry.Process) (at int, args []string, file string) {
 	for i := range all {
 		p := &all[i]
@@ -124,10 +123,10 @@ func (h *Host) Running(all []ancestry.Process) (at int, args []string, file stri
 				return i, p.Args[n+1:], p.Args[n]
 			}
 		}
-		return i, nil, "" // an option names the program that runs
+		return i, nil, "" // an option specifies the program
 	}
 	return -1, nil, ""
 }
 
-// Package returns the package of npm that has the host's program, "" if it is of no use.
+// Package returns the npm package that contains the host's program; "" if it shows no version.
 func (h *Host) Package() string { return h.form.Ask.Package }

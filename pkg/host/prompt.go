@@ -9,11 +9,11 @@ import (
 type Prompt struct {
 	Session string
 	ID      string // ID of the prompt; "" if the host gives none
-	Text    string // "" if it is surely not the user's
-	Waits   bool   // whether the user wrote it must be looked up in the host's transcript
+	Text    string // "" if the user certainly did not write it
+	Waits   bool   // the host's transcript must show whether the user wrote it
 }
 
-// prompt reads the event by which the host tells what its user has written.
+// prompt parses the event that reports a user prompt.
 func (h *Host) prompt(ctx context.Context, in any) (*Prompt, error) {
 	out, err := h.one(ctx, h.form.Prompt.Read, in)
 	if err != nil {
@@ -27,15 +27,15 @@ func (h *Host) prompt(ctx context.Context, in any) (*Prompt, error) {
 	return p, nil
 }
 
-// TellsPrompts reports whether the host tells what its user has written.
+// TellsPrompts reports whether the host has an event for user prompts.
 func (h *Host) TellsPrompts() bool { return h.form.Prompt.Event != "" }
 
-// HasTranscript reports whether the host's transcript says who has written a prompt.
+// HasTranscript reports whether the host's transcript shows who wrote a prompt.
 func (h *Host) HasTranscript() bool { return h.form.Prompt.Transcript != "" }
 
-// Transcript returns the path of the transcript that an event names, the folder below the home
-// folder in which it has to be, and the variable that names another folder for the first part
-// of that; "" if the host needs none.
+// Transcript returns the transcript path that an event names, the folder below the home folder that
+// must contain it, and the environment variable that can replace the first part of that folder; "" if
+// the host needs none.
 func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variable string, err error) {
 	if !h.HasTranscript() {
 		return "", "", "", nil
@@ -52,8 +52,8 @@ func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variabl
 	return path, h.form.Prompt.Folder, h.form.Prompt.Variable, nil
 }
 
-// Wrote reads a row of the transcript: what it has of the prompt with an ID, and whether the
-// user has written that; ok is false for another row.
+// Wrote parses a row of the transcript. It returns the text for the prompt with an ID, and whether the
+// user wrote it; ok is false for a row of another prompt.
 func (h *Host) Wrote(ctx context.Context, row []byte, id string) (text string, written, ok bool) {
 	v, err := decodeEvent(row)
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	"slices"
 )
 
-// Replaces reports whether the host can be given another result than a tool's own after
-// an event.
+// Replaces reports whether a hook can replace the tool's result after an event.
 func (h *Host) Replaces(event string) bool {
 	return h.form.Replace != "" && !slices.Contains(h.form.Kept, event)
 }
 
-// returned reads what a tool has returned.
+// returned parses the tool result in a hook's input.
 func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, error) {
 	r := &Returned{tool: tool}
 	if h.form.Result == "" {
@@ -38,9 +37,9 @@ func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, er
 	return r, nil
 }
 
-// Replace returns what has the agent read a result instead of what a tool returned,
-// one JSON text. With withheld there is none, and the agent reads that. A host that
-// cannot be given such a result is an error.
+// Replace returns the response that makes the agent read result instead of the tool's result, one JSON
+// text. If withheld is not "", the agent reads that reason. It returns an error if the host cannot
+// replace results after this event.
 func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string) ([]byte, error) {
 	if e.Returned == nil || !h.Replaces(e.Name) {
 		return nil, fmt.Errorf("%s hook: the host does not let a hook replace this result", h.Name)
@@ -58,10 +57,10 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 	}
 	in := map[string]any{"event": e.Name, "id": e.ID, "tool": e.Returned.tool, "result": result, "text": text, "withheld": withheld != ""}
 	if withheld != "" {
-		in["result"] = e.Returned.Result // for its shape
+		in["result"] = e.Returned.Result // the replacement must have the same structure
 	}
 	out, err := h.one(ctx, h.form.Replace, in)
-	if err == nil && out == nil { // the agent must not read it, and its place has no form that is known
+	if err == nil && out == nil { // this result's format is unknown, so keep the agent from reading it
 		return h.Lost(ctx, text)
 	}
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A ServerCommand is how a client starts an MCP server.
+// A ServerCommand is the command line with which a client starts an MCP server.
 type ServerCommand struct {
 	Name    string
 	Command string
 	Args    []string
 }
 
-// An edit replaces a part of a document by a text.
+// An edit replaces a part of a document with a text.
 type edit struct {
 	span
 	text string
 }
 
-// EditServers returns a client's settings, in JSON, with or without comments, or
-// TOML, with other commands for its MCP servers; all other bytes stay. paths are
-// keys that lead to the objects that hold servers by their names, of which "*" is
-// every key. change returns the new command, and false for one that is to stay, as a
-// server without a command must. changed are the names.
+// EditServers returns a client's settings (TOML, or JSON with or without comments) with changed
+// commands of its MCP servers; all other bytes stay. paths are key paths to the objects that contain
+// servers by name; "*" matches every key. change returns the new command, and false to keep the old
+// one; it must return false for a server without a command. changed are the names of the changed
+// servers.
 func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return doc, nil, nil
@@ -66,7 +66,7 @@ func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCo
 	return out, changed, nil
 }
 
-// follow returns the objects that a path leads to.
+// follow returns the objects at a key path.
 func follow(text []byte, at span, path []string) []span {
 	if len(path) == 0 {
 		return []span{at}
@@ -84,11 +84,11 @@ func follow(text []byte, at span, path []string) []span {
 	return out
 }
 
-// A namedSpan is the value of a member of an object.
+// A namedSpan is an object member: its name and the position of its value.
 type namedSpan struct {
 	span
 	name string
-	key  int // where the member begins, with its name
+	key  int // offset of the member's name
 }
 
 // members returns the members of an object.
@@ -120,7 +120,7 @@ func members(doc []byte, at span) (out []namedSpan, err error) {
 	return out, nil
 }
 
-// editServer returns what changes in a server's object.
+// editServer returns the edits for a server's object.
 func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerCommand, bool)) (edits []edit, did bool, err error) {
 	if text[s.start] != '{' {
 		return nil, false, nil
@@ -142,7 +142,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 			written[was.Command] = string(raw)
 		case "args":
 			args, err = &m.span, json.Unmarshal(raw, &was.Args)
-			words, _ = elements(text, m.span) // none, if it is null
+			words, _ = elements(text, m.span) // none if the value is null
 			for i, w := range words[:min(len(words), len(was.Args))] {
 				written[was.Args[i]] = string(text[w.start:w.end])
 			}
@@ -167,7 +167,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 	return edits, true, nil
 }
 
-// addedArgs is what is between a command and arguments that it did not have.
+// addedArgs is the text between a command and the arguments that are added to it.
 const addedArgs = `, "args": `
 
 func startsOf(all []span) (at []int) {
@@ -177,7 +177,7 @@ func startsOf(all []span) (at []int) {
 	return at
 }
 
-// forms are words as they are written in a file.
+// forms maps words to their quoted form in the file.
 type forms map[string]string
 
 func (f forms) word(s string) string {
@@ -197,9 +197,8 @@ func (f forms) words(all []string) string {
 
 func (f forms) list(words []string) string { return "[" + f.words(words) + "]" }
 
-// editList returns what changes in a list of words whose elements begin at some
-// places. Words that are only put before others, or taken from there, leave those as
-// they are written, with their comments.
+// editList returns the edit that replaces a list of words, whose elements begin at the given offsets.
+// If words are only added or removed at the front, the others keep their form and comments.
 func editList(list span, at []int, was, now []string, written forms) edit {
 	more := len(now) - len(was)
 	switch {
@@ -212,7 +211,7 @@ func editList(list span, at []int, was, now []string, written forms) edit {
 	return edit{list, written.list(now)}
 }
 
-// apply returns a document with its parts replaced.
+// apply returns a document with edits applied.
 func apply(doc []byte, edits []edit) []byte {
 	slices.SortFunc(edits, func(a, b edit) int { return b.start - a.start })
 	out := bytes.Clone(doc)

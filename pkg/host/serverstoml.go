@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// editTOML is [EditServers] for a table of tables. Its lines are found by their
-// form, so what comes out is read again: it must be what was meant.
+// editTOML is [EditServers] for a TOML table of tables. It finds lines by their form, so it parses the
+// output again and returns an error if that is not the intended change.
 func editTOML(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
 	broken := errors.New("is not valid TOML; correct it")
 	var want map[string]any
@@ -56,7 +56,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 	return out, changed, nil
 }
 
-// withoutEmpty takes empty lists of arguments out of a document: they say nothing.
+// withoutEmpty removes empty argument lists from a document, since they are equivalent to none.
 func withoutEmpty(doc map[string]any, table string) map[string]any {
 	servers, _ := doc[table].(map[string]any)
 	for _, v := range servers {
@@ -70,16 +70,16 @@ func withoutEmpty(doc map[string]any, table string) map[string]any {
 
 var tableHead = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
 
-// replaced is a command that another takes the place of.
+// replaced is an old and a new command.
 type replaced struct{ was, now ServerCommand }
 
-// editLines replaces the commands and arguments below the heads of tables.
+// editLines replaces the commands and arguments below table headers.
 func editLines(doc, table string, commands map[string]replaced) string {
 	var b strings.Builder
 	lines := strings.SplitAfter(doc, "\n")
 	var c *replaced
 	var written forms
-	added := "" // the line of arguments that is behind a command that had none
+	added := "" // the arguments line inserted after a command that had none
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if m := tableHead().FindStringSubmatch(line); m != nil {
@@ -105,7 +105,7 @@ func editLines(doc, table string, commands map[string]replaced) string {
 			if added = args + written.list(c.was.Args) + eol(line); len(c.was.Args) == 0 && len(c.now.Args) > 0 {
 				b.WriteString(args + written.list(c.now.Args) + eol(line))
 			}
-		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // it is behind the command, or was put there
+		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // drop the args line: it was empty, or shield had added it
 		default:
 			list, at := words([]byte(line), len(key)+1)
 			b.Write(apply([]byte(line), []edit{editList(list, at, c.was.Args, c.now.Args, written)}))
@@ -114,7 +114,7 @@ func editLines(doc, table string, commands map[string]replaced) string {
 	return b.String()
 }
 
-// formsBelow returns the words in the lines of a table as they are written.
+// formsBelow returns the quoted forms of the words in the lines of a table.
 func formsBelow(lines []string) forms {
 	out := forms{}
 	for _, line := range lines {
@@ -144,8 +144,7 @@ func eol(line string) string {
 	return "\n"
 }
 
-// editCommand returns the line of a command with the text of another; the value begins
-// at from.
+// editCommand returns a command line of the file with a new value; the old value begins at from.
 func editCommand(line string, from int, command string) string {
 	from += len(line[from:]) - len(strings.TrimLeft(line[from:], " \t"))
 	if end := wordEnd([]byte(line), from); end > 0 {
@@ -154,8 +153,8 @@ func editCommand(line string, from int, command string) string {
 	return line[:from] + command + eol(line)
 }
 
-// words returns where a list of words is in a text, from some place on, and
-// where each begins; no places if it is written in a way that is not known.
+// words returns the position of the list of words at or after from, and the offset of each word; no
+// offsets if the list has an unknown form.
 func words(text []byte, from int) (list span, at []int) {
 	list = span{from, len(text)}
 	for i, open := from, false; i < len(text); {
@@ -182,7 +181,7 @@ func words(text []byte, from int) (list span, at []int) {
 	return list, nil
 }
 
-// wordEnd returns the end of a quoted word of one line; -1 if there is none.
+// wordEnd returns the end of a quoted word on one line; -1 if it has none.
 func wordEnd(text []byte, from int) int {
 	m := quotedWord().Find(text[from:])
 	if m == nil || bytes.HasPrefix(text[from:], []byte(`"""`)) || bytes.HasPrefix(text[from:], []byte("'''")) {

@@ -13,31 +13,30 @@ import (
 	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
-// Settings describe how a host is configured to call shield.
+// Settings describe the configuration that makes a host call shield.
 type Settings struct {
 	Places []Place
-	Off    []string // environment variables that switch the host's hooks off
-	Next   string   // what a person has to do for the host to use the hook
+	Off    []string // environment variables that disable the host's hooks
+	Next   string   // what the user must do before the host runs the hook
 	Sample []byte   // an event that must be denied
 	host   *Host
 }
 
-// A Place is one settings file of a host, or a pattern of files that are only
-// read.
+// A Place is one settings file of a host, or a pattern of files that are only read.
 type Place struct {
 	form.Place
 	host    *Host
 	entries []element
 	text    template // of Text or Block
 	older   []template
-	made    string // the text with the command line in it
+	made    string // the text including the command line
 }
 
-// An element is one of the list at a path of keys.
+// An element is an element of the list at a key path.
 type element struct {
 	path  []string
 	value any
-	left  bool // out of what is installed: no one wants it
+	left  bool // not to be installed, only removed
 }
 
 // Lines are the command lines that a host runs as hooks.
@@ -48,9 +47,8 @@ type Lines struct {
 	Prompt     string // for the event that tells what the user has written; "" for none
 }
 
-// Settings returns how the host is made to run a command line as its hook, and
-// others for other events. timeout is in seconds; system is the operating system, as
-// in GOOS.
+// Settings returns how to configure the host to run command lines as its hooks. timeout is in seconds;
+// system is the operating system, as in GOOS.
 func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, system string) (*Settings, error) {
 	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd, "event": h.form.Before[0]})
 	if err != nil {
@@ -91,7 +89,7 @@ func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, syst
 	return s, nil
 }
 
-// perSecond is how many of the units in which a host counts timeouts a second has.
+// perSecond returns how many of the host's timeout units make one second.
 func (h *Host) perSecond() int {
 	if h.form.Unit == "ms" {
 		return 1000
@@ -99,8 +97,8 @@ func (h *Host) perSecond() int {
 	return 1
 }
 
-// Install returns a settings file's text with the hook in it, once. What was
-// installed before is replaced.
+// Install returns a settings file's text with the hook added once. It replaces an earlier
+// installation.
 func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	switch {
 	case p.Text != "" && len(bytes.TrimSpace(doc)) > 0 && !p.Whole(doc) && !p.host.mentioned(doc):
@@ -125,18 +123,18 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 		}
 		doc = rest
 	}
-	if err := ctx.Err(); err != nil { // entries of shield were not found
+	if err := ctx.Err(); err != nil { // the context ended, so shield's entries were not found
 		return nil, err
 	}
 	return addAll(doc, p.wanted())
 }
 
-// wanted returns the entries that are installed.
+// wanted returns the entries to install.
 func (p *Place) wanted() []element {
 	return slices.DeleteFunc(slices.Clone(p.entries), func(e element) bool { return e.left })
 }
 
-// same reports whether two lists have the same elements in the same places.
+// same reports whether two lists have the same elements in the same order.
 func same(a, b []element) bool {
 	return slices.EqualFunc(a, b, func(x, y element) bool {
 		one, err := encode(x.value)
@@ -145,7 +143,7 @@ func same(a, b []element) bool {
 	})
 }
 
-// append returns a text with a block at its end.
+// append returns a text with a block added at its end.
 func (p *Place) append(doc []byte, block string) []byte {
 	if len(doc) > 0 && !bytes.HasSuffix(doc, []byte("\n")) {
 		doc = append(bytes.Clone(doc), '\n')
@@ -153,14 +151,14 @@ func (p *Place) append(doc []byte, block string) []byte {
 	return append(bytes.Clone(doc), block...)
 }
 
-// A block is lines of shield in a file, and what they can be read with.
+// A block is shield's lines in a file, with the template that parses them.
 type block struct {
 	text string
 	form template
 }
 
-// cut returns a file without the blocks in it, and these: one of this version, and one
-// of each older one.
+// cut returns a file without shield's blocks, and the blocks: at most one of this version, and one of
+// each older version.
 func (p *Place) cut(doc []byte) (rest []byte, blocks []block, err error) {
 	rest = doc
 	for _, form := range append([]template{p.text}, p.older...) {
@@ -185,7 +183,7 @@ func addAll(doc []byte, entries []element) (out []byte, err error) {
 	return out, nil
 }
 
-// remove returns a JSON file without the entries of shield, and these.
+// remove returns a JSON file without shield's entries, and the entries.
 func (p *Place) remove(ctx context.Context, doc []byte) (rest []byte, gone []element, err error) {
 	if rest = doc; len(bytes.TrimSpace(doc)) == 0 {
 		return rest, nil, nil
@@ -206,9 +204,8 @@ func (p *Place) remove(ctx context.Context, doc []byte) (rest []byte, gone []ele
 	return rest, gone, nil
 }
 
-// Uninstall returns a settings file's text without the hook. If the file is
-// what installing made of the text before, that text is given back byte for
-// byte.
+// Uninstall returns a settings file's text without the hook. If the file is exactly what Install
+// produced from before, it returns before.
 func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
 	switch {
 	case p.Text != "" && !p.Whole(doc) && !p.host.mentioned(doc):
@@ -250,7 +247,7 @@ func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, erro
 	return rest, nil
 }
 
-// Installed reports whether a settings file has a hook of shield.
+// Installed reports whether a settings file contains shield's hook.
 func (p *Place) Installed(ctx context.Context, doc []byte) bool {
 	if len(p.entries) == 0 {
 		return p.Whole(doc) || p.host.mentioned(doc)
@@ -259,15 +256,14 @@ func (p *Place) Installed(ctx context.Context, doc []byte) bool {
 	return err == nil && len(gone) > 0
 }
 
-// Whole reports whether a text is one that installing makes of a whole file.
+// Whole reports whether a text is a whole file that Install creates.
 func (p *Place) Whole(doc []byte) bool {
 	_, err := p.text.read(doc)
 	return p.Text != "" && err == nil
 }
 
-// Denied returns the reason of a hook's output that is the host's own form of a
-// denial. An output that is not exactly that, or gives no reason, is an error: some
-// hosts take it for permission.
+// Denied returns the reason in a hook's output, which must be the host's exact denial format. Other
+// output, or output without a reason, is an error: some hosts treat it as permission.
 func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err error) {
 	got, err := decode(out)
 	if err != nil {
@@ -286,8 +282,8 @@ func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err e
 	return "", errors.New("the hook's output is not a denial with a reason")
 }
 
-// sameBut returns the text that is in got wherever marked is in want, if
-// they are equal otherwise but for texts where shown is in want, and else "".
+// sameBut returns the text in got at the place of marked in want, if both are otherwise equal apart
+// from texts at the place of shown; else "".
 func sameBut(want, got any, marked, shown string) string {
 	reason := ""
 	var fill func(want, got any) bool
@@ -317,13 +313,13 @@ func sameBut(want, got any, marked, shown string) string {
 	return reason
 }
 
-// ErrForeign says that a file which shield would write is another program's.
+// ErrForeign is the error for a file that belongs to another program.
 var ErrForeign = errors.New("the file belongs to another program, and the host reads only one such file; rename it, then install again")
 
-// ErrNotInstalled says that a settings file holds no hook of shield.
+// ErrNotInstalled is the error for a settings file without shield's hook.
 var ErrNotInstalled = errors.New("no hook of shield is installed")
 
-// ours returns whether an element of a list is a hook of shield.
+// ours returns a function that reports whether a list element is a hook of shield.
 func (h *Host) ours(ctx context.Context) func([]byte) bool {
 	return func(raw []byte) bool {
 		element, err := decode(raw)
@@ -335,8 +331,7 @@ func (h *Host) ours(ctx context.Context) func([]byte) bool {
 	}
 }
 
-// mentioned reports whether a text has a command line that runs shield as this
-// host's hook.
+// mentioned reports whether a text contains a command line that runs shield as this host's hook.
 func (h *Host) mentioned(doc []byte) bool {
 	return slices.ContainsFunc(strings.Split(string(doc), "\n"), func(line string) bool {
 		_, rest, found := strings.Cut(line, "hook "+h.Name)

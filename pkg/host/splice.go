@@ -10,11 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A span is a part of a document, in bytes, from start up to end.
+// A span is a byte range of a document, from start up to but not including end.
 type span struct{ start, end int }
 
-// appendAt returns doc with a value appended to the array at a path of keys.
-// Objects and the array are made where they are missing. All other bytes stay.
+// appendAt returns doc with a value appended to the array at a key path. Missing objects and arrays
+// are created. All other bytes stay.
 func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 	text, _ := plain(doc)
 	if len(bytes.TrimSpace(text)) == 0 && bytes.Equal(text, doc) {
@@ -49,8 +49,8 @@ func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 	return into(doc, text, at, len(path), "", value)
 }
 
-// removeAt returns doc without those elements of the array at a path that
-// match, and the elements it took out.
+// removeAt returns doc without the matching elements of the array at a key path, and the removed
+// elements.
 func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byte, [][]byte, error) {
 	list, there, err := at(doc, path)
 	switch {
@@ -83,23 +83,23 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 	return out, gone, nil
 }
 
-// without returns doc without the i-th part of the array or object at a span, and
-// without the comma beside it. Comments next to the only part are kept.
+// without returns doc without the i-th element of the array or object at a span, and without its
+// comma. Comments next to a sole element are kept.
 func without(doc []byte, at span, parts []span, i int) []byte {
 	from, to := parts[i].start, parts[i].end
 	switch {
-	case i > 0: // with the comma before it
+	case i > 0: // remove the comma before it
 		from = parts[i-1].end
-	case len(parts) > 1: // the first: with the comma behind it
+	case len(parts) > 1: // the first element: remove the comma after it
 		to = parts[1].start
-	case len(bytes.TrimSpace(doc[at.start+1:from])) == 0 && len(bytes.TrimSpace(doc[to:at.end-1])) == 0: // the only one
+	case len(bytes.TrimSpace(doc[at.start+1:from])) == 0 && len(bytes.TrimSpace(doc[to:at.end-1])) == 0: // the only element
 		from, to = at.start+1, at.end-1
 	}
 	return append(doc[:from:from], doc[to:]...)
 }
 
-// removeEmpty returns doc without the list at a path and what is around it, as far as
-// they are empty and before does not have them.
+// removeEmpty returns doc without the list at a key path and its enclosing objects, if they are empty
+// and not in before.
 func removeEmpty(doc []byte, path []string, before []byte) []byte {
 	for n := len(path); n > 0; n-- {
 		_, known, err := at(before, path[:n])
@@ -126,14 +126,14 @@ func removeEmpty(doc []byte, path []string, before []byte) []byte {
 		i := slices.IndexFunc(all, func(m namedSpan) bool { return m.span == value })
 		rest := without(doc, parent, parts, i)
 		if strict, _ := plain(rest); !jsontext.Value(strict).IsValid() {
-			return doc // with comments between the parts
+			return doc // there are comments between the elements
 		}
 		doc = rest
 	}
 	return doc
 }
 
-// at returns the span of the value at a path of keys.
+// at returns the span of the value at a key path.
 func at(doc []byte, path []string) (v span, there bool, err error) {
 	text, _ := plain(doc)
 	if v, err = whole(text); err != nil {
@@ -147,7 +147,7 @@ func at(doc []byte, path []string) (v span, there bool, err error) {
 	return v, true, nil
 }
 
-// whole returns the span of a document's one object.
+// whole returns the span of a document's top-level object.
 func whole(doc []byte) (span, error) {
 	if err := checkDepth(doc); err != nil {
 		return span{}, err
@@ -210,8 +210,8 @@ func elements(doc []byte, at span) ([]span, error) {
 	return out, nil
 }
 
-// into puts a value at the end of an object or array that is nested level deep.
-// text is doc as strict JSON.
+// into adds a value at the end of the object or array at a span, level levels deep. text is doc as
+// strict JSON.
 func into(doc, text []byte, at span, level int, key string, value any) ([]byte, error) {
 	unit, end := indentUnit(text), "\n"
 	if bytes.Contains(doc, []byte("\r\n")) {
@@ -234,7 +234,7 @@ func into(doc, text []byte, at span, level int, key string, value any) ([]byte, 
 	switch {
 	case last-1 > at.start:
 		more = "," + more
-	case len(bytes.TrimSpace(doc[last:at.end-1])) == 0: // empty, and without a comment
+	case len(bytes.TrimSpace(doc[last:at.end-1])) == 0: // empty, without comments
 		more += "\n" + strings.Repeat(unit, level)
 		rest = doc[at.end-1:]
 	}
@@ -242,7 +242,7 @@ func into(doc, text []byte, at span, level int, key string, value any) ([]byte, 
 	return append(append(bytes.Clone(doc[:last]), more...), rest...), nil
 }
 
-// indentUnit returns what a document indents its first level with.
+// indentUnit returns the indentation of a document's first level.
 func indentUnit(doc []byte) string {
 	for line := range bytes.Lines(doc) {
 		if n := len(line) - len(bytes.TrimLeft(line, " \t")); n > 0 && len(bytes.TrimSpace(line)) > 0 {

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A template is a text of shield's own in which installed command lines stand:
-// @LINE@ as it is, @QUOTED@ as a text of JSON, @AFTERLINE@ and @AFTER@ the same for
-// the one for results, and @TIMEOUT@ how long the host waits, in its own unit. What
-// is between @[ and @] is filled in, and may be missing where the text is read.
+// A template is a file text with placeholders: @LINE@ is the hook's command line, @QUOTED@ the same as
+// a JSON string, @AFTERLINE@ and @AFTER@ the same for the command line for results, and @TIMEOUT@ the
+// timeout in the host's unit. The part between @[ and @] is always written, but can be missing in a
+// file that is read.
 type template struct {
 	text string
-	form *regexp.Regexp // what the text can be
+	form *regexp.Regexp // matches every text of the template
 }
 
-// marks are what stands for something else in a template, and what that can be.
+// marks are the placeholders, each with the pattern of its values.
 var marks = map[string]string{
 	"@LINE@":      `(?P<line>[^\n]*)`,
 	"@QUOTED@":    `(?P<quoted>"(?:[^"\\\n]|\\.)*")`,
@@ -36,7 +36,7 @@ func newTemplate(text string) template {
 	return template{text, regexp.MustCompile(form)}
 }
 
-// fill returns the text with a command line in it.
+// fill returns the text with the placeholders replaced.
 func (t template) fill(line, after string, timeout int) (string, error) {
 	if strings.ContainsAny(line+after, "\n\r\x00") {
 		return "", errors.New("the command line of the hook contains a line break; remove it")
@@ -52,15 +52,14 @@ func (t template) fill(line, after string, timeout int) (string, error) {
 	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTERLINE@", after, "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout), "@[", "", "@]", "").Replace(t.text), nil
 }
 
-// A filled holds the values that were put into a template.
+// A filled holds the values of the placeholders in a text.
 type filled struct {
 	line    string
 	after   string  // the command line for results; "" if the template has none
 	timeout float64 // timeout in the host's unit; 0 if the template has none
 }
 
-// read returns what was put into a text, which must be the template's and nothing
-// else.
+// read returns the values in a text, which must match the template as a whole.
 func (t template) read(doc []byte) (filled, error) {
 	all := t.form.FindSubmatchIndex(doc)
 	if all == nil || all[0] != 0 || all[1] != len(doc) {
@@ -69,8 +68,7 @@ func (t template) read(doc []byte) (filled, error) {
 	return t.filled(doc, all)
 }
 
-// cut returns a file without the template's text in it, and that text, "" if it is
-// not there.
+// cut returns a file without the template's text, and that text; "" if the file does not contain it.
 func (t template) cut(doc []byte) (rest []byte, block string, err error) {
 	all := t.form.FindAllSubmatchIndex(doc, 2)
 	switch {

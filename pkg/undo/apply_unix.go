@@ -22,27 +22,26 @@ type applier struct {
 	s       *Store
 	set     *Set
 	fd      int           // descriptor of the set's folder
-	left    map[int]stamp // the files as the action left them
-	writing string        // a path that was written in place when the process was killed
+	left    map[int]stamp // state of the files after the action
+	writing string        // a path that was being overwritten when a process was killed
 	force   bool
 }
 
-// Steps to restore an entry.
+// How to restore an entry.
 type plan uint8
 
 const (
 	nothing plan = iota
 	create
-	replace   // replace the file: it is as the action left it, or force is set
-	overwrite // write into the file, because it has other names (hard links)
+	replace   // the file is as the action left it, or force is set
+	overwrite // write into the file, because it has other hard links
 	rights    // only mode or time differ
 	beside
 )
 
-// Apply restores a set, or those of its names that lie at or below some paths. What is
-// there and is not what the action left stays as it is, and the kept file gets another
-// name, unless force is set. What is replaced is kept first, as the set that is
-// returned; nil if nothing was.
+// Apply restores a set, or only its names at or below some paths. A file that is newer than the action
+// stays, and the kept file is restored under another name, unless force is set. Replaced files are
+// kept first, in the returned set; nil if nothing was replaced.
 func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool) ([]Result, *Set, error) {
 	set, err := s.Get(id)
 	if err != nil {
@@ -97,13 +96,13 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	return out, saved, os.WriteFile(filepath.Join(dir, appliedName), []byte(at), 0o600)
 }
 
-// within reports whether a path is another one or is below it.
+// within reports whether a path is the folder or below it.
 func within(path, folder string) bool {
 	folder = filepath.Clean(folder)
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// leftBy returns what an action left where the entries of a set were.
+// leftBy returns the state of the set's files after the action, by the index of the entry.
 func (s *Store) leftBy(id string) map[int]stamp {
 	left := map[int]stamp{}
 	if data, err := os.ReadFile(filepath.Join(s.o.Dir, id, leftName)); err == nil {
@@ -112,7 +111,7 @@ func (s *Store) leftBy(id string) map[int]stamp {
 	return left
 }
 
-// plan returns what is to be done about an entry, with the state that it was found in.
+// plan returns how to restore an entry, and the state of the current file.
 func (a *applier) plan(i int) (p plan, found stamp, err error) {
 	e := &a.set.Entries[i]
 	path := e.path()
@@ -153,13 +152,13 @@ func (a *applier) planIn(dir, i int) (p plan, found stamp, err error) {
 	return replace, found, nil
 }
 
-// links reports whether a file is kept by a link, in the same set: it was moved to where it
-// is. Each further link changes its change time.
+// links reports whether the set keeps a file by a hard link: the file was moved to its place. Each
+// further hard link changes its change time.
 func (a *applier) links(s stamp) bool {
 	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool { return e.By == "link" && e.Copy.Ino == s.Ino && e.Copy.Dev == s.Dev })
 }
 
-// same reports whether the current file is the kept one.
+// same reports whether the current file is the kept file.
 func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 	now := stampOf(st)
 	switch kind := st.Mode & unix.S_IFMT; e.Kind {
@@ -286,7 +285,7 @@ func (a *applier) entry(i int) (did, at string, err error) {
 	return "", "", errors.New("a newer file exists, and the names for a copy beside it are taken; remove old copies, or use --force")
 }
 
-// makeFolder opens a folder, and creates what is missing of it.
+// makeFolder opens a folder, and creates the missing parts of its path.
 func makeFolder(path string) (int, error) {
 	fd, err := openFolder(path)
 	if !errors.Is(err, unix.ENOENT) || path == "/" {
@@ -303,7 +302,7 @@ func makeFolder(path string) (int, error) {
 	return openFolder(path)
 }
 
-// put creates a name, which must not exist.
+// put creates a file that must not exist.
 func (a *applier) put(dir int, name string, i int) error {
 	e := &a.set.Entries[i]
 	switch e.Kind {
@@ -315,7 +314,7 @@ func (a *applier) put(dir int, name string, i int) error {
 	return a.stage(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
 
-// replace puts an entry in the place of what was found there.
+// replace replaces the found file with an entry's.
 func (a *applier) replace(dir int, name string, i int, found stamp) error {
 	e := &a.set.Entries[i]
 	move := func(from int, staged string) error {
@@ -343,8 +342,8 @@ func (a *applier) staged(i int) string {
 	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
 }
 
-// stage prepares the file of an entry in the store, or beside its place if that is on
-// another file system, and has use give it its name.
+// stage creates an entry's file in the store, or in the target folder if that is on another file
+// system, and calls use to move it to its name.
 func (a *applier) stage(dir, i int, use func(from int, staged string) error) error {
 	e := &a.set.Entries[i]
 	staged := a.staged(i)
@@ -406,7 +405,7 @@ func (a *applier) write(dir int, name string, e *Entry) error {
 	return finish(fd, e)
 }
 
-// finish gives an open file the mode and time of an entry.
+// finish sets the mode and time of an open file to those of an entry.
 func finish(fd int, e *Entry) error {
 	if err := unix.Fchmod(fd, e.Mode); err != nil {
 		return err
@@ -415,8 +414,8 @@ func finish(fd int, e *Entry) error {
 	return unix.Futimes(fd, []unix.Timeval{at, at})
 }
 
-// overwrite writes the content of an entry into a file that has other names. The path
-// is noted first: a killed process may have written a part of it.
+// overwrite writes the content of an entry into a file that has other hard links. It records the path
+// first, since a process killed meanwhile leaves a partly written file.
 func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 	from, err := a.content(e)
 	if err != nil {
@@ -452,8 +451,8 @@ func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 	return os.Remove(note)
 }
 
-// settle gives the folders that were created, now or by a process that was killed, the
-// mode and time that they had, the innermost first.
+// settle restores the mode and time of the folders that were created, now or by a killed process,
+// innermost first.
 func (a *applier) settle(entries []int) {
 	for _, i := range slices.Backward(entries) {
 		e := &a.set.Entries[i]
@@ -472,7 +471,7 @@ func (a *applier) settle(entries []int) {
 	}
 }
 
-// openReal opens a folder for reading, not only for walking through it.
+// openReal opens a folder for reading, unlike openFolder, which opens it only as a path.
 func openReal(path string) (int, error) {
 	fd, err := openFolder(path)
 	if err != nil {
@@ -482,9 +481,9 @@ func openReal(path string) (int, error) {
 	return unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// Ended notes what an action that has ended left where the set of it was made, so that
-// Apply can tell it from newer content, and drops what the action did not take away. It
-// returns the set; nil if nothing was kept for the action.
+// Ended records the state of the set's files after the action, so that Apply can tell it from newer
+// content, and drops files that the action did not delete. It returns the set; nil if nothing was kept
+// for the action.
 func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 	mark := s.pending(session, hash)
 	id, err := os.ReadFile(mark)

@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// blockSize divides content: blocks of zeros are neither written nor hashed, so that
-// a sparse file stays sparse and costs what it holds.
+// blockSize is the unit of copying: blocks of zeros are neither written nor hashed, so that a sparse
+// file stays sparse.
 const blockSize = 64 << 10
 
 var zeros [blockSize]byte
@@ -27,7 +27,7 @@ func (d digest) block(at int64, b []byte) {
 	var n [12]byte
 	binary.BigEndian.PutUint64(n[:8], uint64(at))
 	binary.BigEndian.PutUint32(n[8:], uint32(len(b)))
-	_, _ = d.Write(n[:]) // a hash does not fail
+	_, _ = d.Write(n[:]) // hash.Hash.Write never fails
 	_, _ = d.Write(b)
 }
 
@@ -36,8 +36,8 @@ func (d digest) sum(size int64) string {
 	return "sha256:" + hex.EncodeToString(d.Sum(nil))
 }
 
-// eachBlock calls use for the blocks of a file that are not zero, and goOn for every
-// block, and returns the size of the file.
+// eachBlock calls goOn for every block of a file, and use for those that are not all zero. It returns
+// the size of the file.
 func eachBlock(f *os.File, goOn func() error, use func(at int64, b []byte) error) (size int64, err error) {
 	buf := make([]byte, blockSize)
 	for at := int64(0); ; {
@@ -76,8 +76,8 @@ func eachBlock(f *os.File, goOn func() error, use func(at int64, b []byte) error
 	return info.Size(), nil
 }
 
-// copyFile copies the content of a file into an empty one and returns its hash.
-// goOn is asked between blocks.
+// copyFile copies a file's content into an empty file and returns its hash. It calls goOn between
+// blocks and stops on its error.
 func copyFile(to, from *os.File, goOn func() error) (string, error) {
 	d := newDigest()
 	size, err := eachBlock(from, goOn, func(at int64, b []byte) error {

@@ -10,13 +10,13 @@ import (
 
 const pathFlags = unix.O_PATH
 
-// clone makes a file share the content of another one, where the file system can.
+// clone makes a file share the content of another file (reflink), if the file system supports it.
 func clone(to, from *os.File) error {
 	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
 }
 
-// nextData returns where the next data of a file begin, from an offset on; io.EOF if
-// there are none.
+// nextData returns the offset of the next data of a sparse file at or after an offset; io.EOF if there
+// are none.
 func nextData(f *os.File, at int64) (int64, error) {
 	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 	switch err {

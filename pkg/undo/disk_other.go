@@ -15,7 +15,7 @@ func clone(to, from *os.File) error { return errors.ErrUnsupported }
 
 func nextData(_ *os.File, at int64) (int64, error) { return at, nil }
 
-// isOpen cannot be known here: a database is not kept.
+// isOpen reports true, since it cannot be known here; so databases are not kept.
 func isOpen(*os.File, *unix.Stat_t) bool { return true }
 
 func diskSize(dir string) int64 {

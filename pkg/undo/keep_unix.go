@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of one walk, in addition to those of a set.
+// Limits of one walk over the files, in addition to the limits of a set.
 const (
 	maxLevels = 256     // nested folders
-	maxSeen   = 100_000 // names that are compared with a pattern
+	maxSeen   = 100_000 // names that are matched against a pattern
 	startSize = 16 << 10
 	maxStarts = 256 // files whose start is searched for a credential
 )
@@ -35,14 +35,14 @@ type keeper struct {
 	copied int64
 	looked int
 	starts int
-	at     map[string]int // index of the entry, by path
+	at     map[string]int // index of the entry in the set, by path
 	folder string         // the folder that dir refers to
 	dir    int
 }
 
-// Keep keeps what an action is about to lose, and returns the set; nil if nothing is
-// lost. An error means that nothing was kept; it is an [UnkeptError] if the reason
-// concerns the files or the limits. The action must not run before Keep returns.
+// Keep stores the files that an action is about to delete or change, and returns the set; nil if there
+// are none. On an error nothing is stored; it is an [UnkeptError] if the files or the limits are the
+// reason. The action must not run before Keep returns.
 func (s *Store) Keep(ctx context.Context, about About, losses []Loss) (set *Set, err error) {
 	if len(losses) == 0 {
 		return nil, nil
@@ -87,7 +87,7 @@ func (k *keeper) unkept(path, why string, args ...any) error {
 	return &UnkeptError{path, fmt.Sprintf(why, args...)}
 }
 
-// loss keeps one loss.
+// loss keeps the files of one loss.
 func (k *keeper) loss(l *Loss) error {
 	if !filepath.IsAbs(l.Path) {
 		return k.unkept(l.Path, "its path is not absolute")
@@ -120,7 +120,7 @@ func (k *keeper) loss(l *Loss) error {
 	return k.name(dir, name, path, l, 0)
 }
 
-// enter opens a folder, unless it is open already.
+// enter opens a folder and stores it in k.dir, unless it is open already.
 func (k *keeper) enter(folder string) error {
 	if k.dir >= 0 && k.folder == folder {
 		return nil
@@ -154,7 +154,7 @@ func openFolder(path string) (int, error) {
 			continue
 		}
 		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOTDIR) { // a file has nothing below it; a symbolic link may
+		if errors.Is(err, unix.ENOTDIR) { // a regular file contains nothing, but the name can be a symbolic link
 			var st unix.Stat_t
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				err = unix.ELOOP
@@ -169,10 +169,10 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// isGone reports whether an error of openFolder says that nothing is there.
+// isGone reports whether an error of openFolder means that the folder does not exist.
 func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
-// under keeps what matches in a folder, which it closes.
+// under keeps the matching names in a folder, and closes its descriptor.
 func (k *keeper) under(fd int, path string, l *Loss, level int) error {
 	defer unix.Close(fd)
 	names, err := k.names(fd, path)
@@ -309,7 +309,7 @@ func (k *keeper) name(dir int, name, path string, l *Loss, level int) error {
 	return nil
 }
 
-// tree keeps a folder.
+// tree keeps a folder with everything below it.
 func (k *keeper) tree(dir int, name, path string, l *Loss, level int, e Entry) error {
 	e.Kind = "dir"
 	if _, ok := k.at[path]; !ok {
@@ -432,7 +432,7 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	return nil
 }
 
-// database keeps a database of SQLite with its logs, if no one has it open.
+// database keeps an SQLite database with its log files, unless a process has it open.
 func (k *keeper) database(dir int, name, path string) error {
 	for i, suffix := range [...]string{"", "-wal", "-journal", "-shm"} {
 		from, st, err := openRegular(dir, name+suffix)
@@ -448,7 +448,7 @@ func (k *keeper) database(dir int, name, path string) error {
 			return k.unkept(path, "a program has the SQLite database open; close it first")
 		}
 		if i == 3 {
-			continue // SQLite creates this file again from the log
+			continue // SQLite recreates this file from the log
 		}
 		if err := k.name(dir, name+suffix, path+suffix, &Loss{Write: true}, 0); err != nil {
 			return err

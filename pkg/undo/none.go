@@ -12,12 +12,12 @@ func (s *Store) Keep(context.Context, About, []Loss) (*Set, error) {
 	return nil, &UnkeptError{Why: "undo is not supported on this system"}
 }
 
-// Apply has nothing to restore.
+// Apply restores nothing on this system.
 func (s *Store) Apply(context.Context, string, []string, bool) ([]Result, *Set, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-// Ended has nothing to note.
+// Ended records nothing on this system.
 func (s *Store) Ended(context.Context, string, string) (*Set, error) { return nil, nil }
 
 func diskSize(string) int64 { return 0 }

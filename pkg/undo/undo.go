@@ -1,14 +1,13 @@
-// Package undo keeps what an action is about to delete or overwrite, and gives it
-// back. A [Store] is outside the workspace. [Store.Keep] runs before the action and
-// [Store.Apply] afterwards, when a person asks for it.
+// Package undo keeps files that an action is about to delete or overwrite, and restores them. The
+// folder of a [Store] is outside the workspace. [Store.Keep] runs before the action, and [Store.Apply]
+// afterwards, when the user asks for it.
 //
-// A name that goes away is kept by a hard link, content that changes in place by a
-// clone or a copy. Nothing is left out silently: what cannot be kept is an error, and
-// the action is then judged as if there were no store. Apply deletes nothing and does
-// not overwrite what is newer than the action.
+// A deleted file is kept by a hard link, a file that is changed in place by a clone or copy. If a file
+// cannot be kept, Keep returns an error, and the action is judged as if there were no store. Apply
+// deletes nothing and does not overwrite files that are newer than the action.
 //
-// Every path is walked from the root of the file system by descriptors, without
-// following symbolic links.
+// Every path is walked from the root of the file system by descriptors, without following symbolic
+// links.
 package undo
 
 import (
@@ -31,15 +30,15 @@ import (
 
 // Limits bound one set, and the store.
 type Limits struct {
-	QuietNames, Names int           // names of a set; from the first number on the answer mentions it
-	QuietBytes, Bytes int64         // most bytes that are copied
+	QuietNames, Names int           // names in a set; above the first number, the answer to the agent mentions the set
+	QuietBytes, Bytes int64         // bytes that are copied
 	QuietTime, Time   time.Duration // time limit of keeping a set
 	Keep              time.Duration // age after which a set is deleted
-	Young             time.Duration // a set, or one of a session with a set, of this age is never dropped to make room
-	Total             int64         // most bytes of the store; also at most a twentieth of the disk
+	Young             time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
+	Total             int64         // bytes of the store; in addition, at most a twentieth of the disk
 }
 
-// DefaultLimits are those of the documentation.
+// DefaultLimits are the documented limits.
 var DefaultLimits = Limits{
 	QuietNames: 5_000, Names: 20_000, QuietBytes: 500 << 20, Bytes: 2 << 30, QuietTime: 200 * time.Millisecond, Time: 3 * time.Second,
 	Keep: 7 * 24 * time.Hour, Young: 24 * time.Hour, Total: 5 << 30,
@@ -51,15 +50,15 @@ type Options struct {
 	Limits Limits           // the zero value means [DefaultLimits]
 	Clock  func() time.Time // the current time; required
 
-	// Secret reports whether a file has the name of a credential, or, given its start,
-	// the form of one. It is then not kept. nil knows none.
+	// Secret reports whether a file is a credential by its name or, with start, by its first bytes.
+	// Such a file is not kept. nil knows none.
 	Secret func(path string, start []byte) bool
-	// Output reports whether a build makes a file or folder again; these are left out,
-	// and the set says so. nil knows none.
+	// Output reports whether a path is build output that can be recreated; it is not kept, and the set
+	// lists it. nil knows none.
 	Output func(path string) bool
 }
 
-// A Store keeps sets in a folder. Any number of processes share it.
+// A Store keeps sets of files in a folder. Processes can share it.
 type Store struct{ o Options }
 
 // New returns the store of a folder, which need not exist yet.
@@ -72,18 +71,18 @@ func New(o Options) *Store {
 
 // A Loss is something that an action deletes or changes.
 type Loss struct {
-	Path  string                 // absolute, in canonical form, and its folder holds no symbolic link
-	Under bool                   // Path is a folder, and the names in it for which Match is true are lost
-	Deep  bool                   // of Under: Match is asked about all that is below Path
+	Path  string                 // absolute and canonical; its folder contains no symbolic link
+	Under bool                   // Path is a folder, and all names in it that Match accepts are lost
+	Deep  bool                   // with Under: Match is called for everything below Path
 	Match func(path string) bool `json:"-"` // with Under
 	Skip  func(path string) bool `json:"-"` // with Deep: folders that are not searched
-	Tree  bool                   // a folder is lost with everything below it
-	Write bool                   // the content changes in place: a hard link would change, too
-	Store bool                   // a database of SQLite: its log goes with it, and it must not be in use
-	Text  string                 // a file that does not exist, and would hold this; a ref of git that is packed
+	Tree  bool                   // the folder is lost with everything below it
+	Write bool                   // the content changes in place, so a hard link would change, too
+	Store bool                   // an SQLite database: its log files are kept too, and it must not be in use
+	Text  string                 // a file that does not exist yet would have this content, such as a packed git ref
 }
 
-// About describes the action of a set.
+// About describes the action that a set belongs to.
 type About struct {
 	Session string `json:"session,omitempty"`
 	Host    string `json:"host,omitempty"`
@@ -91,10 +90,10 @@ type About struct {
 	Type    string `json:"type,omitempty"`
 	Hash    string `json:"action_hash,omitempty"`
 	What    string `json:"what,omitempty"` // the action in words, redacted
-	Of      string `json:"of,omitempty"`   // ID of the set whose restoring replaced these files
+	Of      string `json:"of,omitempty"`   // ID of the set whose restoration replaced these files
 }
 
-// A Set is what was kept for one action.
+// A Set is the files kept for one action.
 type Set struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
@@ -107,14 +106,14 @@ type Set struct {
 	Entries []Entry  `json:"entries,omitempty"`  // set by Get only
 }
 
-// overhead is what a name costs a store beside its content: so the bytes of a store bound
-// how many small files and sets it holds.
+// overhead is the assumed cost of a name in bytes, so that the limit in bytes also limits the number
+// of small files and sets.
 const overhead = 4 << 10
 
-// cost returns what a set takes of a store.
+// cost returns the bytes that a set counts in the store.
 func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*overhead }
 
-// An Entry is one kept name.
+// An Entry is one kept name: a file, folder, symbolic link or text.
 type Entry struct {
 	Path   string `json:"path"`
 	Raw    []byte `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
@@ -124,14 +123,14 @@ type Entry struct {
 	Was    stamp  `json:"was,omitzero"`
 	Kept   string `json:"kept,omitempty"` // name of the content in the set's folder
 	By     string `json:"by,omitempty"`   // how the content is kept: link, clone or copy
-	Copy   stamp  `json:"copy,omitzero"`  // state of the kept file, if it was not hashed
+	Copy   stamp  `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
 	Hash   string `json:"hash,omitempty"` // see hashFile
 	Target string `json:"target,omitempty"`
 	Links  bool   `json:"links,omitempty"` // the file had other names (hard links)
 	Gone   bool   `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
 }
 
-// path returns where an entry belongs.
+// path returns the original path of an entry.
 func (e *Entry) path() string {
 	if e.Raw != nil {
 		return string(e.Raw)
@@ -139,7 +138,7 @@ func (e *Entry) path() string {
 	return e.Path
 }
 
-// A stamp identifies a state of a file.
+// A stamp identifies the state of a file, without its content.
 type stamp struct {
 	Dev   uint64 `json:"dev,omitempty"`
 	Ino   uint64 `json:"ino,omitempty"`
@@ -148,8 +147,8 @@ type stamp struct {
 	CTime int64  `json:"ctime,omitempty"` // change time, ns; 0 if unknown
 }
 
-// is reports whether two stamps are of the same state. Programs that keep the modification
-// time of what they copy cannot set the change time, but a hard link changes it.
+// is reports whether two stamps are of the same state. The change time detects programs that set the
+// modification time back, but a new hard link changes it, too.
 func (s stamp) is(o stamp) bool {
 	if s.CTime == 0 || o.CTime == 0 {
 		return s.looks(o)
@@ -157,13 +156,13 @@ func (s stamp) is(o stamp) bool {
 	return s == o
 }
 
-// looks does as is, without the change time.
+// looks is like is, but ignores the change time.
 func (s stamp) looks(o stamp) bool {
 	s.CTime, o.CTime = 0, 0
 	return s == o
 }
 
-// Results of restoring an entry.
+// Outcomes of restoring an entry.
 const (
 	Restored = "restored" // the file is as it was before the action
 	Same     = "same"     // unchanged: the file is the kept one
@@ -203,17 +202,17 @@ const (
 	goneSuffix  = ".gone"
 )
 
-// lockWait bounds the wait for another process that counts or prunes.
+// lockWait limits the wait for the lock of the store.
 const lockWait = 2 * time.Second
 
-// A counter is what the store knows of all its sets.
+// A counter is the store's totals over all sets.
 type counter struct {
 	Next   int   `json:"next"`
 	Used   int64 `json:"used"`
 	Pruned int64 `json:"pruned"` // Unix time
 }
 
-// locked calls f with the counter, and writes it afterwards.
+// locked calls f with the counter under the store's lock, and writes the counter afterwards.
 func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
 	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
 	return writeFile(s.o.Dir, counterName, c)
 }
 
-// counted makes the counter from the sets.
+// counted computes the counter from the sets.
 func (s *Store) counted() (c counter) {
 	c.Next = 1
 	names, _ := os.ReadDir(s.o.Dir)
@@ -270,7 +269,7 @@ func number(id string) int {
 	return n
 }
 
-// writeFile writes a value as JSON, so that other processes see all of it or none.
+// writeFile writes a value as JSON, atomically.
 func writeFile(dir, name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -284,7 +283,7 @@ func writeFile(dir, name string, v any) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// step is called between two changes of the disk; tests end the process there.
+// step is called between two changes on the disk; tests kill the process there.
 var step = func() {}
 
 // head returns a set without its entries.
@@ -342,8 +341,8 @@ func (s *Store) List() ([]Set, error) {
 	return out, err
 }
 
-// Prune drops the sets that are older than keep, and what was never finished. With
-// now it drops all sets. It returns how many were dropped and how many bytes they held.
+// Prune deletes the sets that are older than keep, and unfinished ones. It returns how many were
+// deleted, and their bytes.
 func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, bytes int64, err error) {
 	if _, err := os.Stat(s.o.Dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil
@@ -355,12 +354,11 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 	return dropped, bytes, err
 }
 
-// unfinished is the age from which a set without its list belongs to a process that
-// was killed.
+// unfinished is the age at which a set without its list is considered abandoned by a killed process.
 const unfinished = time.Hour
 
-// prune drops sets older than keep, and then, if most is not negative, the oldest that
-// may be dropped until the store holds at most that many bytes.
+// prune deletes sets older than keep and then, if most is not negative, the oldest that can be deleted
+// until the store holds at most that many bytes.
 func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, bytes int64) {
 	now := s.o.Clock()
 	names, _ := os.ReadDir(s.o.Dir)
@@ -414,8 +412,8 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 	return dropped, bytes
 }
 
-// reserve returns the ID and the open folder of a new set, and how many bytes it may
-// hold before the store is full.
+// reserve creates the folder of a new set and returns its ID, and how many bytes are left in the
+// store.
 func (s *Store) reserve(ctx context.Context) (id string, room int64, err error) {
 	err = s.locked(ctx, func(c *counter) error {
 		most := min(s.o.Limits.Total, diskSize(s.o.Dir)/20)
@@ -442,7 +440,7 @@ func (s *Store) reserve(ctx context.Context) (id string, room int64, err error) 
 	return id, room, err
 }
 
-// commit makes a set part of the store.
+// commit adds a completed set to the store.
 func (s *Store) commit(ctx context.Context, set *Set) error {
 	dir := filepath.Join(s.o.Dir, set.ID)
 	if err := writeFile(dir, entriesName, set.Entries); err != nil {
@@ -466,8 +464,8 @@ func (s *Store) commit(ctx context.Context, set *Set) error {
 	return s.locked(ctx, func(c *counter) error { c.Used += set.cost(); return nil })
 }
 
-// Untold returns the sets of a session, without their entries and the newest first, that
-// it has not returned before.
+// Untold returns the sets of a session that it has not returned before, without their entries, newest
+// first.
 func (s *Store) Untold(session string) ([]Set, error) {
 	names, err := os.ReadDir(s.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -501,7 +499,7 @@ func (s *Store) Untold(session string) ([]Set, error) {
 	return out, os.WriteFile(mark, []byte(out[0].ID), 0o600)
 }
 
-// pending returns the file that names the set of an action that was not seen to end.
+// pending returns the path of the file that contains the set ID of an action that has not ended.
 func (s *Store) pending(session, hash string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + hash))
 	return filepath.Join(s.o.Dir, pendingName, hex.EncodeToString(sum[:12]))
