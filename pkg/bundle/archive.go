@@ -19,8 +19,8 @@ var (
 	errAppended  = errors.New("the file has data after the end of the archive; download it again")
 )
 
-// unpack returns the files of an archive. Anything but plain files in no folder, each
-// there once, and the bytes that a tar archive ends with, makes it unusable.
+// unpack returns the files of an archive. It returns an error for folders, links, paths with a folder,
+// duplicate names, or data after the end of the tar archive.
 func unpack(archive []byte) (map[string][]byte, error) {
 	if len(archive) > MaxArchive {
 		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
@@ -90,7 +90,7 @@ func entries(t *tar.Reader) (map[string][]byte, error) {
 	}
 }
 
-// ended reads what follows the last entry: zeros, and the checksum of what was packed.
+// ended reads the rest after the last entry: zeros, and the gzip checksum.
 func ended(unpacked io.Reader) error {
 	rest, err := io.ReadAll(unpacked)
 	switch {
@@ -102,8 +102,8 @@ func ended(unpacked io.Reader) error {
 	return nil
 }
 
-// pack returns the archive of files: the manifest and its signature, then the others in
-// the order of their names, with nothing of this machine or hour.
+// pack returns an archive: the manifest, its signature, then the other files sorted by name. It
+// contains no time or user, so the same files give the same bytes.
 func pack(files map[string][]byte) ([]byte, error) {
 	names := slices.Sorted(maps.Keys(files))
 	first := func(name string) int {
@@ -128,7 +128,7 @@ func pack(files map[string][]byte) ([]byte, error) {
 	if err := errors.Join(t.Close(), z.Close()); err != nil {
 		return nil, err
 	}
-	// What is written can be read.
+	// Check that the result can be unpacked.
 	if _, err := unpack(out.Bytes()); err != nil {
 		return nil, err
 	}

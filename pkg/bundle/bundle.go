@@ -24,13 +24,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of a bundle.
+// Limits of a bundle.
 const (
 	MaxArchive  = 4 << 20  // bytes, compressed
 	maxUnpacked = 16 << 20 // bytes
-	maxFiles    = 64       // beside the manifest and its signature
+	maxFiles    = 64       // in addition to the manifest and its signature
 	maxName     = 80       // bytes
-	maxManifest = 64 << 10 // bytes, as of a signature
+	maxManifest = 64 << 10 // bytes, also for a signature
 )
 
 // Names of the files that every bundle has.
@@ -43,20 +43,20 @@ const (
 // ErrUnsigned is the error for a bundle without a signature.
 var ErrUnsigned = errors.New("the bundle has no signature; run 'shield policy bundle sign' on it")
 
-// A Manifest says what a bundle is.
+// A Manifest describes a bundle.
 type Manifest struct {
 	Format  int               `json:"shield_policy_bundle"` // 1
 	Name    string            `json:"name"`                 // letters, digits, '_', '-' and '.'
-	Version int64             `json:"version"`              // from 1; only rises
+	Version int64             `json:"version"`              // starts at 1; must increase
 	Expires time.Time         `json:"expires"`
-	Files   map[string]string `json:"files"` // name to "sha256:" and hex
+	Files   map[string]string `json:"files"` // file name to "sha256:" and hex digits
 }
 
-// A Bundle is one that was opened.
+// A Bundle is an opened bundle.
 type Bundle struct {
 	Manifest
-	Digest string // of the manifest, "sha256:" and hex; the same however the archive is packed
-	Key    string // that signed it, in hex as minisign writes it; "" if it was not looked at
+	Digest string // of the manifest, "sha256:" and hex; independent of how the archive is packed
+	Key    string // ID of the signing key, in hex as in minisign; "" if the signature was not checked
 	files  map[string][]byte
 }
 
@@ -66,8 +66,8 @@ func (b *Bundle) Policy() []byte { return b.files[PolicyFile] }
 // String returns name and version.
 func (b *Bundle) String() string { return fmt.Sprintf("%s version %d", b.Name, b.Version) }
 
-// Open returns the bundle of an archive that one of the keys has signed. It does not
-// look at the time: see [Bundle.Usable].
+// Open returns the bundle in an archive that one of the keys has signed. It does not check the expiry:
+// see [Bundle.Usable].
 func Open(archive []byte, keys Keys) (*Bundle, error) {
 	files, err := unpack(archive)
 	if err != nil {
@@ -92,7 +92,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	return b, nil
 }
 
-// read returns the bundle that files make up, without a look at the signature.
+// read returns the bundle that files form, without checking the signature.
 func read(files map[string][]byte) (*Bundle, error) {
 	manifest := files[manifestFile]
 	b := &Bundle{Digest: digest(manifest), files: maps.Clone(files)}
@@ -120,7 +120,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 	return b, nil
 }
 
-// check returns what is wrong with a manifest, digests aside.
+// check returns an error for an invalid manifest; it does not check digests.
 func (m *Manifest) check() error {
 	switch {
 	case m.Format != 1:
@@ -139,8 +139,7 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// checkName refuses a name that is no plain file's: nothing in it leads to another folder,
-// on any system.
+// checkName returns an error for a name that is not a plain file name on every system.
 func checkName(name string) error {
 	odd := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
@@ -151,8 +150,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// Usable returns nil if the bundle can be used at a time, and whether it has expired: for
-// as long as grace it is used nevertheless.
+// Usable returns an error if the bundle cannot be used at a time. expired reports that it has expired
+// but is still within grace.
 func (b *Bundle) Usable(now time.Time, grace time.Duration) (expired bool, err error) {
 	if now.Before(b.Expires) {
 		return false, nil
@@ -163,7 +162,7 @@ func (b *Bundle) Usable(now time.Time, grace time.Duration) (expired bool, err e
 	return true, nil
 }
 
-// An ExpiredError is for a bundle that is no longer used.
+// An ExpiredError is the error for a bundle that expired more than its grace period ago.
 type ExpiredError struct {
 	Bundle  string
 	Expires time.Time
@@ -178,8 +177,8 @@ func digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Build returns the unsigned archive of files. The manifest's digests are filled in;
-// the same files make the same archive.
+// Build returns an unsigned archive of files. It fills in the manifest's digests; the same files give
+// the same bytes.
 func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 	m.Format, m.Files, m.Expires = 1, map[string]string{}, m.Expires.UTC().Truncate(time.Second)
 	for name, data := range files {
@@ -206,8 +205,7 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 	return pack(all)
 }
 
-// Sign returns an archive with the signature of its manifest. A signature that is there
-// is replaced.
+// Sign returns the archive with its manifest signed. An existing signature is replaced.
 func Sign(archive []byte, key *PrivateKey) ([]byte, *Bundle, error) {
 	files, err := unpack(archive)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// Bounds of a download.
+// Limits of a download.
 const (
 	maxFetch     = 30 * time.Second
 	maxRedirects = 3
@@ -24,7 +24,7 @@ const (
 // IsURL reports whether a source is a URL rather than a path.
 func IsURL(source string) bool { return strings.Contains(source, "://") }
 
-// CheckSource refuses a URL that nothing is fetched from.
+// CheckSource returns an error for a URL that must not be downloaded from.
 func CheckSource(source string) error {
 	if !IsURL(source) {
 		return nil
@@ -41,7 +41,7 @@ func CheckSource(source string) error {
 	return nil
 }
 
-// Shown returns a source for messages: a URL without its query, which may hold a token.
+// Shown returns a source for messages: a URL without its query, which can contain a token.
 func Shown(source string) string {
 	if u, err := url.Parse(source); err == nil && IsURL(source) {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
@@ -50,9 +50,8 @@ func Shown(source string) string {
 	return source
 }
 
-// Fetch reads an archive from a file, or downloads it. roots are trusted instead of the
-// system's certificates unless they are nil. The environment's proxy is not used, since
-// an agent may have set it.
+// Fetch reads an archive from a file or downloads it. roots, if not nil, replace the system's
+// certificates. Proxy variables are ignored, since an agent can set them.
 func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, error) {
 	if err := CheckSource(source); err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
-			err = wrapped.Err // the URL may hold a token
+			err = wrapped.Err // the URL can contain a token
 		}
 		return nil, late(ctx, err)
 	}
@@ -103,7 +102,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	return data, nil
 }
 
-// late names the bound if a download ran past it.
+// late replaces the error if a download exceeded its time limit.
 func late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("the download did not finish within %v and was stopped; check the connection and try again", maxFetch)

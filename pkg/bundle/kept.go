@@ -13,16 +13,16 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A Kept is the last good bundle of a source, which is used until it expires whether or
-// not the source can be reached.
+// A Kept is the stored last valid bundle of a source. It is used until it expires, even if the source
+// cannot be reached.
 type Kept struct {
-	Dir    string // of the last good bundles
+	Dir    string // folder of the stored bundles
 	Source string
 	Keys   Keys
 	Grace  time.Duration
 }
 
-// ID returns a name for the source.
+// ID returns the file name for the source.
 func (k *Kept) ID() string {
 	sum := sha256.Sum256([]byte(k.Source))
 	return hex.EncodeToString(sum[:12])
@@ -31,7 +31,7 @@ func (k *Kept) ID() string {
 // Path returns the file of the archive.
 func (k *Kept) Path() string { return filepath.Join(k.Dir, k.ID()+".tar.gz") }
 
-// Read returns the archive; nil if there is none.
+// Read returns the stored archive; nil if there is none.
 func (k *Kept) Read() ([]byte, error) {
 	data, info, err := owner.ReadFile(k.Path(), MaxArchive)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (k *Kept) Read() ([]byte, error) {
 	return data, owner.Check(info, owner.Write)
 }
 
-// Load returns the bundle, if it can be used at a time.
+// Load returns the stored bundle, if it can be used at a time.
 func (k *Kept) Load(now time.Time) (*Bundle, error) {
 	fail := func(err error) (*Bundle, error) {
 		return nil, fmt.Errorf("policy bundle %s: %w", Shown(k.Source), err)
@@ -68,7 +68,7 @@ func (k *Kept) Load(now time.Time) (*Bundle, error) {
 	return b, nil
 }
 
-// Write puts an archive in place of the one that is kept.
+// Write replaces the stored archive.
 func (k *Kept) Write(archive []byte) error {
 	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"aead.dev/minisign"
 )
 
-// Keys are the public keys of which any one may have signed a bundle.
+// Keys are public keys; a bundle must be signed by one of them.
 type Keys []minisign.PublicKey
 
-// ParseKeys reads public keys as minisign prints them, the line that begins with RW.
+// ParseKeys parses public keys in minisign's text form, the line that begins with RW.
 func ParseKeys(texts []string) (Keys, error) {
 	var keys Keys
 	for _, text := range texts {
@@ -36,7 +36,7 @@ func parseKey(text string) (key minisign.PublicKey, err error) {
 	return key, nil
 }
 
-// verify returns the name of the key that has signed a message.
+// verify returns the ID of the key that signed a message.
 func (k Keys) verify(message, signature []byte) (string, error) {
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil {
@@ -55,28 +55,28 @@ func (k Keys) verify(message, signature []byte) (string, error) {
 	return "", fmt.Errorf("the bundle is signed with key %s, which is not in policy.keys or --key; add the public key if you trust its owner", keyID(s.KeyID))
 }
 
-// keyID returns the name of a key as minisign writes it.
+// keyID returns a key ID as minisign writes it.
 func keyID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
-// A PrivateKey signs bundles. It is never shown.
+// A PrivateKey signs bundles. It is never printed.
 type PrivateKey struct{ key minisign.PrivateKey }
 
-// ID returns the name of the key.
+// ID returns the key ID.
 func (k *PrivateKey) ID() string { return keyID(k.key.ID()) }
 
-// String keeps the key out of messages.
+// String returns only the key ID, so that the key is never printed.
 func (k *PrivateKey) String() string { return "private key " + k.ID() }
 
-// GoString is the same.
+// GoString returns String.
 func (k *PrivateKey) GoString() string { return k.String() }
 
 func (k *PrivateKey) sign(message []byte, comment string) []byte {
 	r := minisign.NewReader(bytes.NewReader(message))
-	_, _ = io.Copy(io.Discard, r) // memory does not fail
+	_, _ = io.Copy(io.Discard, r) // reading from memory never fails
 	return r.SignWithComments(k.key, comment, "signature from shield, key "+k.ID())
 }
 
-// isPrivateKey reports whether a text is a private key of minisign, encrypted or not.
+// isPrivateKey reports whether a text is a minisign private key, encrypted or not.
 func isPrivateKey(text []byte) bool {
 	var key minisign.PrivateKey
 	return Encrypted(text) || key.UnmarshalText(bytes.TrimSpace(text)) == nil
@@ -85,8 +85,7 @@ func isPrivateKey(text []byte) bool {
 // Encrypted reports whether the text of a private key needs a password.
 func Encrypted(text []byte) bool { return minisign.IsEncrypted(bytes.TrimSpace(text)) }
 
-// ParsePrivateKey reads a private key as minisign writes it. password is that of an
-// encrypted key.
+// ParsePrivateKey parses a minisign private key. password decrypts an encrypted key.
 func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
 	text = bytes.TrimSpace(text)
 	var key minisign.PrivateKey
@@ -101,8 +100,8 @@ func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
 	return &PrivateKey{key}, nil
 }
 
-// GenerateKey returns the texts of a new pair of keys, as minisign writes them. Without
-// a password the private key is not encrypted.
+// GenerateKey returns a new key pair in minisign's text form. With an empty password the private key
+// is not encrypted.
 func GenerateKey(password string) (private, public []byte, err error) {
 	pub, key, err := minisign.GenerateKey(nil)
 	if err != nil {

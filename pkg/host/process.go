@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// OfProcess returns the host whose program a process runs, nil if it runs none.
+// OfProcess returns the host whose program a process runs; nil if the program is no known host.
 func OfProcess(p *ancestry.Process) *Host {
 	names := programNames(p)
 	for _, name := range hosts {

@@ -70,8 +70,8 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 }
 
 // Lost returns what a host is told about a result that could not be examined, whatever
-// it is: what keeps the agent from reading it or, where nothing does, what is
-// neutral, and nil if that is nothing or the host hands nothing over.
+// Lost returns the response for a result that could not be examined: the one that keeps the agent from
+// reading it, or else the neutral response; nil if the host has neither or sends no results.
 func (h *Host) Lost(ctx context.Context, reason string) ([]byte, error) {
 	form := h.form.Lost
 	if form == "" {

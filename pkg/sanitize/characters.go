@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// suspectBytes are the bytes with which a character may begin that is looked at; every
-// other byte of a text is passed over.
+// suspectBytes are the first bytes of characters that are examined; all other bytes are skipped.
 var suspectBytes = func() (set [256]bool) {
 	for c := range byte(' ') {
 		set[c] = c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v'
@@ -19,11 +18,11 @@ var suspectBytes = func() (set [256]bool) {
 	return set
 }()
 
-// maxSingles is how many zero-width characters may be alone between others that
-// do not join with them before they count as a message.
+// maxSingles is how many single zero-width characters between non-joining characters are allowed
+// before they count as a hidden message.
 const maxSingles = 16
 
-// characters finds what shows nothing, and what a terminal obeys.
+// characters finds invisible characters and terminal control characters.
 func (t *text) characters() {
 	s := t.s
 	singles, first := 0, -1
@@ -53,7 +52,7 @@ func (t *text) characters() {
 	}
 }
 
-// isInvisible reports whether a character shows nothing by itself.
+// isInvisible reports whether a character has no visible form.
 func isInvisible(r rune) bool {
 	switch {
 	case r < 0xad:
@@ -66,12 +65,12 @@ func isInvisible(r rune) bool {
 	return false
 }
 
-// isVariationSelector reports whether a character chooses a variant of the one before it.
+// isVariationSelector reports whether a character selects a variant of the character before it.
 func isVariationSelector(r rune) bool {
 	return 0xfe00 <= r && r <= 0xfe0f || 0xe0100 <= r && r <= 0xe01ef
 }
 
-// control of bidirectional text that lasts until it is ended.
+// isBidiControl reports whether a character changes the text direction until it is ended.
 func isBidiControl(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
 
 func unseenRun(s string, from int) int {
@@ -85,8 +84,8 @@ func unseenRun(s string, from int) int {
 	return from
 }
 
-// run judges characters that show nothing and stand together. It reports whether it
-// is one alone that says nothing yet.
+// run judges a run of adjacent invisible characters. It reports whether it is a single one that is not
+// yet suspicious.
 func (t *text) run(start, end int) (single bool) {
 	run := []rune(t.s[start:end])
 	before, _ := utf8.DecodeLastRuneInString(t.s[:start])
@@ -100,16 +99,16 @@ func (t *text) run(start, end int) (single bool) {
 		return n
 	}
 	tags, variants, turns := count(func(r rune) bool { return 0xe0000 <= r && r <= 0xe007f }), count(isVariationSelector), count(isBidiControl)
-	ascii := before < utf8.RuneSelf && after < utf8.RuneSelf // the end of a text counts as such
+	ascii := before < utf8.RuneSelf && after < utf8.RuneSelf // the start or end of the text counts as ASCII
 	switch {
-	case tags > 0 && before == 0x1f3f4 && tags == len(run) && run[tags-1] == 0xe007f && tags <= 8: // the flag of a region
+	case tags > 0 && before == 0x1f3f4 && tags == len(run) && run[tags-1] == 0xe007f && tags <= 8: // a regional flag emoji
 	case tags > 0:
 		t.reportAndRemove(Tags, High, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(decodeTagCharacters(run))))
 	case variants > 1 && variants == len(run):
 		t.reportAndRemove(Tags, High, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
 	case turns > 0:
 		t.judgeBidi(run, start, end)
-	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the mark of an encoding
+	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the byte order mark
 	case len(run) >= 8:
 		t.reportAndRemove(Invisible, High, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) > 1 && variants == 0 && ascii:
@@ -122,14 +121,14 @@ func (t *text) run(start, end int) (single bool) {
 	return false
 }
 
-// reportAndRemove reports a run and has it taken out.
+// reportAndRemove reports a run of characters and removes it.
 func (t *text) reportAndRemove(kind Kind, severity string, start, end int, what string) {
 	t.find(kind, "", severity, start, end, what)
 	t.cut(start, end)
 }
 
-// judgeBidi judges a run with controls of bidirectional text. Overrides are never
-// honest; the others are, where there is text from right to left.
+// judgeBidi judges a run of bidirectional controls. Overrides are always reported; other controls only
+// in a text without right-to-left letters.
 func (t *text) judgeBidi(run []rune, start, end int) {
 	override := false
 	for _, r := range run {
@@ -145,13 +144,12 @@ func (t *text) judgeBidi(run []rune, start, end int) {
 	t.reportAndRemove(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
 }
 
-// rightToLeft reports whether a text has letters that are written from right to
-// left.
+// rightToLeft reports whether a text has letters of a right-to-left script.
 func (t *text) rightToLeft() bool {
 	if t.rtl == 0 {
 		t.rtl = -1
 		for i := 0; i < len(t.s); i++ {
-			// What the scripts from Hebrew to Arabic, and their presentation forms, begin with.
+			// First bytes of the scripts from Hebrew to Arabic, and their presentation forms.
 			if c := t.s[i]; c >= 0xd6 && c <= 0xdf || c == 0xe0 || c == 0xef {
 				if r, _ := utf8.DecodeRuneInString(t.s[i:]); unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
 					t.rtl = 1
@@ -167,8 +165,8 @@ func wordRune(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// decodeTagCharacters returns the text that tag characters or variation selectors stand for: a
-// tag for the character of ASCII below it, the 256 selectors for bytes.
+// decodeTagCharacters returns the text that tag characters or variation selectors encode: each tag an
+// ASCII character, each of the 256 selectors a byte.
 func decodeTagCharacters(run []rune) string {
 	var b strings.Builder
 	for _, r := range run {
@@ -184,8 +182,8 @@ func decodeTagCharacters(run []rune) string {
 	return b.String()
 }
 
-// judgeControl judges a control character and returns where it ends with what belongs to
-// it. Colours and overstruck letters are taken out without a finding.
+// judgeControl judges a control character or escape sequence and returns its end. Colours and
+// overstruck letters are removed without a finding.
 func (t *text) judgeControl(i int, r rune, n int) int {
 	s := t.s
 	end := i + n
@@ -197,7 +195,7 @@ func (t *text) judgeControl(i int, r rune, n int) int {
 		if isOverstrike(s, i) {
 			severity = ""
 		}
-	case 0x85, 0x00: // a line end, and what a text of two bytes a character has
+	case 0x85, 0x00: // NEL, a line end; and NUL, as in UTF-16 text
 		severity = ""
 	}
 	if severity != "" && t.controls < maxControls {
@@ -210,11 +208,11 @@ func (t *text) judgeControl(i int, r rune, n int) int {
 	return end
 }
 
-// maxControls is how many control characters of a string are reported one by one.
+// maxControls is how many control characters of a string are reported individually.
 const maxControls = 10
 
-// isOverstrike reports whether a backspace strikes a letter over itself or over a line, as
-// manual pages do.
+// isOverstrike reports whether a backspace overstrikes a letter with itself or an underscore, as
+// manual pages do for bold and underline.
 func isOverstrike(s string, i int) bool {
 	if i == 0 || i+1 >= len(s) {
 		return false
@@ -224,11 +222,11 @@ func isOverstrike(s string, i int) bool {
 	return a == b && a != '\b' || a == '_' || b == '_'
 }
 
-// maxEscape is how long one order to a terminal may be, in bytes.
+// maxEscape is the maximum length of a terminal escape sequence, in bytes.
 const maxEscape = 64 << 10
 
-// escape returns where a terminal escape sequence ends, how severe it is, "" for
-// colours, and what it does.
+// escape returns the end of a terminal escape sequence, its severity ("" for colours) and what it
+// does.
 func escape(s string, i int) (end int, severity, what string) {
 	r, n := utf8.DecodeRuneInString(s[i:])
 	at := i + n
@@ -253,15 +251,15 @@ func escape(s string, i int) (end int, severity, what string) {
 		end = stringEnd(s, at)
 		severity = Medium
 		if body := s[at:end]; r == ']'+0x40 && strings.HasPrefix(body, "52;") || r == 'P'+0x40 {
-			severity = High // writes to the clipboard, or has the terminal answer
+			severity = High // writes to the clipboard, or makes the terminal send input
 		}
 		return end, severity, "a terminal escape sequence: " + excerpt(s[at:end])
 	}
 	return at, Low, "a terminal escape sequence, which can hide text"
 }
 
-// csiSeverity returns how severe an order is that ends in final: one that hides
-// text, or moves back over it, more than another, colours not at all.
+// csiSeverity returns the severity of a CSI sequence with a final byte: hiding text or moving the
+// cursor back is more severe than others; colours have none.
 func csiSeverity(params string, final byte) string {
 	switch final {
 	case 'm':
@@ -277,7 +275,7 @@ func csiSeverity(params string, final byte) string {
 	return Low
 }
 
-// stringEnd returns the end of an order that ends with BEL or ST.
+// stringEnd returns the end of an escape sequence that BEL or ST terminates.
 func stringEnd(s string, at int) int {
 	most := min(len(s), at+maxEscape)
 	for i := at; i < most; i++ {
@@ -288,7 +286,7 @@ func stringEnd(s string, at int) int {
 			return i + 2
 		case s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
 			return i + 2
-		case s[i] == '\n' || s[i] == 0x1b: // never ended
+		case s[i] == '\n' || s[i] == 0x1b: // not terminated
 			return i
 		}
 	}

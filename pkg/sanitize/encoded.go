@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Bounds of what is decoded.
+// Limits of decoding.
 const (
 	minRun      = 16        // characters of the shortest run of base64 or hexadecimal
 	minEscapes  = 6         // escapes that a stretch of percent encoding, entities or \u has at least
@@ -15,8 +15,8 @@ const (
 	gapOfEscape = 24        // bytes between two escapes of one stretch
 )
 
-// encoded finds runs that decode to what speaks to the agent. Such a run is taken
-// out: no one reads it.
+// encoded finds encoded text that decodes to a prompt injection, and removes it, since people do not
+// read it.
 func (t *text) encoded() {
 	room := maxDecoded
 	t.decodeRuns(&room)
@@ -41,8 +41,8 @@ func (t *text) decodeRuns(room *int) {
 	}
 }
 
-// isPathOrWords reports whether a run is hardly an encoding: a path, or words with a line
-// or slash between them.
+// isPathOrWords reports whether a run is probably not an encoding: a path, or words joined by hyphens
+// or slashes.
 func isPathOrWords(run string) bool {
 	upper, digits, marks := 0, 0, 0
 	for i := range min(len(run), 64) {
@@ -58,8 +58,8 @@ func isPathOrWords(run string) bool {
 	return digits == 0 && upper == 0 || upper+digits < 3 && marks > 0
 }
 
-// decoded reports what a stretch decodes to if that speaks to the agent, in however
-// many encodings within each other, and whether it does.
+// decoded reports a stretch that decodes to a prompt injection, also through nested encodings, and
+// whether it does.
 func (t *text) decoded(start, end int, name, text string, room int) bool {
 	if room < 0 || t.layers > maxDecoded {
 		t.unread = true
@@ -88,11 +88,10 @@ func (t *text) decoded(start, end int, name, text string, room int) bool {
 	return rule != nil
 }
 
-// escapesOf are the escapes that begin with a sign.
+// escapesOf are the kinds of escapes, by their first character.
 var escapesOf = map[byte]decode.Escapes{'%': decode.Percents, '&': decode.References, '\\': decode.Backslashes}
 
-// escapes decodes stretches of percent encoding, of character references and of
-// escapes with a backslash.
+// escapes decodes stretches of percent encoding, character references and backslash escapes.
 func (t *text) escapes(room *int) {
 	s := t.s
 	var start, last, count int
@@ -134,10 +133,10 @@ func (t *text) escapes(room *int) {
 	flush()
 }
 
-// maxPlain is how much of what is not escaped belongs to a stretch at either end.
+// maxPlain is how many unescaped characters at either end belong to a stretch.
 const maxPlain = 64
 
-// widenSpan returns a stretch with the plain characters at its ends.
+// widenSpan returns a stretch extended by the plain characters at its ends.
 func (t *text) widenSpan(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
 	for n := 0; n < maxPlain && start > 0 && !ends(t.s[start-1]); n++ {

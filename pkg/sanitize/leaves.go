@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep a result may be nested.
+// maxDepth is the maximum nesting of a result.
 const maxDepth = 128
 
-// A leaf is one string of a result, or the name of a member.
+// A leaf is one string of a result, or a member name.
 type leaf struct {
 	where string // JSON pointer
 	key   bool
 	text  string
-	start int // in the joined text
+	start int // offset in the joined text
 	spans []span
 }
 
-// collect adds the strings of a value, members in the order of their names, and
-// returns how long they are together.
+// collect adds the strings of a value as leaves, members sorted by name, and returns their total
+// length.
 func (r *Report) collect(v any, where string, depth int) (total int, deep bool) {
 	if depth > maxDepth {
 		return 0, true
@@ -54,7 +54,7 @@ func (r *Report) collect(v any, where string, depth int) (total int, deep bool) 
 // pointer escapes the name of a member as RFC 6901 says.
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
-// joined returns all strings as one text, each on a line of its own.
+// joined returns all strings as one text, one per line.
 func (r *Report) joined(total int) string {
 	if len(r.leaves) == 1 {
 		return r.leaves[0].text
@@ -69,12 +69,12 @@ func (r *Report) joined(total int) string {
 	return b.String()
 }
 
-// leafAt returns the leaf that a byte of the joined text is in.
+// leafAt returns the leaf at an offset of the joined text.
 func (r *Report) leafAt(at int) *leaf {
 	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].start > at })]
 }
 
-// distribute gives each leaf its part of the spans of the joined text.
+// distribute assigns the spans of the joined text to their leaves.
 func (r *Report) distribute(spans []span) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {

@@ -10,14 +10,14 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// A style is one way in which declarations hide text; see rules/hidden.yaml.
+// A style is a way of hiding text by CSS declarations; see rules/hidden.yaml.
 type style struct {
 	name            string
 	literals        []string
 	pattern, unless string
 }
 
-// hidingStyles finds styles in declarations.
+// hidingStyles returns a function that finds hiding styles in CSS declarations.
 var hidingStyles = sync.OnceValue(func() func(declarations string) string {
 	literals := make([][]string, len(styles))
 	patterns, unless := make([]func() *regexp.Regexp, len(styles)), make([]func() *regexp.Regexp, len(styles))
@@ -43,7 +43,7 @@ const maxStyle = 4 << 10
 
 var styleComment = prefilter.Lazy(`/\*(?s:.*?)(?:\*/|\z)`)
 
-// hidingStyle returns how declarations hide text, or "".
+// hidingStyle returns how CSS declarations hide text; "" if they do not.
 func hidingStyle(declarations string) string {
 	d := declarations[:min(len(declarations), maxStyle)]
 	if strings.Contains(d, "/*") {
@@ -56,22 +56,21 @@ func hidingStyle(declarations string) string {
 			b.WriteRune(r)
 		}
 		if r == ';' {
-			b.WriteByte(';') // so that two declarations can be next to each other in a pattern
+			b.WriteByte(';') // so that a pattern can match two adjacent declarations
 		}
 	}
 	b.WriteByte(';')
 	return hidingStyles()(b.String())
 }
 
-// maxMarkup is how much of one element that is not shown, or of a style sheet, is
-// read, in bytes.
+// maxMarkup is how many bytes of a hidden element or a style sheet are read.
 const maxMarkup = 1 << 20
 
-// minHidden is the shortest hidden text that can say anything, in bytes.
+// minHidden is the shortest hidden text that is examined, in bytes.
 const minHidden = 8
 
-// markup finds what HTML, and Markdown with it, does not show. Comments and elements
-// that are not shown are taken out; they are reported if they speak to the agent.
+// markup finds text that rendered HTML and Markdown do not show. Comments and hidden elements are
+// removed; they are reported if they contain a prompt injection.
 func (t *text) markup() {
 	t.markdown()
 	at := strings.IndexByte(t.s, '<')
@@ -90,7 +89,7 @@ func (t *text) markup() {
 		m.token(z, kind)
 		m.at = m.end
 	}
-	if m.at < len(t.s) { // a tag without end
+	if m.at < len(t.s) { // an unterminated tag
 		m.comment(m.at, len(t.s), t.s[m.at:])
 	}
 	if m.depth > 0 {
@@ -98,19 +97,19 @@ func (t *text) markup() {
 	}
 }
 
-// A markup is a text on the way through its tags.
+// A markup is the state of parsing a text's HTML tags.
 type markup struct {
 	*text
-	at, end int // the token
+	at, end int // start and end of the token
 
-	name   string // of the element that is not shown, "" for none
-	how    string // it is hidden
-	depth  int    // of elements of that name in each other
-	from   int    // where it begins
+	name   string // name of the hidden element; "" outside of one
+	how    string // how the element is hidden
+	depth  int    // nesting of elements of that name
+	from   int    // start of the element
 	inside strings.Builder
 
-	classes map[string]string // selectors of a style that hides → how
-	style   bool              // inside of a style element
+	classes map[string]string // selectors of styles that hide text → how
+	style   bool              // inside a style element
 }
 
 func (m *markup) token(z *html.Tokenizer, kind html.TokenType) {
@@ -140,7 +139,7 @@ func (m *markup) token(z *html.Tokenizer, kind html.TokenType) {
 	}
 }
 
-// voidElements are the elements that have no end.
+// voidElements are the elements without an end tag.
 var voidElements = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
 
 // start reads a tag and its attributes.
@@ -185,7 +184,7 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 	}
 }
 
-// close ends an element that is not shown.
+// close ends a hidden element.
 func (m *markup) close(end int) {
 	m.depth = 0
 	if inside := strings.TrimSpace(m.inside.String()); inside != "" {
@@ -194,7 +193,7 @@ func (m *markup) close(end int) {
 	}
 }
 
-// comment reads a comment, or what a page shows as little.
+// comment examines a comment, or other markup that a page does not show.
 func (m *markup) comment(start, end int, inside string) {
 	if m.depth > 0 {
 		m.inside.WriteString(inside)
@@ -204,7 +203,7 @@ func (m *markup) comment(start, end int, inside string) {
 	m.cut(start, end)
 }
 
-// hidden reports text that is not shown if it speaks to the agent.
+// hidden reports hidden text that contains a prompt injection.
 func (t *text) hidden(start, end int, inside, how string) {
 	if len(inside) < minHidden {
 		return
@@ -216,13 +215,13 @@ func (t *text) hidden(start, end int, inside, how string) {
 	}
 }
 
-// ruleSet is one of a style sheet: selectors and declarations.
+// ruleSet matches one rule of a style sheet: selectors and declarations.
 var ruleSet = prefilter.Lazy(`([^{}]{1,400})\{([^{}]{1,1000})\}`)
 
-// maxClasses is how many selectors of a page are kept.
+// maxClasses is the number of hiding selectors that are remembered.
 const maxClasses = 4096
 
-// rules reads a style sheet for classes and ids that hide.
+// rules reads a style sheet for classes and ids that hide elements.
 func (m *markup) rules(sheet string) {
 	if len(sheet) > maxMarkup {
 		m.unread = true
@@ -245,11 +244,10 @@ func (m *markup) rules(sheet string) {
 	}
 }
 
-// reference is a definition of Markdown that is never shown, since nothing refers to
-// it: people write comments that way.
+// reference matches a Markdown link definition that is used as a comment, so that it is never shown.
 var reference = prefilter.Lazy(`(?m)^ {0,3}\[(?://|comment|_|-|#|\s?)\]: ?<?[^\s>]{0,200}>?[ \t]+["'(]([^\n]{8,1000})["')][ \t]*$`)
 
-// markdown finds text that Markdown does not show, beside that of HTML.
+// markdown finds text that Markdown does not show, in addition to hidden HTML.
 func (t *text) markdown() {
 	if !strings.Contains(t.s, "]: ") {
 		return

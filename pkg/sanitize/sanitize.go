@@ -1,10 +1,9 @@
-// Package sanitize examines what a tool brings back before an agent reads it: text
-// that people do not see, text that speaks to the agent, links that carry data out,
-// and credentials. [Examine] says what there is and where, [Apply] what is handed
-// on. Both are deterministic, and take time in proportion to the text.
+// Package sanitize examines tool results before an agent reads them. It finds text that people do not
+// see, prompt injections, links that exfiltrate data, and credentials. [Examine] returns the findings,
+// [Report.Apply] the result to forward. Both are deterministic and take linear time.
 //
-// No finding means that none was found. It does not mean that a text is free of
-// injections: what an attacker writes in words of his own, no list of phrases knows.
+// A result without findings can still contain a prompt injection: rules cannot recognise every
+// wording.
 package sanitize
 
 import (
@@ -20,25 +19,24 @@ import (
 
 //go:generate go run ./gen
 
-// MaxText is the longest text that is examined, in bytes: of all strings of a
-// result together.
+// MaxText is the maximum total length of a result's strings that is examined, in bytes.
 const MaxText = 16 << 20
 
-// A Kind is what a finding is.
+// A Kind is the kind of a finding.
 type Kind string
 
 // Kinds of findings.
 const (
-	Invisible    Kind = "invisible"    // characters that show nothing
-	Bidi         Kind = "bidi"         // characters that change the order in which text is shown
-	Tags         Kind = "tags"         // tag characters and variation selectors, which spell text that is not shown
-	Escape       Kind = "escape"       // control characters that a terminal obeys
-	Hidden       Kind = "hidden"       // markup that is not shown and speaks to the agent
-	Encoded      Kind = "encoded"      // text that decodes to what speaks to the agent
-	Instruction  Kind = "instruction"  // text that speaks to the agent
-	Exfiltration Kind = "exfiltration" // text or a link that has data carried out
+	Invisible    Kind = "invisible"    // invisible characters
+	Bidi         Kind = "bidi"         // bidirectional controls, which change the displayed order of text
+	Tags         Kind = "tags"         // tag characters and variation selectors that encode invisible text
+	Escape       Kind = "escape"       // terminal control characters
+	Hidden       Kind = "hidden"       // hidden markup with a prompt injection
+	Encoded      Kind = "encoded"      // encoded text with a prompt injection
+	Instruction  Kind = "instruction"  // prompt injection
+	Exfiltration Kind = "exfiltration" // text or a link that exfiltrates data
 	Secret       Kind = "secret"       // a credential
-	Unexamined   Kind = "unexamined"   // what was too much to examine
+	Unexamined   Kind = "unexamined"   // too much or too deeply nested to examine
 )
 
 // Kinds returns all kinds of findings.
@@ -48,48 +46,48 @@ func Kinds() []Kind {
 
 // Severities of findings.
 const (
-	High   = "high"   // hardly anything honest has it
-	Medium = "medium" // few honest texts have it
-	Low    = "low"    // careless texts have it
+	High   = "high"   // almost never in legitimate text
+	Medium = "medium" // rarely in legitimate text
+	Low    = "low"    // also in careless legitimate text
 )
 
-// A Finding is something that an agent should not be handed unmarked.
+// A Finding is something that an agent should not read unmarked.
 type Finding struct {
 	Kind     Kind   `json:"kind"`
-	Rule     string `json:"rule,omitempty"`   // of phrases and credentials: its id
+	Rule     string `json:"rule,omitempty"`   // ID of the rule, for phrases and credentials
 	Where    string `json:"where"`            // JSON pointer to the string; "" is the result itself
-	Key      bool   `json:"key,omitempty"`    // it is in the name of that member instead of its value
-	Offset   int    `json:"offset"`           // byte of the string
+	Key      bool   `json:"key,omitempty"`    // the finding is in the name of the member, not in its value
+	Offset   int    `json:"offset"`           // byte offset in the string
 	Length   int    `json:"length"`           // in bytes
-	What     string `json:"what"`             // what it is, in printable characters, without credentials
+	What     string `json:"what"`             // description in printable characters, without credentials
 	Severity string `json:"severity"`         // high, medium or low
-	Source   string `json:"source,omitempty"` // who found it, if not this package
+	Source   string `json:"source,omitempty"` // the examiner, if not this package
 }
 
-// maxFindings is how many findings a report has.
+// maxFindings is the maximum number of findings in a report.
 const maxFindings = 100
 
-// A Report is what was found in a result.
+// A Report is the result of examining one tool result.
 type Report struct {
 	Findings []Finding // in the order of the text
-	More     int       // findings beyond those, at least
+	More     int       // least number of further findings
 	leaves   []leaf
 	root     any
 }
 
-// Add adds what others found in the result as a whole.
+// Add adds a finding of another examiner about the whole result.
 func (r *Report) Add(f Finding) { r.Findings = append(r.Findings, f) }
 
-// A span is what [Apply] takes out of a string, and what it puts there.
+// A span is a part of a string that [Report.Apply] replaces, and its replacement.
 type span struct {
 	start, end int
 	with       string
 }
 
-// A text is one string while it is examined.
+// A text is one string under examination.
 type text struct {
 	s        string
-	findings []Finding // offsets are those of s
+	findings []Finding // offsets refer to s
 	spans    []span
 	unread   bool // by rules
 	layers   int  // bytes of the texts that were found in what was decoded
@@ -101,28 +99,27 @@ func (t *text) find(kind Kind, rule, severity string, start, end int, what strin
 	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, Offset: start, Length: end - start, What: what, Severity: severity})
 }
 
-// cut takes a part of the string out.
+// cut marks a part of the string for removal.
 func (t *text) cut(start, end int) { t.spans = append(t.spans, span{start: start, end: end}) }
 
-// maxExcerpt is how much of a text a finding quotes, in characters.
+// maxExcerpt is the maximum length of a quoted text, in characters.
 const maxExcerpt = 120
 
-// excerpt returns the beginning of a text as it can be shown and logged.
+// excerpt returns the beginning of a text in a printable form.
 func excerpt(s string) string {
 	cut := redact.Cut(s, 4*maxExcerpt)
 	shown := (*redact.Redactor)(nil).Brief(strings.ToValidUTF8(cut, "?"), 2*maxExcerpt)
 	return brief.Text(strings.Join(strings.Fields(term.Escape(shown)), " "), maxExcerpt)
 }
 
-// structure examines what must be read string by string: what a string hides ends
-// with it.
+// structure examines properties of single strings: hidden text does not extend to the next string.
 func (t *text) structure() {
 	t.characters()
 	t.markup()
 	t.encoded()
 }
 
-// phrases examines what may go on from one string to the next.
+// phrases examines text that can continue from one string to the next.
 func (t *text) phrases() {
 	hits, whole := speech.Agent(t.s, false)
 	for _, h := range dropOverlapping(hits) {
@@ -139,7 +136,7 @@ func (t *text) phrases() {
 	}
 }
 
-// dropOverlapping returns the hits that overlap no other.
+// dropOverlapping removes hits that end inside an earlier hit.
 func dropOverlapping(hits []speech.Hit) []speech.Hit {
 	slices.SortFunc(hits, func(a, b speech.Hit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule.ID, b.Rule.ID))
@@ -154,8 +151,8 @@ func dropOverlapping(hits []speech.Hit) []speech.Hit {
 	})
 }
 
-// hiddenTextRule returns the first rule that matches a text which people do not see, and
-// whether all of it was read.
+// hiddenTextRule returns the first rule that matches a hidden text, and whether all of it was
+// examined.
 func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
 	hits, whole := speech.Agent(s, true)
 	if len(hits) == 0 {
@@ -164,9 +161,8 @@ func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
 	return hits[0].Rule, whole
 }
 
-// Examine examines a result: a string, or any JSON value as package json decodes
-// it. Strings are read one by one and, so that a sentence that is spread over them
-// is found, as one text; names of members too.
+// Examine examines a result: a string or a decoded JSON value. Strings and member names are examined
+// one by one and, to find a sentence that is split over several strings, joined as one text.
 func Examine(result any) *Report {
 	r := &Report{root: result}
 	total, deep := r.collect(result, "", 0)
@@ -182,7 +178,7 @@ func Examine(result any) *Report {
 	whole := &text{s: r.joined(total)}
 	whole.phrases()
 	var found []Finding
-	hidden := make([][2]int, 0, 8) // of the joined text: what is reported as hidden
+	hidden := make([][2]int, 0, 8) // hidden ranges of the joined text, as reported
 	for i := range r.leaves {
 		l := &r.leaves[i]
 		one := text{s: l.text}

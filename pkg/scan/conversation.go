@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A conversation is one task of a host, as it is replayed. It is a [sink].
+// A conversation replays one task of a host. It implements [sink].
 type conversation struct {
 	ctx  context.Context //nolint:containedctx // of one replay, for the sink
 	s    *scanner
@@ -31,12 +31,12 @@ type conversation struct {
 	failed          error    // why the calls cannot be judged
 
 	pending map[string]*pending
-	last    uint64 // hash of the call before
-	times   int    // how many times in a row that call came
+	last    uint64 // hash of the previous call
+	times   int    // how many times in a row that call occurred
 	loop    *Loop
 }
 
-// A pending call was judged, and its result was not read yet.
+// A pending call was judged and has no result yet.
 type pending struct {
 	call    call
 	actions []*action.Action
@@ -48,14 +48,14 @@ type judged struct {
 	decision verdict.Decision
 	action   *action.Action
 	v        verdict.Verdict
-	asked    string // the rule of the policy that asked, if one did
-	cannot   bool   // not judged, since a file is gone
+	asked    string // the policy rule that asked the user, if any
+	cannot   bool   // not judged, because a file no longer exists
 }
 
-// maxPending bounds the calls that wait for results.
+// maxPending is the maximum number of calls that wait for results.
 const maxPending = 4096
 
-// loopFrom is how many times in a row a call is a loop.
+// loopFrom is the number of equal calls in a row that counts as a loop.
 const loopFrom = 20
 
 func (s *scanner) newConversation(ctx context.Context, f file) (*conversation, error) {
@@ -75,7 +75,7 @@ func (c *conversation) folder(cwd string) {
 	}
 }
 
-// open makes the pipeline of the conversation, in the folder that it began in.
+// open creates the conversation's pipeline in its first folder.
 func (c *conversation) open() error {
 	c.root = c.cwd
 	c.home = HomeOf(c.root, c.s.opts.Home)
@@ -89,7 +89,7 @@ func (c *conversation) open() error {
 
 var homes = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
 
-// HomeOf returns the home folder of the user who worked in a folder, as its path shows it.
+// HomeOf returns the home folder of the user who worked in folder dir, derived from its path.
 func HomeOf(dir, own string) string {
 	if own != "" && (dir == own || strings.HasPrefix(dir, own+"/")) {
 		return own
@@ -127,7 +127,7 @@ func (c *conversation) call(x call) {
 	}
 }
 
-// keyOf returns a function for the hash of a call with an ID, or with none.
+// keyOf returns a function that returns the hash of a call with an ID, or with "".
 func keyOf(x *call) func(id string) uint64 {
 	return func(id string) uint64 {
 		h := fnv.New64a()
@@ -136,7 +136,7 @@ func keyOf(x *call) func(id string) uint64 {
 	}
 }
 
-// judge judges a call as the hook would, and what of it there is to judge.
+// judge judges a call as the hook would, and returns its actions.
 func (c *conversation) judge(x *call) (actions []*action.Action, out *judged) {
 	cwd := cmp.Or(x.cwd, c.cwd)
 	c.layer.enter(cwd)
@@ -179,7 +179,7 @@ func (c *conversation) judge(x *call) (actions []*action.Action, out *judged) {
 	return actions, out
 }
 
-// loops counts calls that are the same as the one before.
+// loops counts equal calls in a row.
 func (c *conversation) loops(key uint64, x *call) {
 	if key != c.last {
 		c.last, c.times, c.loop = key, 0, nil
@@ -218,7 +218,7 @@ func (c *conversation) result(r result) {
 		c.t.approve(c.root, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.asked})
 	}
 	if len(w.actions) > 0 {
-		// With an error the session does not know of the result, as where no hook was told.
+		// On an error the session does not learn of the result, as if the hook had not been called.
 		if err := c.p.Returned(c.ctx, w.actions, r.value); err != nil {
 			c.t.unknown(c.host.Name, "a tool result that could not be scanned")
 		}
@@ -234,7 +234,7 @@ func (c *conversation) result(r result) {
 	}
 }
 
-// ends drops the calls of a transcript that has ended and has no result for them.
+// ends drops the calls without a result at the end of a transcript.
 func (c *conversation) ends() {
 	c.t.open += len(c.pending)
 	clear(c.pending)
@@ -249,10 +249,10 @@ func (c *conversation) close() {
 
 func (c *conversation) at(p place) string { return fmt.Sprintf("%s:%d", term.Escape(p.file), p.line) }
 
-// maxExample is how much of a call is shown, in characters.
+// maxExample is the number of characters shown of a call.
 const maxExample = 160
 
-// show returns a text without credentials and characters that a terminal would obey, on one line.
+// show returns a text on one line, without credentials and terminal control characters.
 func (c *conversation) show(text string, most int) string {
 	if len(text) > 64<<10 {
 		text = strings.ToValidUTF8(text[:64<<10], "")
@@ -276,7 +276,7 @@ func (c *conversation) gist(a *action.Action, x *call) string {
 	return c.show(x.tool+" "+string(x.input), maxExample)
 }
 
-// texts returns the texts of a result, up to a bound.
+// texts returns the strings in a result, up to a size limit.
 func texts(v any) string {
 	const most = 512 << 10
 	text, isText := v.(string)
@@ -293,7 +293,7 @@ func texts(v any) string {
 	return text
 }
 
-// forms returns the kinds of the credentials in a text.
+// forms returns the kinds of credentials in a text.
 func forms(text string) (kinds []string) {
 	known := map[string]bool{}
 	for _, found := range redact.Credentials(text) {

@@ -16,15 +16,15 @@ import (
 	"github.com/shieldcli/shield/internal/sqlitefile"
 )
 
-// Bounds of a database.
+// Limits of a database.
 const (
 	maxParts = 4 << 20
-	maxKeys  = 4 << 10 // bytes of a row in which its keys are
+	maxKeys  = 4 << 10 // bytes at the start of a row that are searched for its keys
 
 	maxAllKeys = 256 << 20 // bytes of the keys of all rows
 )
 
-// opened opens a SQLite database with its log.
+// opened opens an SQLite database with its write-ahead log.
 func opened(name string) (db *sqlitefile.DB, end func(), err error) {
 	var files []*os.File
 	end = func() {
@@ -64,7 +64,7 @@ func opened(name string) (db *sqlitefile.DB, end func(), err error) {
 	return db, end, nil
 }
 
-// isDatabase reports whether a file begins as a SQLite database does.
+// isDatabase reports whether a file starts with the SQLite header.
 func isDatabase(name string) bool {
 	f, err := owner.Open(name)
 	if err != nil {
@@ -76,7 +76,7 @@ func isDatabase(name string) bool {
 	return err == nil && string(start) == sqlitefile.Magic
 }
 
-// database adds the sessions of a database, each as a file.
+// database adds the sessions of a database, each as one file.
 func (f *finder) database(s *source, name string) error {
 	db, end, err := opened(name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (f *finder) database(s *source, name string) error {
 		}
 		slices.SortFunc(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
 		top := id
-		for range 16 { // a sub-agent belongs to the session that began it
+		for range 16 { // a sub-agent belongs to the session that started it
 			if up := all[all[top].parent]; up == nil {
 				break
 			}
@@ -151,9 +151,9 @@ func (f *finder) database(s *source, name string) error {
 	return nil
 }
 
-// A row is where a part of a message is in a database.
+// A row is the position of a message part in a database.
 type row struct {
-	key   string // by which they are ordered: IDs rise with the time
+	key   string // sort key: IDs increase with time
 	rowid int64
 	size  int64 // in bytes
 }
@@ -177,7 +177,7 @@ func readRows(f file, read func(jsontext.Value, int) error, to sink, progress fu
 		}
 		progress(at.size)
 		switch {
-		case r == nil: // deleted since
+		case r == nil: // deleted since it was listed
 		case r.Cut:
 			to.unknown(tooLong)
 		default:

@@ -16,16 +16,16 @@ import (
 // A file is a transcript to read.
 type file struct {
 	source *source
-	name   string // of the file
+	name   string // name of the file
 	size   int64
-	task   string // the conversation that it belongs to: that of its main file
+	task   string // conversation ID: that of its main file
 
-	session string // of a database; "" for another file
-	folder  string // of the session
-	rows    []row  // with its parts, in their order
+	session string // session ID in a database; "" for a plain file
+	folder  string // folder of the session
+	rows    []row  // the session's parts, in order
 }
 
-// own is the name of the conversation that the file would be by itself.
+// own returns the conversation ID that the file would have without a main file.
 func (f *file) own() string {
 	if f.session != "" {
 		return f.name + "#" + f.session
@@ -46,7 +46,7 @@ const (
 	maxLeft   = 100 // left-out files that are listed
 )
 
-// finder looks for transcripts.
+// A finder searches for transcripts.
 type finder struct {
 	files []file
 	left  []Left
@@ -61,8 +61,8 @@ func (f *finder) leave(name, why string) {
 	f.left = append(f.left, Left{name, why})
 }
 
-// folder looks in the folder of a host. Symbolic links are not followed, and what belongs to
-// another user is left out.
+// folder searches a host's folder. It does not follow symbolic links, and skips files and folders of
+// other users.
 func (f *finder) folder(s *source, root string) {
 	info, err := os.Stat(root) // the folder itself can be a symbolic link of its user
 	switch {
@@ -81,7 +81,7 @@ func (f *finder) folder(s *source, root string) {
 	}
 }
 
-// below looks for what a pattern matches in a folder.
+// below searches a folder for files that match a path pattern.
 func (f *finder) below(s *source, dir string, pattern []string, level int) {
 	if level > maxLevels || len(f.files) >= maxFiles {
 		return
@@ -116,7 +116,7 @@ func (f *finder) below(s *source, dir string, pattern []string, level int) {
 	}
 }
 
-// matching adds the files of a folder that the last element of a pattern matches.
+// matching adds the files of a folder that match the last element of a pattern.
 func (f *finder) matching(s *source, dir string, entries []fs.DirEntry, rest []string, level int) {
 	for _, e := range entries {
 		if matched, _ := path.Match(rest[0], e.Name()); !matched || len(rest) > 1 || e.IsDir() {
@@ -170,8 +170,8 @@ func (f *finder) add(s *source, name string, e fs.DirEntry) {
 	f.files = append(f.files, file{source: s, name: name, size: info.Size(), task: task})
 }
 
-// given looks at a path that the user has named: a file, or a folder with all files below it
-// whose names end in .jsonl, .json or .db.
+// given adds a path that the user named: a file, or all files below a folder whose names end in
+// .jsonl, .json or .db.
 func (f *finder) given(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -202,7 +202,7 @@ func (f *finder) given(name, host string) error {
 	})
 }
 
-// one adds a file of a host, or of the one whose records it has.
+// one adds a file of a host; if host is "", the host is detected from its records.
 func (f *finder) one(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -226,7 +226,7 @@ func (f *finder) one(name, host string) error {
 	return nil
 }
 
-// why returns an error without the path, which is beside it.
+// why returns an error's text without the path, which is shown separately.
 func why(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -235,7 +235,7 @@ func why(err error) string {
 	return err.Error()
 }
 
-// sourceOf returns the source whose reader reads most of the first records of a file.
+// sourceOf returns the source whose reader recognises most of a file's first records.
 func sourceOf(name, host string) (*source, error) {
 	var best *source
 	most := 0
@@ -245,7 +245,7 @@ func sourceOf(name, host string) (*source, error) {
 			continue
 		}
 		n := sample{}
-		_ = records(file{source: s, name: name}, &n, maxSampled, nil) // one that cannot be read has no records
+		_ = records(file{source: s, name: name}, &n, maxSampled, nil) // a file that cannot be read has no records
 		if n.score > most {
 			best, most = s, n.score
 		}
@@ -256,10 +256,10 @@ func sourceOf(name, host string) (*source, error) {
 	return best, nil
 }
 
-// maxSampled is how many records show which host has written a file.
+// maxSampled is the number of records that are used to detect a file's host.
 const maxSampled = 40
 
-// sample counts what a reader finds in the first records.
+// A sample counts what a reader recognises in the first records.
 type sample struct{ score int }
 
 func (s *sample) folder(string) { s.score++ }
@@ -269,7 +269,7 @@ func (s *sample) unknown(string) {
 	s.score--
 }
 
-// order puts the files of one conversation behind each other, its main file first.
+// order groups files by conversation, each with its main file first.
 func order(files []file) (tasks [][]file) {
 	slices.SortStableFunc(files, func(a, b file) int {
 		if c := strings.Compare(a.task, b.task); c != 0 {

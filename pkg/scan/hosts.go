@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A source says where and how a host keeps its transcripts; see hosts.yaml.
+// A source describes where and in which format a host keeps its transcripts; see hosts.yaml.
 type source struct {
 	Host    string
 	Files   []string
@@ -16,11 +16,11 @@ type source struct {
 	Reader  string
 	Ignored []string
 
-	Folder   string // below the home folder; "" for that of the host's settings
-	Variable string // of the environment, that names another, with what is below it
+	Folder   string // below the home folder; "" for the folder of the host's settings
+	Variable string // environment variable that can name another folder, with the path below it
 }
 
-// A form is how records are in a file.
+// A form is a file format of records.
 type form string
 
 const (
@@ -37,7 +37,7 @@ var sources = sync.OnceValue(func() []source { return sourcesOf(hostsFile) })
 
 func sourcesOf(text []byte) (list []source) {
 	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
-		panic(err) // a test reads the file
+		panic(err) // a test parses the embedded file
 	}
 	for i := range list {
 		if readers[list[i].Reader] == nil {
@@ -47,7 +47,7 @@ func sourcesOf(text []byte) (list []source) {
 	return list
 }
 
-// Hosts returns the names of the hosts whose transcripts are read.
+// Hosts returns the names of the hosts whose transcripts can be read.
 func Hosts() (names []string) {
 	for _, s := range sources() {
 		if len(names) == 0 || names[len(names)-1] != s.Host {

@@ -14,21 +14,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A layer holds the files of one conversation as its transcript leaves them, over those of the
-// disk. Folders that the conversation worked in and that are not on this machine are there, but
-// empty. It implements [analysis.Layer].
+// A layer is an overlay over the disk that holds the files of one conversation as its calls leave
+// them. Folders of the conversation that do not exist on this machine appear as empty folders. It
+// implements [analysis.Layer].
 type layer struct {
 	at    map[string]analysis.Entry
-	below map[string][]string // names in a folder, from the paths of at
+	below map[string][]string // names in a folder, derived from the paths in at
 	bytes int
 
 	home   string
-	roots  []string // folders of the conversation that are not on the disk
-	absent bool     // a file of those folders was read, and its content is unknown
-	assume bool     // such a file is judged as if it were there, empty
+	roots  []string // folders of the conversation that do not exist on the disk
+	absent bool     // a call read a file in those folders whose content is unknown
+	assume bool     // judge such a file as if it existed and were empty
 }
 
-// Limits of a layer. Files beyond them have no content.
+// Limits of a layer. Files beyond them have unknown content.
 const (
 	maxLayer   = 32 << 20 // bytes
 	maxEntries = 50_000
@@ -60,7 +60,7 @@ func (l *layer) Absent(p string) bool {
 	return l.assume
 }
 
-// enter makes a folder of the conversation be there if it is not on the disk.
+// enter adds an empty folder of the conversation if it does not exist on the disk.
 func (l *layer) enter(dir string) {
 	if len(dir) < 2 || dir[0] != '/' || slices.Contains(l.roots, dir) || len(l.roots) == 256 {
 		return
@@ -72,7 +72,7 @@ func (l *layer) enter(dir string) {
 	l.folder(dir)
 }
 
-// put notes what is at a path, and that the folders above it are there.
+// put records the entry at a path, and that the folders above it exist.
 func (l *layer) put(p string, e analysis.Entry) {
 	if p == "" || p[0] != '/' || len(l.at) >= maxEntries {
 		return
@@ -90,7 +90,7 @@ func (l *layer) put(p string, e analysis.Entry) {
 	l.note(p, e)
 }
 
-// above notes that a folder is there, if the layer knows nothing of it or that it is gone.
+// above records that a folder exists, if the layer has no entry for it or a deleted one.
 func (l *layer) above(dir string) {
 	for ; len(dir) > 1; dir = path.Dir(dir) {
 		if e, known := l.Look(dir); known && !e.Gone {
@@ -118,7 +118,7 @@ func (l *layer) folder(dir string) {
 	}
 }
 
-// remove notes that a path is gone with all below it.
+// remove records that a path and everything below it was deleted.
 func (l *layer) remove(p string) {
 	if len(p) < 2 || slices.ContainsFunc(l.roots, func(root string) bool { return root == p || strings.HasPrefix(root, p+"/") }) {
 		return
@@ -133,7 +133,7 @@ func (l *layer) remove(p string) {
 	l.put(p, analysis.Entry{Gone: true})
 }
 
-// moves moves what is at one path to another.
+// moves moves a path to another.
 func (l *layer) moves(from, to string) {
 	e, known := l.Look(from)
 	if known && e.Gone {
@@ -163,7 +163,7 @@ func (l *layer) moves(from, to string) {
 	}
 }
 
-// before notes what an action shows to have been there before it: a file in which it replaces a text.
+// before records content that an edit shows to have existed: the text that it replaces.
 func (l *layer) before(c *analysis.Case) {
 	old := c.Replaced()
 	if c.Action.Type != "write_file" || old == "" {
@@ -183,7 +183,7 @@ func (l *layer) before(c *analysis.Case) {
 	}
 }
 
-// apply notes what an action that has run leaves behind. Nothing but what is certain counts.
+// apply records the certain effects of an action that was executed.
 func (l *layer) apply(c *analysis.Case) {
 	texts := map[string]bool{}
 	c.Writes(func(w *analysis.Case) {
@@ -231,7 +231,7 @@ func (l *layer) apply(c *analysis.Case) {
 	}
 }
 
-// write notes that an action has written to a file, or edited it.
+// write records that an action wrote or edited a file.
 func (l *layer) write(p string, c *analysis.Case) {
 	old, text := c.Replaced(), c.Action.Text("content")
 	if was, known := l.Look(p); old != "" {
@@ -244,14 +244,14 @@ func (l *layer) write(p string, c *analysis.Case) {
 		if known && !was.Unread {
 			old = string(was.Text) + "\n"
 		} else if _, err := os.Lstat(p); err == nil {
-			return // the content is the one on the disk today
+			return // the content is the file on the disk
 		}
 		text = old + text
 	}
 	l.put(p, analysis.Entry{Text: []byte(text)})
 }
 
-// commit notes that the files of a repository are in its last commit.
+// commit records that the files of a repository are in its last commit.
 func (l *layer) commit(dir string) {
 	root := dir
 	for _, r := range l.roots {
@@ -270,7 +270,7 @@ func (l *layer) commit(dir string) {
 	}
 }
 
-// reads notes what a file held that was read whole.
+// reads records the content of a file that was read completely.
 func (l *layer) reads(a *action.Action, c *analysis.Case, v any) {
 	text, isText := v.(string)
 	if !isText || a.Type != "read_file" || len(c.Effects) == 0 || len(a.Payload) != 1 {
@@ -290,8 +290,8 @@ func (l *layer) reads(a *action.Action, c *analysis.Case, v any) {
 	l.put(e.Path, analysis.Entry{Text: []byte(text), Unread: !ok, Committed: true})
 }
 
-// unnumbered returns a text without the numbers that a host puts before its lines. ok is false if
-// the lines do not begin with 1, so that the file was not read whole.
+// unnumbered returns a text without the line numbers that a host adds. ok is false if they do not
+// start at 1, so that the file was not read completely.
 func unnumbered(text string) (plain string, ok bool) {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {

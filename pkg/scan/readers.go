@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// decode reads JSON that may be malformed in ways that hosts write; what is judged is read strictly
+// decode parses JSON leniently, since hosts write malformed JSON; judged actions are parsed strictly
 // later.
 func decode(raw jsontext.Value, to any) error {
 	return json.Unmarshal(raw, to, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// readers are the readers that hosts.yaml names.
+// readers are the constructors of the readers named in hosts.yaml.
 var readers = map[string]func(*source) reader{
 	"claude":  func(s *source) reader { return claude{s, []string{"assistant", "user"}} },
 	"droid":   func(s *source) reader { return claude{s, []string{"message"}} },
@@ -32,14 +32,14 @@ var readers = map[string]func(*source) reader{
 	"opencode": func(s *source) reader { return opencode{s} },
 }
 
-// skip counts a kind of record that is not known to hold no call.
+// skip counts a record of an unknown kind, unless hosts.yaml says that it contains no call.
 func (s *source) skip(kind string, to sink) {
 	if !slices.Contains(s.Ignored, kind) && !strings.HasPrefix(kind, "api-request") {
 		to.unknown(kind)
 	}
 }
 
-// A part is one part of a message, in the forms of several hosts.
+// A part is one part of a message, with the fields of several hosts' formats.
 type part struct {
 	Type       string         `json:"type"`
 	ID         string         `json:"id"`
@@ -65,15 +65,15 @@ type functionReply struct {
 	Response jsontext.Value `json:"response"`
 }
 
-// parts returns the parts of a message's content, none for a text.
+// parts returns the parts of a message's content; none if the content is a string.
 func parts(content jsontext.Value) (out []part) {
 	if content.Kind() == '[' {
-		_ = decode(content, &out) // content of another form has no parts
+		_ = decode(content, &out) // content in another format has no parts
 	}
 	return out
 }
 
-// value returns a JSON value as package json decodes it, and a list of texts as one text.
+// value decodes a JSON value as package json does, but a list of texts becomes one string.
 func value(raw jsontext.Value) any {
 	if len(raw) == 0 {
 		return nil
@@ -98,15 +98,15 @@ func value(raw jsontext.Value) any {
 	return strings.Join(texts, "\n")
 }
 
-// refusals begin or are in the results of calls that did not run, because a person, the host or a
-// hook refused them.
+// refusals are texts in the results of calls that did not run, because a person, the host or a hook
+// refused them.
 var refusals = []string{
 	"doesn't want to proceed with this tool use", "doesn't want to take this action", "requested permissions to", "has been denied", "blocked by hook", "hook blocking error",
 	"hook error: [", "Permission to use", "rejected by user", "rejected by the user", "exec command rejected", "patch rejected", "denied by policy", "Tool execution blocked",
 	"The user did not approve", "The user rejected", "user denied", "operation was cancelled", "Operation cancelled", "was blocked by", "permission denied by", "shield:",
 }
 
-// outcome returns the status of a call that ended in an error, or not.
+// outcome returns the status of a call from its result.
 func outcome(isError bool, v any) status {
 	if !isError {
 		return ran
@@ -126,7 +126,7 @@ func outcome(isError bool, v any) status {
 	return failed
 }
 
-// instant parses a time; the zero time if the text is none.
+// instant parses a time; it returns the zero time for an invalid text.
 func instant(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -135,10 +135,11 @@ func instant(text string) time.Time {
 	return t
 }
 
-// claude reads the transcripts of Claude Code, and of Droid, whose messages have one kind.
+// claude reads the transcripts of Claude Code, and those of Droid, which have only one kind of
+// message.
 type claude struct {
 	from  *source
-	kinds []string // of messages
+	kinds []string // kinds of records that are messages
 }
 
 func (h claude) record(raw jsontext.Value, at place, to sink) bool {
@@ -165,7 +166,7 @@ func (h claude) record(raw jsontext.Value, at place, to sink) bool {
 	return true
 }
 
-// toolParts forwards the calls and results in the content of a message as Anthropic's API has it.
+// toolParts forwards the calls and results in a message's content in the format of Anthropic's API.
 func toolParts(content jsontext.Value, when time.Time, at place, to sink) {
 	for _, p := range parts(content) {
 		switch p.Type {
@@ -191,7 +192,7 @@ func (h codex) record(raw jsontext.Value, at place, to sink) bool {
 			Name      string         `json:"name"`
 			Namespace string         `json:"namespace"`
 			CallID    string         `json:"call_id"`
-			Arguments jsontext.Value `json:"arguments"` // arguments, as a string of JSON
+			Arguments jsontext.Value `json:"arguments"` // arguments, as a JSON string
 			Input     jsontext.Value `json:"input"`
 			Action    jsontext.Value `json:"action"`
 			Output    jsontext.Value `json:"output"`
@@ -233,7 +234,7 @@ func (h codex) record(raw jsontext.Value, at place, to sink) bool {
 			v = object["content"]
 		}
 		st := outcome(true, v)
-		if st == failed { // an output does not say whether it is an error
+		if st == failed { // the output does not show whether it is an error
 			st = ran
 		}
 		to.result(result{id: p.CallID, value: v, status: st, place: at})
@@ -250,7 +251,7 @@ func (h codex) record(raw jsontext.Value, at place, to sink) bool {
 	return true
 }
 
-// shellCall returns a call of a tool of Codex that runs a command as its hooks tell it.
+// shellCall converts a Codex call of a shell tool to the form that its hooks use.
 func shellCall(c call) (call, bool) {
 	var in struct {
 		Cmd              string         `json:"cmd"`
@@ -284,7 +285,8 @@ func shellCall(c call) (call, bool) {
 	return c, command != ""
 }
 
-// commandLine returns the command that a list of words is: the script of a shell, or the words quoted.
+// commandLine returns the command line for a list of words: the script of "sh -c", or the quoted
+// words.
 func commandLine(words []string) string {
 	if len(words) == 3 && (words[1] == "-lc" || words[1] == "-c") && (strings.HasSuffix(words[0], "sh")) {
 		return words[2]
@@ -296,13 +298,13 @@ func commandLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// gemini reads the transcripts of Gemini CLI. A message is written again as it grows.
+// gemini reads the transcripts of Gemini CLI, which repeat a message each time it grows.
 type gemini struct {
 	from *source
 	seen map[string]bool
 }
 
-// maxSeen bounds what is remembered of a conversation.
+// maxSeen is the maximum number of remembered messages of a conversation.
 const maxSeen = 1 << 16
 
 func (g *gemini) record(raw jsontext.Value, at place, to sink) bool {

@@ -17,11 +17,11 @@ import (
 // maxRecord is the length of the longest record that is read, in bytes.
 const maxRecord = 16 << 20
 
-// errEnough ends the reading of a file of which enough was read.
+// errEnough stops the reading of a file after enough records.
 var errEnough = errors.New("enough records")
 
-// records reads the records of a file, at most most of them where that is not 0. progress is told
-// of the bytes that were read.
+// records reads the records of a file, at most most of them unless most is 0. progress receives the
+// number of bytes read.
 func records(f file, to sink, most int, progress func(n int64)) error {
 	if progress == nil {
 		progress = func(int64) {}
@@ -47,7 +47,7 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("the path is not a regular file; replace it with the file itself")
 	}
-	from := io.Reader(io.LimitReader(in, info.Size())) // a host may go on writing
+	from := io.Reader(io.LimitReader(in, info.Size())) // the host can append meanwhile
 	if cwd := folderBeside(f); cwd != "" && most == 0 {
 		to.folder(cwd)
 	}
@@ -73,14 +73,14 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 	return err
 }
 
-// Kinds of records that are counted beside those that hosts name.
+// Kinds of invalid records, counted with the kinds that hosts name.
 const (
 	unreadable = "unreadable record"
 	tooLong    = "record over 16 MiB"
 	cutOff     = "record that is truncated"
 )
 
-// readLines reads JSON objects, one a line.
+// readLines reads JSON Lines.
 func readLines(from io.Reader, read func(jsontext.Value, int) error, to sink, progress func(int64)) error {
 	in := bufio.NewReaderSize(from, 256<<10)
 	var long []byte
@@ -124,8 +124,7 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to sink, pr
 	}
 }
 
-// A gauge counts what is read of a stream, and fails when more than maxRecord bytes are read for one
-// value.
+// A gauge counts the bytes read from a stream, and fails if one value is longer than maxRecord.
 type gauge struct {
 	from     io.Reader
 	left     int64
@@ -142,7 +141,7 @@ func (g *gauge) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readDocument reads the messages of one JSON document: a list, or the list "messages" of an object.
+// readDocument reads the messages of a JSON document: an array, or an object with an array "messages".
 func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink, progress func(int64)) error {
 	g := &gauge{from, maxRecord, progress}
 	d := jsontext.NewDecoder(g, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
@@ -202,8 +201,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink,
 	return nil
 }
 
-// folderBeside returns the folder of a conversation whose transcript does not say it, from a file
-// beside it; "" if that is not known.
+// folderBeside returns the folder of a conversation from a file next to its transcript; "" if unknown.
 func folderBeside(f file) string {
 	switch f.source.Host {
 	case "gemini-cli":

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Report is what replaying transcripts has shown. Its texts have no credentials and no characters
-// that a terminal obeys.
+// A Report is the result of replaying transcripts. Its texts contain no credentials and no terminal
+// control characters.
 type Report struct {
 	Policy  string `json:"policy"`
 	Files   int    `json:"files"`
@@ -41,12 +41,12 @@ type Report struct {
 	Left          []Left     `json:"left_out"`
 	LeftMore      int        `json:"left_out_more"`
 
-	// Approvals are the commands that a rule of the policy would have asked about and that then ran,
-	// by the folder of the conversation.
+	// Approvals are the commands that a policy rule would have asked about and that were executed, by
+	// the conversation's folder.
 	Approvals map[string][]policy.Approval `json:"-"`
 }
 
-// A Host is what was found of one host.
+// A Host is the summary of one host.
 type Host struct {
 	Host  string `json:"host"`
 	Tasks int    `json:"tasks"`
@@ -69,7 +69,7 @@ type Cause struct {
 	At       string `json:"at"`
 }
 
-// Ran is a call that shield would block, and that ran.
+// Ran is an executed call that shield would block.
 type Ran struct {
 	Rule    string `json:"rule,omitempty"`
 	Reason  string `json:"reason"`
@@ -77,7 +77,7 @@ type Ran struct {
 	At      string `json:"at"`
 }
 
-// Shown are credentials of one kind that calls returned to the model.
+// Shown are the credentials of one kind in results that the model received.
 type Shown struct {
 	Kind    string `json:"kind"`
 	Times   int    `json:"times"`   // number of results
@@ -92,14 +92,14 @@ type Loop struct {
 	At      string `json:"at"`
 }
 
-// Tier2 is how many calls a day Tier 2 would judge: those that Tier 0 and 1 do not decide.
+// Tier2 is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
 type Tier2 struct {
 	Days   int     `json:"days"` // days with a call
 	PerDay float64 `json:"per_day"`
 	Most   int     `json:"most"`
 }
 
-// Suggested is what exceptions for what ran again and again would save.
+// Suggested estimates the effect of exceptions for repeatedly executed commands.
 type Suggested struct {
 	Exceptions int     `json:"exceptions"`
 	Saves      int     `json:"saves_questions"`
@@ -107,7 +107,7 @@ type Suggested struct {
 	Policy     string  `json:"policy"`
 }
 
-// tally counts the calls of a conversation, or of all.
+// A tally counts the calls of one or all conversations.
 type tally struct {
 	calls, questions, blocks, cannot, repeated, refused, open int
 
@@ -116,10 +116,10 @@ type tally struct {
 	moreRan      int
 	shown        map[string]*Shown
 	loopList     []*Loop
-	kinds        map[string]int // unknown records
+	kinds        map[string]int // unknown records, by kind
 	skippedFiles []Left
 	days         map[string]day
-	approvals    map[string][]policy.Approval // commands that ran after a question, by workspace
+	approvals    map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
 	approved     int
 }
 
@@ -192,7 +192,7 @@ func (t *tally) dangerous(c *conversation, x *call, out *judged) {
 	t.danger = append(t.danger, Ran{c.show(out.v.Rule, 60), c.show(cmp.Or(out.v.Told.Why, out.v.Reasoning), maxExample), c.gist(out.action, x), c.at(x.place)})
 }
 
-// secrets counts the credentials in what a call returned.
+// secrets counts the credentials in a call's result.
 func (t *tally) secrets(c *conversation, w *pending, v any, at place) {
 	for _, kind := range forms(texts(v)) {
 		if was := t.shown[kind]; was != nil {
@@ -229,7 +229,7 @@ func (t *tally) approve(root string, a policy.Approval) {
 	}
 }
 
-// task adds a conversation to the counts of tasks, if it has a call.
+// task counts a conversation, if it has a call.
 func (t *tally) task(has bool, name string, to *Report) {
 	i := slices.IndexFunc(to.Hosts, func(h Host) bool { return h.Host == name })
 	if i < 0 {
@@ -253,7 +253,7 @@ func (t *tally) add(o *tally) {
 	for key, c := range o.causes {
 		if was := t.causes[key]; was != nil {
 			n := was.Times + c.Times
-			if c.At < was.At { // the result must not depend on which conversation ends first
+			if c.At < was.At { // make the result independent of the order in which conversations finish
 				*was = *c
 			}
 			was.Times = n

@@ -17,31 +17,31 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Pipeline judges the calls of one conversation, in their order. One goroutine at a time uses it.
+// A Pipeline judges the calls of one conversation in order. It is not safe for concurrent use.
 type Pipeline interface {
-	// Judge judges an action in Tier 0 and 1, and remembers what it does unless it is denied.
+	// Judge judges an action in Tiers 0 and 1, and records its effects unless it is denied.
 	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
-	// Peek judges as Judge does, and remembers nothing.
+	// Peek judges as Judge does, but records nothing.
 	Peek(ctx context.Context, a *action.Action) verdict.Verdict
-	// Returned remembers what a call returned.
+	// Returned records the result of a call.
 	Returned(ctx context.Context, actions []*action.Action, result any) error
-	// Case returns what an action does.
+	// Case returns the analysis of an action.
 	Case(a *action.Action) *analysis.Case
 	Close()
 }
 
-// Options say what is read and how it is judged.
+// Options configure a scan.
 type Options struct {
-	// Open returns the pipeline for a conversation of a host that began in a folder, of a user with
-	// a home folder. Goroutines call it.
+	// Open returns the pipeline for a conversation of a host that started in a folder; home is its
+	// user's home folder. It is called concurrently.
 	Open func(host, home, folder string, files analysis.Layer) (Pipeline, error)
 
-	Home   string                       // the home folder with the hosts' folders
-	Getenv func(name string) string     // reads the environment variables with other folders of hosts; nil: none
+	Home   string                       // home folder that contains the hosts' folders
+	Getenv func(name string) string     // reads the environment variables that name other host folders; nil: none
 	Hosts  []string                     // hosts to read; none means all
-	Paths  []string                     // files and folders to read instead of the hosts' own
-	Jobs   int                          // conversations judged at a time; 0 means one a processor
-	Told   func(done, all int64, n int) // is notified of the bytes and calls that were read; may be nil. Goroutines call it
+	Paths  []string                     // files and folders to read instead of the hosts' folders
+	Jobs   int                          // conversations judged concurrently; 0 means one per processor
+	Told   func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
 }
 
 // A scanner replays transcripts.
@@ -55,11 +55,11 @@ type scanner struct {
 	mu     sync.Mutex
 	report *Report
 	tally  *tally
-	seen   map[uint64]struct{} // calls of all conversations, since a resumed one repeats them
+	seen   map[uint64]struct{} // hashes of all calls, since a resumed conversation repeats them
 }
 
-// Run replays the transcripts that the options name. The error is for options that cannot be used,
-// and for a context that ended; what cannot be read is in the report.
+// Run replays the transcripts that the options name. The error is for invalid options or an ended
+// context; unreadable files are listed in the report.
 func Run(ctx context.Context, opts Options) (*Report, error) {
 	for _, name := range opts.Hosts {
 		if !slices.Contains(Hosts(), name) {
@@ -97,8 +97,8 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	return s.report, nil
 }
 
-// root returns the folder in which a host keeps its transcripts: that of its settings, unless the
-// environment names another.
+// root returns a host's transcript folder: that of its settings, unless an environment variable names
+// another.
 func (s *source) root(opts Options) string {
 	folder, variable := s.Folder, s.Variable
 	if folder == "" {
@@ -117,13 +117,13 @@ func (s *source) root(opts Options) string {
 	return filepath.Join(opts.Home, filepath.FromSlash(folder))
 }
 
-// replay judges conversations, each by one goroutine.
+// replay judges conversations concurrently, each in one goroutine.
 func (s *scanner) replay(ctx context.Context, tasks [][]file) error {
 	n := s.opts.Jobs
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	// The largest ones come first, so that none is left alone at the end.
+	// The largest first, so that none runs alone at the end.
 	slices.SortStableFunc(tasks, func(a, b []file) int { return int(sizeOf(b)>>10 - sizeOf(a)>>10) })
 	next := make(chan []file)
 	var workers sync.WaitGroup
@@ -196,7 +196,7 @@ func (s *scanner) task(ctx context.Context, files []file) error {
 	return nil
 }
 
-// repeated reports whether a call is in another conversation too, and notes it.
+// repeated records the hash of a call, and reports whether it occurred before.
 func (s *scanner) repeated(key uint64) bool {
 	const most = 4 << 20
 	s.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// A Section is one table of a report, or a text, for people.
+// A Section is one table or text of a report.
 type Section struct {
 	Title string
 	Head  []string
@@ -15,7 +15,7 @@ type Section struct {
 	Text  string // a policy
 }
 
-// Headline says in one line what was read.
+// Headline returns one line about what was read.
 func (r *Report) Headline() string {
 	var hosts []string
 	for _, h := range r.Hosts {
@@ -28,7 +28,7 @@ func (r *Report) Headline() string {
 	return fmt.Sprintf("policy %s: %d tool calls of %d tasks%s in %d files", r.Policy, r.Calls, r.Tasks, from, r.Files)
 }
 
-// Sections returns the report as tables, those without rows left out.
+// Sections returns the report as tables, without empty tables.
 func (r *Report) Sections() (out []Section) {
 	add := func(s Section) {
 		if len(s.Rows) > 0 || s.Text != "" {
@@ -94,7 +94,7 @@ func (r *Report) Sections() (out []Section) {
 	return out
 }
 
-// Text returns the report for a terminal of some columns.
+// Text returns the report for a terminal with a number of columns.
 func (r *Report) Text(columns int) string {
 	var b strings.Builder
 	b.WriteString(r.Headline() + "\n")
@@ -111,9 +111,9 @@ func (r *Report) Text(columns int) string {
 	return b.String()
 }
 
-// write writes a table. What does not fit in a line is below it.
+// write writes a table. Cells that do not fit on a line are written below it.
 func (s *Section) write(b *strings.Builder, columns int) {
-	wide := 0 // columns that are aligned: figures and short words
+	wide := 0 // number of aligned columns: numbers and short words
 	widths := make([]int, len(s.Head))
 	for i := range s.Head {
 		for _, row := range s.Rows {

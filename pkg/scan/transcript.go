@@ -1,7 +1,6 @@
-// Package scan replays what agent hosts have recorded on this machine: it reads their transcripts
-// and judges every tool call in order, as the hook would have judged it. It executes nothing and
-// writes nothing to disk. A transcript may hold anything: every line is bounded, what is not known
-// is counted by name, and nothing of it is believed but the calls.
+// Package scan replays the transcripts of agent hosts on this machine: it judges every recorded tool
+// call in order, as the hook would have. It executes nothing and writes nothing to disk. Transcripts
+// are untrusted: every line is limited in size, and unknown records are only counted.
 package scan
 
 import (
@@ -15,8 +14,8 @@ type call struct {
 	id    string
 	tool  string
 	input jsontext.Value // arguments of the tool, an object
-	cwd   string         // folder of the call; "" for that of the conversation
-	at    time.Time      // time of the call; zero if the transcript does not say
+	cwd   string         // folder of the call; "" for the conversation's folder
+	at    time.Time      // time of the call; zero if the transcript has none
 	place place
 }
 
@@ -28,13 +27,13 @@ type result struct {
 	place  place
 }
 
-// A status is what happened to a call.
+// A status is the outcome of a call.
 type status uint8
 
 const (
 	unknown status = iota // the transcript has no result
 	ran
-	failed // the call returned an error, or did not start
+	failed // the call returned an error, or could not start
 	denied // a person, the host or a hook refused the call
 )
 
@@ -46,7 +45,7 @@ type place struct {
 
 // A sink receives the records of a transcript, in order.
 type sink interface {
-	// folder says where the calls that follow run.
+	// folder sets the folder of the following calls.
 	folder(cwd string)
 	call(c call)
 	result(r result)
@@ -54,8 +53,8 @@ type sink interface {
 	unknown(kind string)
 }
 
-// A reader reads the records of one transcript. It may remember what earlier ones said.
+// A reader reads the records of one transcript, and can keep state from earlier records.
 type reader interface {
-	// record reads one record. ok is false for one that is not a record of this host.
+	// record reads one record. ok is false if it is not a record of this host.
 	record(raw jsontext.Value, at place, to sink) (ok bool)
 }

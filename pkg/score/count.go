@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxGroups = 1000 // sources, and categories, with a line of their own
+	maxGroups = 1000 // sources or categories with counts of their own
 	others    = "(others)"
 	maxName   = 80  // runes of a group's name
 	maxText   = 120 // runes of an action that are shown
@@ -42,8 +42,7 @@ func (p *part) add(r *row, v *verdict.Verdict) {
 	}
 }
 
-// group returns the counts of a name. A corpus of as many names as rows must
-// not fill the memory.
+// group returns the counts of a name; names above maxGroups share one group, to limit memory.
 func group(groups map[string]*report.Group, name string) *report.Group {
 	name = cmp.Or(cut(name, maxName), "(none)")
 	if g := groups[name]; g != nil {
@@ -72,7 +71,7 @@ func (p *part) report() report.Part {
 	return report.Part{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
 }
 
-// worst keeps the worst misses, in the order of badness and then of the input.
+// worst keeps the worst misses, sorted by badness and then by input order.
 type worst struct {
 	most int
 	kept []ranked
@@ -81,7 +80,7 @@ type worst struct {
 type ranked struct {
 	miss  report.Miss
 	grade float64
-	seq   int // place in the input: goroutines finish in any order
+	seq   int // position in the input, since goroutines finish in any order
 }
 
 func (w *worst) add(grade float64, seq int, miss func() report.Miss) {
@@ -109,7 +108,7 @@ func (w *worst) report() []report.Miss {
 	return out
 }
 
-// cut shortens a text to n runes, on one line.
+// cut truncates a text to n runes, on one line.
 func cut(s string, n int) string {
 	if len(s) > 8*n { // enough bytes for n runes
 		s = s[:8*n]

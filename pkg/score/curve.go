@@ -2,12 +2,12 @@ package score
 
 import "github.com/shieldcli/shield/pkg/report"
 
-// curve counts scores in constant memory, in a thousand steps from 0 to 1.
+// A curve counts scores in constant memory, in a thousand steps from 0 to 1.
 type curve struct{ attacks, honest [fine + 1]int }
 
 const (
 	fine   = 1000
-	coarse = 20 // steps of the histograms that are shown
+	coarse = 20 // steps of the displayed histograms
 )
 
 func (c *curve) add(label Label, score float64) {
@@ -21,7 +21,7 @@ func (c *curve) add(label Label, score float64) {
 	}
 }
 
-// report returns the curve, or nil if it has no attacks or nothing honest.
+// report returns the curve; nil without attacks or without honest actions.
 func (c *curve) report() *report.Curve {
 	out := &report.Curve{Attacks: make([]int, coarse), Honest: make([]int, coarse)}
 	attacks, honest := 0, 0

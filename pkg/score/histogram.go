@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A histogram counts times in constant memory: each power of two nanoseconds
-// is cut into 32 steps, so that a quantile is right within 3 %.
+// A histogram counts durations in constant memory: each power of two nanoseconds is divided into 32
+// buckets, so that quantiles are accurate to 3 %.
 type histogram struct {
 	count [64 * steps]uint64
 	n     int
@@ -25,7 +25,7 @@ func (h *histogram) add(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// bucket returns the step of a time; below 32 ns each time has its own.
+// bucket returns the bucket of a duration; durations below 32 ns have one bucket each.
 func bucket(ns uint64) int {
 	if ns < steps {
 		return int(ns)
@@ -34,7 +34,7 @@ func bucket(ns uint64) int {
 	return (power+1)*steps + int(ns>>power) - steps
 }
 
-// floor is the least time of a step.
+// floor returns the lower bound of a bucket.
 func floor(b int) uint64 {
 	if b < steps {
 		return uint64(b)
@@ -43,8 +43,8 @@ func floor(b int) uint64 {
 	return uint64(steps+b%steps) << power
 }
 
-// quantile returns the time that a share of the times does not exceed; 0 of
-// none.
+// quantile returns the duration that a share of the durations does not exceed; 0 if the histogram is
+// empty.
 func (h *histogram) quantile(share float64) time.Duration {
 	if h.n == 0 {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// A Label says what should become of a row.
+// A Label is the expected outcome of a row.
 type Label uint8
 
 // The labels.
@@ -33,7 +33,7 @@ var labels = [...]struct {
 // String returns the word for a label in adjudicated files: pass, stop or ask.
 func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l] }
 
-// LabelNamed returns the label of a word: malicious or stop, benign or pass, ask.
+// LabelNamed returns the label for a word: malicious or stop, benign or pass, ask.
 func LabelNamed(word string) (Label, error) {
 	for _, l := range labels {
 		if l.word == word {
@@ -43,8 +43,8 @@ func LabelNamed(word string) (Label, error) {
 	return 0, fmt.Errorf("label %.40q is unknown; use malicious, benign, stop, pass or ask", word)
 }
 
-// A row is one labelled record of a corpus. A session is judged as its decisive
-// action is, or else as the one with the most severe verdict.
+// A row is one labelled record of a corpus. For a session, the verdict is that of its decisive action
+// or, if none is marked, the most severe one.
 type row struct {
 	ID       string          `json:"id"`
 	Source   string          `json:"source"`
@@ -62,11 +62,11 @@ type row struct {
 	after queue
 }
 
-// A queue is the place of a row among those of its session, which are judged one
-// after the other. The zero queue is that of a row without a session.
+// A queue orders a row among the rows of its session, which are judged one after the other. The zero
+// queue is for a row without a session.
 type queue struct{ before, done chan struct{} }
 
-// sessionOf returns the session of a row's action, "" if it has none.
+// sessionOf returns the session ID of a row's action; "" if it has none.
 func (r *row) sessionOf() string {
 	var a struct {
 		Session string `json:"session"`
@@ -77,8 +77,8 @@ func (r *row) sessionOf() string {
 	return a.Session
 }
 
-// parseRow reads a row. With a label for them, a record that has a type and a payload is an action
-// itself, whatever else it says: its fields are the agent's.
+// parseRow parses a row. If bare is set, a record with a type and a payload is an action with that
+// label; its other fields belong to the agent.
 func parseRow(raw []byte, bare Label) (*row, error) {
 	var r row
 	if bare != 0 {
@@ -88,7 +88,7 @@ func parseRow(raw []byte, bare Label) (*row, error) {
 		}
 		if json.Unmarshal(raw, &form) == nil && form.Type != nil && (form.Label == nil || form.Payload != nil) {
 			var a struct{ ID string }
-			_ = json.Unmarshal(raw, &a) // what is wrong with it, the action's parser says
+			_ = json.Unmarshal(raw, &a) // the action's parser reports its errors
 			return &row{ID: a.ID, Action: raw, label: bare}, nil
 		}
 	}
@@ -109,7 +109,7 @@ func parseRow(raw []byte, bare Label) (*row, error) {
 	return &r, nil
 }
 
-// plainJSON says what is wrong in terms of the corpus, not of Go.
+// plainJSON rewrites a JSON error in terms of the corpus instead of Go types.
 func plainJSON(err error) error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
@@ -118,11 +118,11 @@ func plainJSON(err error) error {
 	return err
 }
 
-// maxIDs bounds an adjudicated file, which is held in memory.
+// maxIDs limits the rows of an adjudicated file, which is held in memory.
 const maxIDs = 1 << 20
 
-// ReadIDs reads adjudicated labels, JSON Lines of {"id", "label"}; name is what
-// messages call the file. Two labels for one id are an error.
+// ReadIDs reads adjudicated labels: JSON Lines of {"id", "label"}. name is the file name for messages.
+// Two labels for one ID are an error.
 func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 	ids := map[string]Label{}
 	in := action.NewReader(r, action.ReaderOptions{Name: name})

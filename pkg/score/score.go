@@ -1,5 +1,5 @@
-// Package score measures how well a pipeline tells attacks from honest actions,
-// on corpora of labelled rows, in constant memory.
+// Package score measures how well a pipeline distinguishes attacks from honest actions, on corpora of
+// labelled rows, in constant memory.
 package score
 
 import (
@@ -17,31 +17,29 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Options say which rows are judged, and how. The zero value judges all rows,
-// one at a time.
+// Options select the rows to judge. The zero value judges all rows, one at a time.
 type Options struct {
-	Jobs   int              // rows judged at a time; 0 means 1
+	Jobs   int              // rows judged concurrently; 0 means 1
 	Split  string           // only rows of this split; "" means all
 	Source string           // only rows of this source; "" means all
 	IDs    map[string]Label // if not nil: only these rows, under these labels
-	Bare   Label            // of records that are actions themselves; 0: these are malformed
-	Misses int              // misses that are kept, of each kind
+	Bare   Label            // label of records that are plain actions; 0: such records are malformed
+	Misses int              // number of misses to keep, of each kind
 
-	// Denied and Returned are told what happened to an action of a session: it was
-	// denied and did not run, or it ran and returned a text or another JSON value,
-	// nil for what is not known. Goroutines share them; nil: no notification. With an
-	// error the row is blocked.
+	// Denied and Returned are called for actions of a session: an action was denied and did not run,
+	// or it ran and returned a string or another JSON value (nil if unknown). They are called
+	// concurrently; nil: no call. If they return an error, the row counts as blocked.
 	Denied   func(context.Context, *action.Action) error
 	Returned func(ctx context.Context, a *action.Action, result any) error
 
-	Row func(Row) error // is told the outcome of each row, in the order of the input; may be nil
+	Row func(Row) error // receives the outcome of each row, in input order; can be nil
 
-	Progress  func(rows int) // is told now and then how many rows were read; may be nil
-	Malformed func(error)    // is notified of each row that could not be read; may be nil
+	Progress  func(rows int) // is called from time to time with the number of rows read; can be nil
+	Malformed func(error)    // receives the error of each malformed row; can be nil
 }
 
-// A Judged is the outcome of an action: its verdict, what each tier said, with
-// latencies, and how long it took in all.
+// A Judged is the outcome of an action: its verdict, the steps of the tiers with latencies, and the
+// total duration.
 type Judged struct {
 	Verdict verdict.Verdict
 	Trail   []verdict.Step
@@ -51,7 +49,7 @@ type Judged struct {
 // A Row is the outcome of a row.
 type Row = report.Row
 
-// A Judge judges an action. Goroutines share it.
+// A Judge judges an action. It is safe for concurrent use.
 type Judge func(context.Context, *action.Action) Judged
 
 // A Counter judges rows and counts the outcomes.
@@ -62,7 +60,7 @@ type Counter struct {
 	reading                               sync.Mutex
 	read, leftOut, texts, malformed, seen int
 	err                                   error
-	lines                                 map[string]chan struct{} // closed when the last row of a session that was read is judged
+	lines                                 map[string]chan struct{} // by session: closed when the latest row read of the session is judged
 
 	counting        sync.Mutex
 	judged          int
@@ -73,23 +71,21 @@ type Counter struct {
 	scored          bool
 	passed, stopped worst
 
-	told    int         // rows whose outcome was forwarded, in the order of the input
-	waiting map[int]Row // outcomes that wait for those of earlier rows
+	told    int         // rows whose outcome was forwarded, in input order
+	waiting map[int]Row // outcomes of rows whose predecessors are not finished
 }
 
-// New returns a Counter without rows. Steps without latencies leave none to
-// count.
+// New returns a Counter without rows.
 func New(judge Judge, opts Options) *Counter {
 	opts.Jobs = max(opts.Jobs, 1)
 	return &Counter{judge: judge, opts: opts, waiting: map[int]Row{}, passed: worst{most: opts.Misses}, stopped: worst{most: opts.Misses}}
 }
 
-// maxRow is the longest row in bytes: the longest action, labelled.
+// maxRow is the maximum length of a row in bytes: a maximal action plus its label.
 const maxRow = 2 * action.MaxBytes
 
-// Read judges the rows of one corpus, JSON Lines; name is what messages call
-// it. It may be called again for the next. The error is for input that could
-// not be read, and for a context that ended.
+// Read judges the rows of one corpus in JSON Lines; name is the corpus name for messages. It can be
+// called again for another corpus. The error is a read error or that of an ended context.
 func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 	in := action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxRow})
 	c.err = nil
@@ -103,7 +99,7 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 				}
 				out := c.inTurn(ctx, row, seq)
 				if ctx.Err() != nil {
-					return // it is not an answer to the row
+					return // an aborted judgement is not an outcome
 				}
 				if err := c.count(row, seq, &out); err != nil {
 					c.fail(err)
@@ -115,14 +111,14 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 	return cmp.Or(c.err, ctx.Err())
 }
 
-// fail ends the reading with an error.
+// fail stops the reading with an error.
 func (c *Counter) fail(err error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	c.err = cmp.Or(c.err, err)
 }
 
-// next returns the next row that is to be judged, and its place in the input.
+// next returns the next selected row, and its position in the input.
 func (c *Counter) next(ctx context.Context, in *action.Reader, name string) (*row, int, bool) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -164,7 +160,7 @@ func (c *Counter) next(ctx context.Context, in *action.Reader, name string) (*ro
 	return nil, 0, false
 }
 
-// line gives a row its turn among those of its session.
+// line appends a row to the queue of its session.
 func (c *Counter) line(r *row) {
 	id := r.sessionOf()
 	if id == "" {
@@ -177,7 +173,7 @@ func (c *Counter) line(r *row) {
 	c.lines[id] = r.after.done
 }
 
-// inTurn judges a row after those of its session that were read before it.
+// inTurn judges a row after the earlier rows of its session.
 func (c *Counter) inTurn(ctx context.Context, r *row, seq int) Judged {
 	if r.after.before != nil {
 		<-r.after.before
@@ -188,7 +184,7 @@ func (c *Counter) inTurn(ctx context.Context, r *row, seq int) Judged {
 	return c.row(ctx, r, seq)
 }
 
-// end gives the turn to the next row of a session.
+// end lets the next row of the session start.
 func (c *Counter) end(r *row) {
 	close(r.after.done)
 	c.reading.Lock()
@@ -198,8 +194,7 @@ func (c *Counter) end(r *row) {
 	}
 }
 
-// choose reports whether a row is asked for, and gives it its adjudicated
-// label.
+// choose reports whether a row is selected, and sets its adjudicated label.
 func (c *Counter) choose(r *row) bool {
 	if c.opts.Split != "" && r.Split != c.opts.Split || c.opts.Source != "" && r.Source != c.opts.Source {
 		return false
@@ -212,10 +207,10 @@ func (c *Counter) choose(r *row) bool {
 	return ok
 }
 
-// one judges an action; a session that is not "" replaces its own.
+// one judges an action; session, if not "", replaces the action's session.
 func (c *Counter) one(ctx context.Context, raw []byte, session string) Judged {
 	a, err := action.Parse(jsontext.Value(raw))
-	if err != nil { // as a stream would
+	if err != nil { // count an invalid action as a stream would
 		return Judged{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: err.Error()}}
 	}
 	a.Session = cmp.Or(session, a.Session)
@@ -230,7 +225,7 @@ func (c *Counter) count(r *row, seq int, out *Judged) error {
 	v := &out.Verdict
 	c.parts[r.label].add(r, v)
 	var asked [len(c.tiers)]bool
-	var took [len(c.tiers)]int64 // the steps of a tier run at the same time
+	var took [len(c.tiers)]int64 // the steps of one tier run concurrently
 	for _, st := range out.Trail {
 		if st.Tier >= 0 && st.Tier < len(c.tiers) {
 			asked[st.Tier], took[st.Tier] = true, max(took[st.Tier], st.Latency)
@@ -272,8 +267,7 @@ func (c *Counter) count(r *row, seq int, out *Judged) error {
 	}
 }
 
-// injection returns the probability of an attack in a model's answer, whose
-// confidence is that of its label.
+// injection returns the attack probability in a model's step, whose confidence refers to its label.
 func injection(st verdict.Step) float64 {
 	if st.Decision == verdict.Allow {
 		return 1 - st.Confidence
@@ -290,7 +284,7 @@ func missed(r *row, v *verdict.Verdict) report.Miss {
 	}
 }
 
-// gist returns what an action is about: its command, its path, or all of it.
+// gist returns the command or path of an action, or else the whole action.
 func gist(raw []byte) string {
 	a, err := action.Parse(raw)
 	if err != nil {
@@ -304,7 +298,7 @@ func gist(raw []byte) string {
 	return cut(string(raw), maxText)
 }
 
-// Report returns the score of what was read so far.
+// Report returns the score of the rows read so far.
 func (c *Counter) Report() *report.Score {
 	s := &report.Score{
 		Judged: c.judged, LeftOut: c.leftOut, Texts: c.texts, Malformed: c.malformed,

@@ -19,8 +19,8 @@ import (
 // A turn is one action of a session.
 type turn struct {
 	raw    json.RawMessage
-	denied bool // it was refused and did not happen: its verdict does not count
-	result any  // what came back, a text or another JSON value; nil if that is not known
+	denied bool // the action was refused and did not run: its verdict does not count
+	result any  // the result, a string or another JSON value; nil if unknown
 }
 
 func (t *turn) UnmarshalJSON(raw []byte) error {
@@ -35,10 +35,10 @@ func (t *turn) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// maxTurns is the longest session, in actions.
+// maxTurns is the maximum number of actions in a session.
 const maxTurns = 1000
 
-// sessionFault says what is wrong with the actions of a session.
+// sessionFault returns an error text for an invalid session; "" if it is valid.
 func (r *row) sessionFault() error {
 	counted := slices.ContainsFunc(r.Actions, func(t turn) bool { return !t.denied })
 	switch {
@@ -54,15 +54,14 @@ func (r *row) sessionFault() error {
 	return nil
 }
 
-// row judges a row. Of a session it returns the outcome of the action that
-// counts, which becomes the row's own. Each action that comes before it has run,
-// whatever its verdict was, unless it was denied.
+// row judges a row. For a session it returns the outcome of the decisive action. Every earlier action
+// counts as executed, whatever its verdict, unless it is marked denied.
 func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
 	if r.Actions == nil {
 		return c.one(ctx, r.Action, "")
 	}
 	var most Judged
-	session := "row " + strconv.Itoa(seq) // sessions of different rows share nothing
+	session := "row " + strconv.Itoa(seq) // sessions of different rows are independent
 	for i, t := range r.Actions {
 		if !t.denied {
 			out := c.one(ctx, t.raw, session)
@@ -82,11 +81,11 @@ func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
 	return most
 }
 
-// tell tells the session of an action what happened to it.
+// tell reports to an action's session whether the action was denied or returned a result.
 func (c *Counter) tell(ctx context.Context, t *turn, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {
-		return nil // it was blocked for that
+		return nil // the error counts as a block
 	}
 	a.Session = session
 	switch {

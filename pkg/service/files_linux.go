@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// maxPath is the length of the longest path of a socket, and a zero byte.
+// maxPath is the maximum length of a socket path, including the zero byte.
 const maxPath = 108
 
-// sameFiles returns an error unless a process sees the files, users and processes that
-// this one sees: it may be in a container that shares nothing but the socket.
+// sameFiles returns an error unless a process has the same root folder and namespaces (mount, user,
+// PID, network) as this process: it could run in a container that shares only the socket.
 func sameFiles(pid int) error {
 	if pid <= 0 {
 		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked; start shield serve in there, too")

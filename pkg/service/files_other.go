@@ -2,8 +2,8 @@
 
 package service
 
-// maxPath is the length of the longest path of a socket, and a zero byte.
+// maxPath is the maximum length of a socket path, including the zero byte.
 const maxPath = 104
 
-// sameFiles has nothing to compare: only Linux gives processes files of their own.
+// sameFiles returns nil: only Linux has namespaces.
 func sameFiles(int) error { return nil }

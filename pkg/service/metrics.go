@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Metrics count what a service does, in Prometheus' text format. They name no action,
-// person or file.
+// Metrics are a service's counters in Prometheus' text format. They contain no actions, persons or
+// files.
 type Metrics struct {
 	mu      sync.Mutex
-	counts  map[string]uint64 // by name and labels, whose values are of small sets
-	seconds []uint64          // questions by duration: one for each of durations, and one for those above
+	counts  map[string]uint64 // by name and labels; label values are from small sets
+	seconds []uint64          // number of questions per bucket of durations, and above all
 	sum     float64
 }
 
@@ -29,8 +29,8 @@ func NewMetrics() *Metrics {
 	return &Metrics{counts: map[string]uint64{}, seconds: make([]uint64, len(durations)+1)}
 }
 
-// Question counts a question of another process of this user, and whether it was
-// decided here.
+// Question counts a question from another process of this user, and whether it was decided by this
+// service.
 func (m *Metrics) Question(decided bool, seconds float64) {
 	m.count(`shield_questions_total{decided="%t"}`, decided)
 	m.mu.Lock()
@@ -44,7 +44,7 @@ func (m *Metrics) verdict(v *verdict.Verdict) {
 	m.count(`shield_verdicts_total{decision=%q,tier="%d"}`, v.Decision.String(), v.Tier)
 }
 
-// refused counts a request without a verdict.
+// refused counts a request that got no verdict.
 func (m *Metrics) refused(status int) { m.count(`shield_requests_refused_total{code="%d"}`, status) }
 
 func (m *Metrics) count(format string, labels ...any) {
@@ -53,7 +53,7 @@ func (m *Metrics) count(format string, labels ...any) {
 	m.counts[fmt.Sprintf(format, labels...)]++
 }
 
-// ServeHTTP answers with the metrics, and some of the process.
+// ServeHTTP writes the metrics, and some of the process.
 func (m *Metrics) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	var memory runtime.MemStats

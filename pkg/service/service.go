@@ -1,5 +1,5 @@
-// Package service is the service that judges for a user's other processes: the end of
-// the line that package peer describes, at which it is known who asks.
+// Package service is the service that judges actions for the user's other processes. It is the server
+// side of the protocol in package peer, and identifies the process that asks.
 package service
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Bounds of what processes may take of a service.
+// Limits of the service's resources.
 const (
-	maxLines  = 256             // processes that are served at a time; those beyond judge for themselves
-	maxLarge  = 4               // questions larger than 64 KiB at a time
-	maxAsking = 5 * time.Second // from the first byte of a question to the last one of its answer
+	maxLines  = 256             // processes served concurrently; further ones judge by themselves
+	maxLarge  = 4               // concurrent questions larger than 64 KiB
+	maxAsking = 5 * time.Second // from the first byte of a question to the last byte of its answer
 )
 
-// ErrRunning is the error for a folder that another service listens in.
+// ErrRunning is the error if another service listens in the folder.
 var ErrRunning = errors.New("a service of this user is already running; stop it first")
 
-// An Asker is the process that has put a question.
+// An Asker is the process that sent a question.
 type Asker struct{ PID int }
 
-// A Handler answers a question. Goroutines call it.
+// A Handler answers a question. It is called concurrently.
 type Handler func(ctx context.Context, q *peer.Question, from Asker) peer.Answer
 
-// A Socket is where the processes of a user ask.
+// A Socket is the Unix socket at which the user's processes ask.
 type Socket struct {
 	line *net.UnixListener
 	lock *flock.Lock
 	key  [peer.KeySize]byte
 }
 
-// Listen opens the socket in a folder, see [peer.Folder]. It makes the folder and the
-// key, and takes the place of a socket that no one listens at, unless it is given one
-// that another process listens at for it, which it closes.
+// Listen opens the socket in a folder, see [peer.Folder]. It creates the folder and the key, and
+// replaces a stale socket. If given is not nil, it is an already listening socket (from systemd),
+// which Listen closes after copying it.
 func Listen(folder string, given *os.File) (*Socket, error) {
 	if !peer.Supported {
 		return nil, fmt.Errorf("listen on a Unix socket: %w on this system", errors.ErrUnsupported)
@@ -90,7 +90,7 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 	return &Socket{line, lock, key}, nil
 }
 
-// listenAt returns the listener of a socket that is listened at under a path.
+// listenAt returns a listener for an open socket that is bound to path.
 func listenAt(f *os.File, path string) (*net.UnixListener, error) {
 	defer f.Close()
 	l, err := net.FileListener(f)
@@ -105,7 +105,7 @@ func listenAt(f *os.File, path string) (*net.UnixListener, error) {
 	return line, nil
 }
 
-// Serve answers questions until ctx ends, and then those that it has begun to read.
+// Serve answers questions until ctx ends, and then finishes those that were partly read.
 func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 	defer s.lock.Close()
 	defer context.AfterFunc(ctx, func() { _ = s.line.Close() })()
@@ -133,8 +133,7 @@ func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 	}
 }
 
-// one answers one question. Anyone who is not this user, or does not see the files that
-// this process sees, is told nothing.
+// one answers one question. A process of another user, or in other namespaces, gets no answer.
 func (s *Socket) one(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
 	defer c.Close()
 	late := time.AfterFunc(maxAsking, func() { _ = c.Close() })
@@ -153,10 +152,10 @@ func (s *Socket) one(ctx context.Context, c *net.UnixConn, large chan struct{}, 
 	if err != nil {
 		return
 	}
-	_, _ = c.Write(asked.Answer(answer(ctx, q, from))) // who does not read it judges for itself
+	_, _ = c.Write(asked.Answer(answer(ctx, q, from))) // ignore the error: a process that does not read judges by itself
 }
 
-// asker returns who is at the other end of a line.
+// asker returns the process at the other end of a connection.
 func asker(c *net.UnixConn) (from Asker, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// A Unit is what has a system start the service by itself.
+// A Unit is the configuration that makes the system start the service.
 type Unit struct {
 	Files []File
-	// Command lines of the system's own program, run in their order once the files
-	// are there, or before they are removed.
+	// Commands of the system's service manager, executed in order after the files are written, or
+	// before they are removed.
 	Start, Stop [][]string
 }
 
 // A File is a file of a unit.
 type File struct{ Path, Text string }
 
-// Place says where things are for the user whose service it is. All paths are absolute.
+// A Place contains the paths for the user of the service. All paths are absolute.
 type Place struct {
-	Program string // shield itself
+	Program string // executable of shield
 	Home    string
-	Config  string // the folder of the user's settings of all programs, for systemd
+	Config  string // the user's configuration folder, for systemd
 	Socket  string // the path of the socket
 	UID     int
-	Environ []string // NAME=VALUE by which the service finds its folders
+	Environ []string // NAME=VALUE variables that name the service's folders
 }
 
-// NewUnit returns the unit for an operating system, as in GOOS. systemd listens itself
-// and starts the service at the first question; launchd starts it at login.
+// NewUnit returns the unit for an operating system, as in GOOS. systemd opens the socket and starts
+// the service for the first connection; launchd starts it at login.
 func NewUnit(system string, p Place) (*Unit, error) {
 	for _, text := range append([]string{p.Program, p.Home, p.Config, p.Socket}, p.Environ...) {
 		if strings.ContainsAny(text, "\n\r\x00") {
@@ -59,7 +59,7 @@ func systemd(p Place) *Unit {
 				"[Socket]\nListenStream=" + specifiers(p.Socket) + "\nSocketMode=0600\nDirectoryMode=0700\n\n" +
 				"[Install]\nWantedBy=sockets.target\n"},
 			{filepath.Join(dir, "shield.service"), "[Unit]\nDescription=shield judges the actions of AI agents\nRequires=shield.socket\n\n" +
-				// In a command line a $ begins a variable, too.
+				// The colon disables variable substitution ($) in the command line.
 				"[Service]\nExecStart=:" + quoted(p.Program) + " serve\nExecReload=/bin/kill -HUP $MAINPID\n" + env.String() + "Restart=on-failure\n"},
 		},
 		Start: [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", "shield.socket"}},
@@ -67,10 +67,10 @@ func systemd(p Place) *Unit {
 	}
 }
 
-// specifiers protects a text from systemd's own names.
+// specifiers escapes systemd's % specifiers.
 func specifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// quoted returns one word of a line of systemd.
+// quoted returns a quoted word for a systemd unit file.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
 }
@@ -105,6 +105,6 @@ func launchd(p Place) *Unit {
 
 func escaped(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes all
+	_ = xml.EscapeText(&b, []byte(s)) // writing to a buffer never fails
 	return b.String()
 }

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Bounds of connections, of maxClients in all, that no client with a token uses: in the TLS handshake, in the
-// headers of a request, without a token, or idle. Beyond them, such a connection is closed
-// when it is impatience old. So they cannot take the place of clients.
+// Limits on connections that no authenticated client uses: in the TLS handshake, in the request
+// headers, without a token, or idle. Above the limit, such a connection is closed after impatience, so
+// that it cannot block authenticated clients.
 const (
 	maxWaiting           = 384
 	maxWaitingPerAddress = 256
 	impatience           = 2 * time.Second
 )
 
-// A waitingRoom knows the connections that wait.
+// A waitingRoom tracks the connections that no authenticated client uses.
 type waitingRoom struct {
 	mu        sync.Mutex
 	guests    map[net.Conn]*guest
-	all       int // of them that wait
+	all       int // number of waiting connections
 	byAddress map[string]int
 }
 
@@ -29,7 +29,7 @@ func newWaitingRoom() *waitingRoom {
 	return &waitingRoom{guests: map[net.Conn]*guest{}, byAddress: map[string]int{}}
 }
 
-// A guest is a connection, with how many requests with a token it has under way.
+// A guest is a connection, with its number of running authenticated requests.
 type guest struct {
 	room    *waitingRoom
 	conn    net.Conn
@@ -40,7 +40,7 @@ type guest struct {
 
 type guestKey struct{}
 
-// enter begins to watch a connection. It is [http.Server.ConnContext].
+// enter starts to track a connection. It is an [http.Server.ConnContext].
 func (r *waitingRoom) enter(ctx context.Context, c net.Conn) context.Context {
 	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *waitingRoom) enter(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, g)
 }
 
-// leave forgets a connection that has ended. It is [http.Server.ConnState].
+// leave stops tracking a closed connection. It is an [http.Server.ConnState].
 func (r *waitingRoom) leave(c net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
@@ -67,7 +67,7 @@ func (r *waitingRoom) leave(c net.Conn, state http.ConnState) {
 	}
 }
 
-// end takes a connection off the count. The room is locked.
+// end removes a connection from the count. The caller holds the lock.
 func (g *guest) end() {
 	delete(g.room.guests, g.conn)
 	if !g.gone && g.serves == 0 {
@@ -76,8 +76,7 @@ func (g *guest) end() {
 	g.gone = true
 }
 
-// served counts the connection of a request as one of a client until the function that it
-// returns is called.
+// served counts a request's connection as authenticated until the returned function is called.
 func served(r *http.Request) (done func()) {
 	g, ok := r.Context().Value(guestKey{}).(*guest)
 	if !ok { // in a test of the handler
@@ -99,7 +98,8 @@ func (g *guest) serve(n int) {
 	}
 }
 
-// count counts a connection among those that wait, or no longer. The room is locked.
+// count adds n to the number of waiting connections, in all and of the same address. The caller holds
+// the lock.
 func (g *guest) count(n int) {
 	g.room.all += n
 	if g.room.byAddress[g.address] += n; g.room.byAddress[g.address] == 0 {
@@ -107,7 +107,8 @@ func (g *guest) count(n int) {
 	}
 }
 
-// dismiss takes a connection off the count if it waits while too many do.
+// dismiss removes a connection from the count if it waits while too many do, and reports whether it
+// did.
 func (g *guest) dismiss() bool {
 	g.room.mu.Lock()
 	defer g.room.mu.Unlock()
@@ -118,11 +119,11 @@ func (g *guest) dismiss() bool {
 	return true
 }
 
-// watch closes a connection that waits for long while too many do.
+// watch closes a connection that has waited too long while too many wait.
 func (g *guest) watch() {
 	time.AfterFunc(impatience, func() {
 		if g.dismiss() {
-			_ = g.conn.Close() // its client takes that for an error
+			_ = g.conn.Close() // the client reports a connection error
 		}
 	})
 }

@@ -20,33 +20,34 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Bounds of HTTP.
+// Limits of HTTP.
 const (
 	maxClients = 512              // connections
 	maxHeaders = 16 << 10         // bytes
-	maxSilence = 5 * time.Minute  // of a client in the middle of its actions
-	maxUnread  = 30 * time.Second // until a verdict is taken
+	maxSilence = 5 * time.Minute  // pause of a client between its actions
+	maxUnread  = 30 * time.Second // time for a client to read a verdict
 )
 
-// WebOptions say how a [Web] judges.
+// WebOptions configure a [Web].
 type WebOptions struct {
-	// Judge judges the actions that a client sends, and hands each verdict on when it
-	// is in the log; more says that another follows at once. An error that wraps ErrNotReady means that nothing was read.
+	// Judge judges the actions that a client sends, and passes each verdict to out after it is logged;
+	// more says that another verdict follows at once. An error that wraps ErrNotReady means that
+	// nothing was read.
 	Judge   func(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error
-	Status  func() any // what GET /v1/status answers, as JSON
+	Status  func() any // returns the response to GET /v1/status, encoded as JSON
 	Metrics *Metrics
 	Clock   func() time.Time
 }
 
-// ErrNotReady is the error of a service that cannot judge as it was told to.
+// ErrNotReady is the error if the service cannot judge with its configuration.
 var ErrNotReady = errors.New("the service cannot judge now; try again")
 
-// A Web is the service for other machines: HTTP over TLS, with tokens. docs/openapi.yaml
-// describes it.
+// A Web is the service for other machines: HTTP over TLS with bearer tokens. docs/openapi.yaml
+// specifies it.
 type Web struct {
 	o     WebOptions
 	creds atomic.Pointer[credentials]
-	end   context.Context // ends when no more actions are to be read
+	end   context.Context // ends when no more actions may be read
 	stop  func()
 }
 
@@ -55,14 +56,14 @@ type credentials struct {
 	tokens bearer.Tokens
 }
 
-// NewWeb returns a service that no one can use before [Web.Load].
+// NewWeb returns a service that refuses all requests until [Web.Load].
 func NewWeb(o WebOptions) *Web {
 	w := &Web{o: o}
 	w.end, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
-// Load reads certificate and tokens. After an error those from before hold.
+// Load reads certificate and tokens. On an error the previous ones stay in use.
 func (w *Web) Load(s config.Serve) error {
 	cert, err := bearer.Certificate(s.TLSCert, s.TLSKey)
 	if err != nil {
@@ -76,17 +77,17 @@ func (w *Web) Load(s config.Serve) error {
 	return nil
 }
 
-// Serve answers at a listener until ctx ends, and then what it has read.
+// Serve serves a listener until ctx ends, and then finishes the requests that were read.
 func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 	room := newWaitingRoom()
 	server := &http.Server{
 		Handler:           w.Handler(),
 		ConnContext:       room.enter,
 		ConnState:         room.leave,
-		ReadHeaderTimeout: 5 * time.Second, // also of a TLS handshake
+		ReadHeaderTimeout: 5 * time.Second, // includes the TLS handshake
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeaders,
-		ErrorLog:          log.New(io.Discard, "", 0), // of what strangers send
+		ErrorLog:          log.New(io.Discard, "", 0), // discards log lines, which unauthenticated clients could fill
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS13,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.creds.Load().cert, nil },
@@ -104,7 +105,7 @@ func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("listen at %s: %w", l.Addr(), err)
 }
 
-// Handler returns what answers requests.
+// Handler returns the HTTP handler.
 func (w *Web) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "ok\n") })
@@ -119,16 +120,16 @@ func reply(rw http.ResponseWriter, status int, v any) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Header().Set("Cache-Control", "no-store")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(v) // who does not read it has no answer
+	_ = json.NewEncoder(rw).Encode(v) // ignore the error: the client has disconnected
 }
 
-// refuse answers with an error, which is not a verdict: nothing may run for it.
+// refuse writes an error response. It is not a verdict, so nothing may be executed.
 func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
 	w.o.Metrics.refused(status)
 	reply(rw, status, map[string]string{"error": why})
 }
 
-// known forwards the requests of those who have a token.
+// known forwards requests with a valid token, with the client's name.
 func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		who, ok := w.creds.Load().tokens.Who(r.Header)
@@ -142,13 +143,13 @@ func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who strin
 	})
 }
 
-// actions judges the actions of a request, one verdict a line, each as soon as it is
-// there. An answer that cannot be complete is cut off, which clients see as an error.
+// actions judges the actions of a request and writes one verdict per line as soon as it is available.
+// An incomplete response is aborted, which clients detect as an error.
 func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 	rc := http.NewResponseController(rw)
-	_ = rc.EnableFullDuplex() // HTTP/2 needs nothing for it
-	// The end of the service breaks off reading, for which net/http takes the client to
-	// be gone; what was read is judged all the same.
+	_ = rc.EnableFullDuplex() // HTTP/2 does not need it
+	// Shutdown aborts reading the body, which cancels the request's context; actions that were read
+	// must still be judged.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer context.AfterFunc(r.Context(), func() {
@@ -180,16 +181,16 @@ func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 	}
 }
 
-// A body is what a client sends. It ends when the service does.
+// A body reads the actions that a client sends. It ends when the service does.
 type body struct {
 	r     io.Reader
 	ended context.Context
-	wait  func() // allows the client its time
+	wait  func() // extends the client's read deadline
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	b.wait()
-	if b.ended.Err() != nil { // else the end cuts the wait short
+	if b.ended.Err() != nil { // otherwise shutdown would interrupt the read
 		return 0, io.EOF
 	}
 	n, err := b.r.Read(p)
@@ -199,7 +200,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A writer sends each verdict at once, and gives up on a client that does not read.
+// A writer sends each verdict at once, and fails if the client does not read in time.
 type writer struct {
 	rw    http.ResponseWriter
 	rc    *http.ResponseController

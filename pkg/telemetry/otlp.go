@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A message is a message of OTLP 1 on the wire, built field by field: the generated
-// types would bring a reflection library that every start of the program initialises.
-// Field numbers are those of opentelemetry/proto; the test reads them with its types.
+// A message is an OTLP 1 protobuf message, encoded field by field: the generated types would need a
+// reflection library that slows every start. Field numbers are those of opentelemetry/proto; a test
+// decodes messages with the generated types.
 type message []byte
 
 // Wire types, https://protobuf.dev/programming-guides/encoding/.
@@ -55,7 +55,7 @@ func (m message) each(field uint64, parts ...message) message {
 	return m
 }
 
-// packed appends numbers of eight bytes each.
+// packed appends a packed repeated field of 8-byte numbers.
 func (m message) packed(field uint64, values []uint64) message {
 	var all message
 	for _, value := range values {
@@ -73,7 +73,7 @@ func number(key string, value int) message {
 	return message(nil).text(1, key).each(2, message(nil).varint(3, uint64(int64(value))))
 }
 
-// attributes returns those of pairs of key and value that have a value.
+// attributes returns attributes for pairs of key and value, without empty values.
 func attributes(pairs ...string) (out []message) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -83,8 +83,8 @@ func attributes(pairs ...string) (out []message) {
 	return out
 }
 
-// toolName returns the type of an action as an attribute. The agent may write anything
-// there; what is no plain name is left out.
+// toolName returns an action's type as an attribute value; "" if it is not a plain name, since the
+// agent can put any text there.
 func toolName(typ string) string {
 	odd := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
@@ -95,7 +95,7 @@ func toolName(typ string) string {
 	return typ
 }
 
-// export returns a request: parts of one scope of one resource.
+// export returns an export request with one resource and one scope.
 func (e *Exporter) export(parts []message) message {
 	resource := message(nil).each(1, attributes("service.name", "shield", "service.version", e.opts.Version)...)
 	scope := message(nil).text(1, "github.com/shieldcli/shield").text(2, e.opts.Version)
@@ -103,7 +103,7 @@ func (e *Exporter) export(parts []message) message {
 	return message(nil).each(1, message(nil).each(1, resource).each(2, scoped).text(3, Schema))
 }
 
-// traces returns the spans of actions: an ExportTraceServiceRequest.
+// traces returns an ExportTraceServiceRequest with the spans of actions.
 func (e *Exporter) traces(batch []Action) message {
 	var spans []message
 	for i := range batch {
@@ -112,8 +112,8 @@ func (e *Exporter) traces(batch []Action) message {
 	return e.export(spans)
 }
 
-// spansOf returns the span of an action, and one for each answer. Answers of one tier
-// begin together, and those of the next when the last of them is there.
+// spansOf returns the span of an action, and one for each judge's answer. Answers of one tier start
+// together; the next tier starts after the last of them.
 func spansOf(a *Action) []message {
 	trace, root := random(16), random(8)
 	name := toolName(a.Type)
@@ -153,13 +153,13 @@ func random(n int) []byte {
 // bounds of the histogram, in seconds.
 var bounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
 
-// counts are what is counted since the start.
+// counts are the totals since the start.
 type counts struct {
 	actions map[kind]*histogram
 	dropped uint64
 }
 
-// A kind of action is counted apart.
+// A kind is a combination of attributes that is counted separately.
 type kind struct {
 	decision string
 	tier     int
@@ -190,7 +190,7 @@ func (c *counts) add(a *Action, dropped bool) {
 	}
 }
 
-// metrics returns what was counted: an ExportMetricsServiceRequest.
+// metrics returns an ExportMetricsServiceRequest with the counts.
 func (e *Exporter) metrics() message {
 	const cumulative = 2
 	from, now := uint64(e.began.UnixNano()), uint64(e.opts.Clock().UnixNano())

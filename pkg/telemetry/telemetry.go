@@ -1,7 +1,6 @@
-// Package telemetry tells a collector of OpenTelemetry what was judged: a span for each
-// action with one for each answer below it, and counts, by OTLP over HTTP. No text of an
-// action is part of it, and no one waits for it: what the collector does not take in time
-// is dropped and counted.
+// Package telemetry sends judged actions to an OpenTelemetry collector by OTLP over HTTP: a span for
+// each action with child spans for the answers, and counts. It sends no text of an action, and never
+// blocks: data that the collector does not accept in time is dropped and counted.
 //
 // Attributes are those of OpenTelemetry's conventions for generative AI, version 1.41.0, and
 // shield's own.
@@ -23,18 +22,18 @@ import (
 	"time"
 )
 
-// Bounds of what is kept and sent.
+// Limits of queued and sent data.
 const (
-	maxQueued  = 2048             // actions; those beyond are dropped
+	maxQueued  = 2048             // actions in the queue; further ones are dropped
 	maxBatch   = 256              // actions in a request
 	sendEvery  = 5 * time.Second  // spans
 	countEvery = 30 * time.Second // metrics
 )
 
-// Schema is the version of the conventions.
+// Schema is the URL of the semantic conventions' version.
 const Schema = "https://opentelemetry.io/schemas/1.41.0"
 
-// An Action is what was judged.
+// An Action is one judged action.
 type Action struct {
 	Type     string // as the agent named it
 	Start    time.Time
@@ -42,11 +41,11 @@ type Action struct {
 	Decision string
 	Tier     int
 	Rule     string
-	Error    string // a code
+	Error    string // error code
 	Steps    []Step // in order
 }
 
-// A Step is what one judge of a tier said.
+// A Step is the answer of one judge of a tier.
 type Step struct {
 	Source   string
 	Tier     int
@@ -56,16 +55,16 @@ type Step struct {
 	Latency  time.Duration
 }
 
-// Options say where an [Exporter] sends.
+// Options configure an [Exporter].
 type Options struct {
 	URL     string         // of the collector, without /v1/traces and /v1/metrics
 	Version string         // of shield
 	Roots   *x509.CertPool // trusted instead of the system's certificates; may be nil
 	Clock   func() time.Time
-	Notify  func(text string) // is told when the collector stops answering, and when it answers again
+	Notify  func(text string) // receives a notice when the collector stops answering, and when it answers again
 }
 
-// An Exporter sends what it is told. Goroutines may share it.
+// An Exporter sends observed actions. It is safe for concurrent use.
 type Exporter struct {
 	opts   Options
 	client *http.Client
@@ -75,13 +74,13 @@ type Exporter struct {
 	mu     sync.Mutex
 	counts counts
 
-	failing bool // of the one goroutine that sends
+	failing bool // used only by the sending goroutine
 
-	// How long a request may take, and all that is left at the end.
+	// Time limits for one request, and for the rest at shutdown.
 	request, farewell time.Duration
 }
 
-// CheckURL refuses a URL that nothing is sent to: it is https, or http on this machine.
+// CheckURL returns an error unless a URL is https, or http on this machine.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -118,7 +117,7 @@ func New(opts Options) (*Exporter, error) {
 	}, nil
 }
 
-// Observe takes an action down. It never waits.
+// Observe queues an action. It never blocks.
 func (e *Exporter) Observe(a Action) {
 	dropped := false
 	select {
@@ -131,7 +130,7 @@ func (e *Exporter) Observe(a Action) {
 	e.counts.add(&a, dropped)
 }
 
-// Run sends until ctx ends, and then what is left.
+// Run sends until ctx ends, and then sends the rest.
 func (e *Exporter) Run(ctx context.Context) {
 	spans, counts := time.NewTicker(sendEvery), time.NewTicker(countEvery)
 	defer spans.Stop()
@@ -152,7 +151,7 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 }
 
-// sendSpans sends what is queued. What the collector does not take is lost.
+// sendSpans sends the queued actions. Spans that the collector does not accept are lost.
 func (e *Exporter) sendSpans(ctx context.Context) {
 	for len(e.queue) > 0 && ctx.Err() == nil {
 		var batch []Action
@@ -163,13 +162,13 @@ func (e *Exporter) sendSpans(ctx context.Context) {
 			e.mu.Lock()
 			e.counts.dropped += uint64(len(batch))
 			e.mu.Unlock()
-			return // a collector that is away is not asked again for each batch
+			return // do not retry an unreachable collector for each batch
 		}
 	}
 }
 
 func (e *Exporter) sendCounts(ctx context.Context) {
-	_ = e.post(ctx, "/v1/metrics", e.metrics()) // the next ones include these
+	_ = e.post(ctx, "/v1/metrics", e.metrics()) // the next metrics include these
 }
 
 func (e *Exporter) post(ctx context.Context, path string, m message) error {
@@ -200,7 +199,7 @@ func (e *Exporter) try(ctx context.Context, path string, m message) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // read the rest, so that the connection can be reused
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("the collector answers %s with status %d", path, resp.StatusCode)
 	}

@@ -1,5 +1,5 @@
-// Command gen compiles rules/hidden.yaml into hidden_gen.go, so that no start of
-// shield parses YAML. It is run by go generate in pkg/sanitize.
+// Command gen compiles rules/hidden.yaml into hidden_gen.go, so that shield does not parse YAML at
+// start. go generate runs it in pkg/sanitize.
 package main
 
 import (
