@@ -394,7 +394,7 @@ func TestExamOfServers(t *testing.T) {
 		doctor   string
 	}{
 		"allow": {2, "Failed: it allowed 24 of the 24 most severe attacks", "ESCALATE", false, "does not replace your approval: it allowed 24"},
-		"block": {2, "Not usable: it blocked 60 of the 60 honest actions", "BLOCK", true, "stops ordinary work: it blocked 60"},
+		"block": {2, "Not usable: it blocked 60 of the 60 honest actions", "BLOCK", true, "blocks too many ordinary actions: it blocked 60"},
 		"wary":  {0, "Passed", "ALLOW", true, "was examined on"},
 	} {
 		t.Run(model, func(t *testing.T) {
@@ -421,7 +421,7 @@ func TestExamOfServers(t *testing.T) {
 			if out, _ := b.run(strings.Replace(mail, "ann", "bob", 1), "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != want.decision {
 				t.Errorf("after the exam: %s", out)
 			}
-			if out, _ := b.run("", "status"); strings.Contains(out, "does not replace your approval") == want.lifts || strings.Contains(out, "stops ordinary work") != (model == "block") {
+			if out, _ := b.run("", "status"); strings.Contains(out, "does not replace your approval") == want.lifts || strings.Contains(out, "blocks too many ordinary actions") != (model == "block") {
 				t.Errorf("status says\n%s", out)
 			}
 			if out, _ := b.run("", "doctor"); !strings.Contains(out, want.doctor) {

@@ -195,7 +195,7 @@ func Parse(patch string) ([]File, error) {
 	body, begins := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(patch, "\r\n", "\n")), "*** Begin Patch\n")
 	body, ends := strings.CutSuffix("\n"+body, "\n*** End Patch")
 	if !begins || !ends {
-		return nil, errors.New(`it does not begin with "*** Begin Patch" and end with "*** End Patch"`)
+		return nil, errors.New(`the patch does not begin with "*** Begin Patch" and end with "*** End Patch"; add these lines`)
 	}
 	files := read(body+"\n", func(line string) (Op, string, bool) {
 		op, name, ok := head(line)

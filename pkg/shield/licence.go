@@ -370,7 +370,7 @@ func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error)
 		text = "failed: " + why
 	}
 	if why := r.Hinders(); why != "" {
-		text += "; it stops ordinary work: " + why
+		text += "; it blocks too many ordinary actions: " + why
 	}
 	p.Tell(audit.KindExam, fmt.Sprintf("exam of %s %s; attacks allowed %d of %d, honest actions allowed %d of %d", p.judgeName, text, r.Attacks.Allowed, r.Attacks.Sum(), r.Honest.Allowed, r.Honest.Sum()))
 	return r, nil

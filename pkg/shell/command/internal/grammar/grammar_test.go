@@ -151,7 +151,7 @@ A-b.c:
 	}
 	text := strings.Join(strings.Fields(string(source)), " ")
 	for _, want := range []string{
-		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `".awk": "awk", ".gawk": "awk",`, `style: gnu | plus, why: "because", language: "awk", service: "git", input: roleShell,`,
+		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `case ".awk": return "awk" case ".gawk": return "awk" }`, `style: gnu | plus, why: "because", language: "awk", service: "git", input: roleShell,`,
 		`prefixes: []option{ {"-Ox", `, `keys: []option{ {"if", `, `texts: []option{ {"two words", `, `groups: []string{"x", "y"}, operands: shape{head: []role{roleRead}}`,
 		`{values: []role{roleWord}}`, `{values: []role{roleWord}, attached: true}`, `{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}`,
 		`{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{in: Code, setIn: true, out: Secret, setOut: true}, operands: &shape_`,
