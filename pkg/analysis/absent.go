@@ -7,45 +7,45 @@ import (
 	"time"
 )
 
-// absenceCache are files that were looked for and were not there, each with the folder
-// that shows that it still is not: nothing was put into it since. Sessions ask for
-// the same files before each action. Goroutines share them.
+// absenceCache remembers files that did not exist when looked up. Each entry holds the deepest existing
+// parent folder and its stamp: while the stamp is unchanged, the file still does not exist. Sessions look up
+// the same files before each action. Goroutines may share it.
 type absenceCache struct {
 	mu   sync.Mutex
 	of   map[string]absence
 	list absentList
 }
 
-// An absentList is the list of files that was asked for last, with the few folders
-// that show that they are absent. It is known again by where it lies.
+// An absentList is the list of files that was looked up last, with the few folders whose stamps prove that
+// they do not exist. The list is identified by its address in memory.
 type absentList struct {
 	paths   []string
 	folders []absence
-	in      []int8 // index into folders, for each path; -1 where nothing shows it
-	again   []int  // paths that were looked for since
+	in      []int8 // index into folders, for each path; -1 if no folder proves that it is absent
+	again   []int  // indexes of paths to look up again
 }
 
 type absence struct {
-	folder string // the deepest that was there, by its name in the path
+	folder string // the deepest existing parent folder
 	as     folderStamp
 }
 
-// A folderStamp is a folder at a moment. The time of its last change is set by the system
-// alone, and no two folders share device and inode.
+// A folderStamp identifies the state of a folder by device, inode and ctime. Only the system sets the ctime,
+// and no two folders share device and inode.
 type folderStamp struct {
 	device, inode uint64
 	changed       int64 // ns since 1970
 }
 
-// The bounds of what is kept: files, and folders of a list.
+// Limits of the cache: files, and folders of a list.
 const (
 	maxAbsences = 1 << 14
 	maxListed   = 64
 )
 
-// settled reports whether a stamp of some age is trusted: what was put into a folder in the same
-// tick of the clock of its file system does not show. Linux takes a tick of at most
-// 10 ms; a file system that keeps whole seconds or two shows so by the time itself.
+// settled reports whether a stamp of an age can be trusted: a file created in the same clock tick of the file
+// system does not change the stamp. A tick of Linux is at most 10 ms; for file systems with times in whole
+// seconds, settled assumes a tick of 2 s.
 func (s folderStamp) settled(age time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changed%int64(time.Millisecond) != 0 {
@@ -54,13 +54,13 @@ func (s folderStamp) settled(age time.Duration) bool {
 	return age >= tick
 }
 
-// folderStamps are those of folders, as they are looked at for one action.
+// folderStamps caches the stamps of folders during one action.
 type folderStamps map[string]seenFolder
 
 type seenFolder struct {
 	folderStamp
 	is    bool // it is a folder
-	trust bool // it is settled
+	trust bool // the stamp is settled
 }
 
 func (s folderStamps) of(folder string) seenFolder {
@@ -81,8 +81,8 @@ func (a *absenceCache) stillAbsent(name string, seen folderStamps) bool {
 	return ok && seen.of(was.folder).folderStamp == was.as
 }
 
-// possiblyPresent returns those of a list of files that may be there. Sessions ask for the
-// same list, action after action, until it has grown.
+// possiblyPresent returns the files of a list that may exist. Sessions pass the same list, action after
+// action, until it has grown.
 func (a *absenceCache) possiblyPresent(paths []string, seen folderStamps) (out []string) {
 	if len(paths) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (a *absenceCache) possiblyPresent(paths []string, seen folderStamps) (out [
 	return out
 }
 
-// foldersProvingAbsence returns the folders that show that the files of a list are absent.
+// foldersProvingAbsence returns the folders whose stamps prove that files of a list do not exist.
 func (a *absenceCache) foldersProvingAbsence(paths []string) absentList {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,7 +118,7 @@ func (a *absenceCache) foldersProvingAbsence(paths []string) absentList {
 			list.find(i, a.of)
 		}
 	} else if len(list.again) > 0 {
-		list.in, list.folders = slices.Clone(list.in), slices.Clip(list.folders) // others may read them
+		list.in, list.folders = slices.Clone(list.in), slices.Clip(list.folders) // other goroutines may read them
 		for _, i := range list.again {
 			list.find(i, a.of)
 		}
@@ -128,7 +128,7 @@ func (a *absenceCache) foldersProvingAbsence(paths []string) absentList {
 	return list
 }
 
-// find notes what shows that a file of the list is absent.
+// find records the folder that proves that file i of the list does not exist.
 func (l *absentList) find(i int, of map[string]absence) {
 	was, ok := of[l.paths[i]]
 	f := slices.Index(l.folders, was)
@@ -142,7 +142,7 @@ func (l *absentList) find(i int, of map[string]absence) {
 	l.in[i] = int8(f)
 }
 
-// noteAbsence keeps that a file is not there, if no link leads to where it would be.
+// noteAbsence remembers that a file does not exist, unless a symbolic link is in its path.
 func (a *absenceCache) noteAbsence(name string, seen folderStamps) {
 	folder := path.Dir(name)
 	for !seen.of(folder).is && folder != path.Dir(folder) {

@@ -14,11 +14,12 @@ type Case struct {
 	Action  *action.Action
 	Effects []effect.Effect
 	Trail   []verdict.Step // the results of earlier tiers and classifiers
-	MinTier int            // least tier that may allow: the strictest of action, type and policy, 0–3
-	Memory  Memory         // of the action's session; nil knows no earlier actions
-	Files   []effect.File  // what the action leaves behind that carries labels
+	MinTier int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
+	Memory  Memory         // of the action's session; nil: no earlier actions are known
+	Files   []effect.File  // files that the action leaves behind and that carry labels
 
-	// Uncovered are the words, inputs and fields that no effect covers and no entry calls without effect.
+	// Uncovered are the words, inputs and fields that no effect covers and that no table declares to be
+	// without effect.
 	Uncovered []string
 
 	// Unexamined says why part of the action was not analysed or scanned; "" if
@@ -26,11 +27,11 @@ type Case struct {
 	// [Case.Views] may set it.
 	Unexamined string
 
-	// RuleMatch has for each of Effects the rules that count for it, which the tiers
-	// record with [Case.RecordMatch]. nil means that nothing is recorded.
+	// Met has, for each of Effects, the rules that match it. The tiers record them with [Case.RecordMatch].
+	// nil means that nothing is recorded.
 	Met [][]RuleMatch
 
-	// Said are the objects of the action of which the user of the session has spoken.
+	// Said are the objects of the action that the user of the session has mentioned.
 	Said []Said
 
 	// Evidence is filled by Tier 1 if it is not nil.
@@ -39,33 +40,32 @@ type Case struct {
 	shell   Shell
 	written Written
 	place   effect.Place
-	words   string // of the command, resolved
-	asked   string // the list of verbs that an unknown tool is told by its payload, where its name says nothing
-	class   Class  // what a person has said that the tool does; "" if no one has
+	words   string // the resolved words of the command
+	asked   string // the list of verbs with the verb that the payload of an unknown tool contains, if the tool's name has none
+	class   Class  // class that the user has given to the tool; "" if none
 	views   []View
 	texts   []fieldTexts
-	writes  []effect.Text // of the command
+	writes  []effect.Text // files that the command writes
 	seen    []effect.Text // files that the analysis read
 	decoded []decodedText
 	folded  []foldedText
-	stated  int     // how many of Effects the action states; the others follow symbolic links or repeat
-	files   *files  // nil looks at none
-	inputs  *inputs // nil until asked for
+	stated  int     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	files   *files  // nil: no file is looked at
+	inputs  *inputs // nil until [Case.Inputs] is called
 
 	expansions map[expansionKey]Expansion
 }
 
-// A Said is an object of an action of which the user of the session has spoken.
+// A Said is an object of an action that the user of the session has mentioned.
 type Said struct {
-	Name string // as the action has it
-	Not  bool   // the user does not want it done; else has asked for it
+	Name string // as written in the action
+	Not  bool   // true: the user does not want it done; false: the user asked for it
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.
 func (c *Case) At() *effect.Place { return &c.place }
 
-// unexamined records that part of the action was not read. The first reason is
-// kept.
+// unexamined records why part of the action was not read. Only the first reason is kept.
 func (c *Case) unexamined(why string) {
 	if c.Unexamined == "" {
 		c.Unexamined = why
@@ -77,35 +77,35 @@ func (c *Case) dynamic(cause effect.Cause, why string) {
 	c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why})
 }
 
-// A Shell returns what a shell command would do in a place, like shell.Analyze.
-// Text that it cannot read has a Dynamic effect. Goroutines share it.
+// A Shell returns what a shell command would do in a place, like shell.Analyze. Text that it cannot parse has
+// an Unknown effect. Goroutines share it.
 type Shell func(text string, at *effect.Place) effect.Result
 
-// Written says what a file with a text leads to once it runs, as shell.Written
-// does. The path is canonical. Goroutines share it.
+// Written returns the effects that a file with a text would have when it runs, as shell.Written does. The
+// path is canonical. Goroutines share it.
 type Written func(file, text string, at *effect.Place) []effect.Effect
 
-// A Replay returns the case of the last of some actions of one session, all of
-// which ran but the last. events are the kinds of effects, and action types, that
-// are remembered, and counts says whether actions are counted.
+// A Replay returns the case of the last of a list of actions of one session, as if all earlier ones had run.
+// events are the kinds of effects and the action types to remember; counts says whether the number of actions
+// is remembered too.
 type Replay func(an *Analyzer, events []string, counts bool, actions []*action.Action) *Case
 
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
 	Shell   Shell
-	Written Written      // reads the content written to files; nil reads none
-	Replay  Replay       // gives the case of an action after others; nil knows none
-	Place   effect.Place // of actions without a folder; CWD is the first root
+	Written Written      // analyses content written to files; nil: not analysed
+	Replay  Replay       // analyses an action after earlier ones; nil: not possible
+	Place   effect.Place // place of actions without a folder; CWD is the first root
 
-	trust *trust // nil trusts this machine alone
-	files *files // nil looks at no files
-	page  Page   // nil knows no approval page
+	trust *trust // nil trusts only this machine
+	files *files // nil: no file is looked at
+	page  Page   // nil: no approval page is known
 
-	container Container // nil is in none
+	container Container // container in which actions run; nil for none
 }
 
-// Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
+// Limits of one analysis. A case that exceeds them is dynamic or unexamined.
 const (
 	maxCommand = 64 << 10 // bytes
 	maxDepth   = 200      // nested brackets
@@ -119,8 +119,8 @@ const (
 func (an *Analyzer) Case(a *action.Action) *Case {
 	c := &Case{Action: a, shell: an.Shell, written: an.Written, place: an.Place, files: an.files, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
-		// The agent says where it is, but that does not make a folder part of the
-		// workspace: roots come from the user.
+		// The agent chooses the folder; it does not become part of the workspace, whose roots come from the
+		// user.
 		cwd, isPattern := (&effect.Place{Home: an.Place.Home}).Path(a.CWD, false)
 		if c.place.CWD = cwd; isPattern {
 			c.place.CWD = ""

@@ -8,14 +8,15 @@ import (
 	"github.com/shieldcli/shield/internal/patch"
 )
 
-// An edit puts text in the place of other text. The tool alone knows which of several fields it reads.
+// An edit replaces text by other text. The payload may have several such fields, and only the tool knows
+// which of them it reads.
 type edit struct {
 	gone, come []string
-	all        bool // wherever the text stands, and not only where it stands first
+	all        bool // replaces every occurrence, not only the first
 }
 
-// replacedFields are the fields, of a payload or of one of its edits, that hold
-// the text which an edit replaces, and replacingFields what comes in its place.
+// replacedFields are the fields of a payload or of one of its edits that hold the text to replace;
+// replacingFields hold the new text.
 var (
 	replacedFields  = [...]string{"old_string", "old_str", "old_text", "oldText", "oldString", "old_content", "search", "search_string", "target_content", "TargetContent"}
 	replacingFields = [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"}
@@ -37,7 +38,7 @@ func editOf(fields map[string]any) (e edit) {
 	return e
 }
 
-// editsOf returns the edits in the field of a payload that lists them.
+// editsOf returns the edits in a payload's field that lists edits.
 func editsOf(payload map[string]any) (list []edit) {
 	items, isList := payload["edits"].([]any)
 	if !isList && payload["edits"] != nil {
@@ -62,7 +63,7 @@ func editsOf(payload map[string]any) (list []edit) {
 	return list
 }
 
-// replacing returns the edits of a payload that say what they replace, itself among them.
+// replacing returns the edits of a payload, and the payload as an edit, that name the text they replace.
 func replacing(payload map[string]any) (list []edit) {
 	list = editsOf(payload)
 	for _, name := range replacedFields {
@@ -74,7 +75,7 @@ func replacing(payload map[string]any) (list []edit) {
 	return slices.DeleteFunc(list, func(e edit) bool { return len(e.gone) == 0 })
 }
 
-// editedText returns what the edits of a payload put in.
+// editedText returns the new text of a payload's edits.
 func editedText(payload map[string]any) string {
 	var parts []string
 	for _, e := range editsOf(payload) {
@@ -83,7 +84,7 @@ func editedText(payload map[string]any) string {
 	return strings.Join(parts, "\n")
 }
 
-// replacedText returns the text that the edits of a payload replace.
+// replacedText returns the old text of a payload's edits.
 func replacedText(payload map[string]any) string {
 	var gone strings.Builder
 	for _, e := range replacing(payload) {
@@ -129,10 +130,9 @@ func applied(list []edit, old string) (text string, known bool) {
 	return text, known
 }
 
-// changeText returns what the edits of a payload change, as a patch says it: lines
-// that go, behind a minus, then lines that come, behind a plus, without the blanks
-// around them. Comments and imports are left out, which check nothing. It is "" if the
-// payload does not say what is replaced.
+// changeText returns the edits of a payload like a patch: removed lines after a minus, then added lines after
+// a plus, with surrounding blanks trimmed. Comments and imports are left out because they check nothing. It
+// is "" if the payload does not name the text to replace.
 func changeText(payload map[string]any) string {
 	gone := replacedText(payload)
 	text, _ := payload["content"].(string)

@@ -6,28 +6,28 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Class is what a person has said that a tool does whose type shield does not know.
+// A Class is what the user has declared that a tool of unknown type does.
 type Class string
 
 // The classes of tools.
 const (
-	ClassReads     Class = "reads"     // it changes nothing
-	ClassWorkspace Class = "workspace" // it changes files of the workspace alone
-	ClassElsewhere Class = "elsewhere" // it changes something elsewhere, or sends it there
-	ClassNever     Class = "never"     // it is not to be used
+	ClassReads     Class = "reads"     // changes nothing
+	ClassWorkspace Class = "workspace" // changes only files of the workspace
+	ClassElsewhere Class = "elsewhere" // changes something outside the workspace, or sends data there
+	ClassNever     Class = "never"     // must not be used
 )
 
-// Classes are the classes of tools, from the least to the gravest.
+// Classes are the classes of tools, from the least to the most dangerous.
 var Classes = []Class{ClassReads, ClassWorkspace, ClassElsewhere, ClassNever}
 
-// Stranger reports whether a case is one of a tool whose type shield does not know.
+// Stranger reports whether a case is a call of a tool whose type shield does not know.
 func (c *Case) Stranger() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return c.UnknownTool(&e) })
 }
 
-// Classify has the case of an unknown tool be one of a tool of a class. What its payload says
-// stays as it is: files, addresses, commands, credentials, and names that destroy, pay or
-// grant. With remote, the host of its server, the arguments are sent there.
+// Classify replaces the unknown effect of a tool by the effects of a class. Effects from its payload stay:
+// files, addresses, commands, credentials, and verbs that destroy, pay or grant. If remote, the host of the
+// tool's server, is not "", the arguments are sent there.
 func (c *Case) Classify(class Class, server, remote string) {
 	if !c.Stranger() || class == ClassNever || class == "" {
 		return
@@ -53,11 +53,11 @@ func (c *Case) Classify(class Class, server, remote string) {
 	c.class = class
 }
 
-// Class returns what a person has said that the tool of a case does; "" if no one has.
+// Class returns the class that the user has given to the case's tool; "" if none.
 func (c *Case) Class() Class { return c.class }
 
-// private reports whether a payload may hold what no one has said that it may leave: a
-// credential, or a part of what the session has read of secret or private things.
+// private reports whether a payload contains data that the user has not allowed to leave the machine: a
+// credential, or part of a secret or private text that the session has read.
 func (c *Case) private() bool {
 	if c.Memory != nil && slices.ContainsFunc(c.Memory.Labels(), func(l effect.Label) bool {
 		return l == effect.LabelSecret || l == effect.LabelCredential || l == effect.LabelPrivate

@@ -41,7 +41,8 @@ func (c *Case) command() {
 	}
 }
 
-// withList runs a command once more with the words that a list in a field of no known role may add to it.
+// withList analyses a command again with the words of a list in a field whose role is not known, since the
+// tool may append them.
 func (c *Case) withList(text string) {
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		list, _ := c.Action.Payload[field].([]any)
@@ -51,7 +52,7 @@ func (c *Case) withList(text string) {
 	}
 }
 
-// elevated adds that a command runs with more rights, if a field says so.
+// elevated adds the effect of running with more privileges, if a field of the payload asks for them.
 func (c *Case) elevated() {
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		v := fmt.Sprint(c.Action.Payload[field])
@@ -67,7 +68,8 @@ func (c *Case) elevated() {
 	}
 }
 
-// addOtherMachine adds that a command runs in another machine or container than this one, if a field says so.
+// addOtherMachine adds the effect of running on another machine or in a container, if a field of the payload
+// asks for it.
 func (c *Case) addOtherMachine() {
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		words := knowledge.Words(field)
@@ -85,8 +87,8 @@ func (c *Case) addOtherMachine() {
 	}
 }
 
-// startsKnown reports whether a case starts programs, and only such as shield knows. A text that a
-// tool calls a command may else be one of a database, or of a game.
+// startsKnown reports whether a case starts programs and shield knows all of them. Otherwise a text that a
+// tool calls a command may be a command of a database or a game.
 func (c *Case) startsKnown() bool {
 	starts := false
 	for i := range c.Effects {
@@ -100,7 +102,7 @@ func (c *Case) startsKnown() bool {
 	return starts
 }
 
-// inFolder makes the folder that the payload names the one that the case is in.
+// inFolder makes the folder that the payload names the case's working directory.
 func (c *Case) inFolder() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
@@ -109,7 +111,8 @@ func (c *Case) inFolder() {
 	}
 }
 
-// runInOtherFolders runs a command once more in each folder that another field may say it runs in.
+// runInOtherFolders analyses a command again for each folder in another field of the payload that may be its
+// working directory.
 func (c *Case) runInOtherFolders(text string) {
 	own := c.place.CWD
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
@@ -124,7 +127,7 @@ func (c *Case) runInOtherFolders(text string) {
 	}
 }
 
-// A fieldRole is what a field of a command is for.
+// A fieldRole is the role of a field in the payload of a command.
 type fieldRole uint8
 
 const (
@@ -164,8 +167,8 @@ func commandField(field string) fieldRole {
 	return otherField
 }
 
-// program adds the effects of the code in the payload: Python, unless it says another
-// language. What else a tool may run, it is given as a command.
+// program adds the effects of the code in the payload, which is Python unless the payload names another
+// language. Other interpreters are started by a command.
 func (c *Case) program() {
 	text := c.Action.Text("code")
 	if strings.TrimSpace(text) == "" {
@@ -179,7 +182,7 @@ func (c *Case) program() {
 	}
 }
 
-// patch adds what a patch in the form of apply_patch, or of diff, changes.
+// patch adds the changes of a patch in the format of apply_patch or diff.
 func (c *Case) patch() {
 	text := c.Action.Text("patch")
 	if !strings.Contains(text, "*** ") && !strings.Contains(text, "+++ ") {
@@ -190,8 +193,7 @@ func (c *Case) patch() {
 	c.run("apply_patch <<<"+command.QuoteWord(text), &c.place, false)
 }
 
-// run adds the effects of a text for a shell. spans says that their positions are
-// positions in the payload's own text.
+// run adds the effects of a shell command. spans says that their positions refer to the payload's own text.
 func (c *Case) run(text string, at *effect.Place, spans bool) {
 	switch {
 	case len(text) > maxCommand:
@@ -236,8 +238,8 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	}
 }
 
-// analyze asks the shell. A panic in it is returned as an error, because a failing
-// parser must not affect other actions.
+// analyze calls the shell analysis. It returns a panic as an error, because a failing parser must not affect
+// other actions.
 func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err error) {
 	if c.shell == nil {
 		return r, errors.New("analyse command: no shell is configured")
@@ -250,7 +252,7 @@ func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err erro
 	return c.shell(text, at), nil
 }
 
-// bracketDepth returns how deep brackets are nested, inside and outside quotes.
+// bracketDepth returns the nesting depth of brackets, inside and outside quotes.
 func bracketDepth(text string) int {
 	deepest, open := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -265,7 +267,7 @@ func bracketDepth(text string) int {
 	return deepest
 }
 
-// commandText returns the command of a payload as text for a shell.
+// commandText returns the command of a payload as shell text.
 func commandText(payload map[string]any) (text string, ok bool) {
 	switch v := payload["command"].(type) {
 	case string:
@@ -307,10 +309,10 @@ func arguments(v any) string {
 	case []any:
 		return argv(v)
 	}
-	return "" // settings of the tool, which are judged by their form
+	return "" // an object holds settings of the tool, which are judged by their form
 }
 
-// powerShell runs the word behind it as PowerShell.
+// powerShell makes the next word run as PowerShell code.
 const powerShell = "powershell -Command "
 
 // inShell returns a command that runs text in the given shell.
@@ -322,7 +324,7 @@ func inShell(name, text string) string {
 		if strings.HasPrefix(strings.TrimSpace(rest), "-") {
 			return name + " -c " + command.QuoteWord(text)
 		}
-		return program + " " + rest + " " + command.QuoteWord(text) // another machine's, as with ssh
+		return program + " " + rest + " " + command.QuoteWord(text) // a shell on another machine, as with ssh
 	}
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
@@ -336,7 +338,8 @@ func inShell(name, text string) string {
 	return command.QuoteWord(name) + " -c " + command.QuoteWord(text)
 }
 
-// withEnvironment puts variables before a command: an object of names and values, or texts NAME=VALUE.
+// withEnvironment prefixes a command with variables: an object of names and values, or a list of texts
+// NAME=VALUE.
 func withEnvironment(env any, text string) string {
 	var b strings.Builder
 	set := func(name, value string) {
@@ -372,7 +375,7 @@ func withEnvironment(env any, text string) string {
 	return b.String() + text
 }
 
-// pairOf returns a list that is a name and a value.
+// pairOf returns a list of two texts as a name and a value.
 func pairOf(list []any) (pair [2]string, ok bool) {
 	if len(list) != 2 {
 		return pair, false
@@ -385,7 +388,7 @@ func pairOf(list []any) (pair [2]string, ok bool) {
 	return pair, !strings.Contains(pair[0], "=")
 }
 
-// argv returns the words of a list as text for a shell.
+// argv returns a list of arguments as shell text.
 func argv(list []any) string {
 	words := make([]string, len(list))
 	for i, v := range list {

@@ -7,15 +7,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Container is what the kernel says of the container that actions run in.
+// A Container describes the container in which actions run, as the kernel reports it.
 type Container interface {
-	// Holds reports whether a canonical path is on the container's own disk with all below it.
+	// Holds reports whether a canonical path and everything below it are on the container's own disk.
 	Holds(path string) bool
 }
 
-// contain notes what stays in the container: packages that are installed by their names from
-// the sources that the system has, and changes of files outside the home folders. What starts
-// later, what holds credentials and what says where packages come from is no such file.
+// contain marks effects that stay in the container: packages installed by name from the configured sources,
+// and changes of files outside the home folders. Files that run code later, hold credentials or configure
+// package sources are excepted.
 func (c *Case) contain(in Container) {
 	if in == nil {
 		return
@@ -41,7 +41,8 @@ func (c *Case) contain(in Container) {
 	c.Effects = kept
 }
 
-// installs reports whether all that a program changes of the system are packages of its sources.
+// installs reports whether all changes a program makes to the system are packages from its configured
+// sources.
 func (c *Case) installs(program *effect.Effect) (yes bool) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ChangeSystem && e.Program == program.Program && e.From == program.From {
@@ -62,8 +63,8 @@ func changesFiles(e *effect.Effect) bool {
 	return false
 }
 
-// disposable reports whether the files of an effect are the container's own, and none of
-// those that are looked at closely wherever they are.
+// disposable reports whether the files of an effect are on the container's own disk, and none is sensitive by
+// its path.
 func (c *Case) disposable(e *effect.Effect, in Container) bool {
 	path := e.Path
 	if e.Pattern {
@@ -87,7 +88,7 @@ func (c *Case) disposable(e *effect.Effect, in Container) bool {
 	if rights || sources {
 		return false
 	}
-	// The folders of the system themselves are more than the work of an agent.
+	// The top-level folders of the system are not an agent's to change.
 	least := 2
 	for _, top := range [...]string{"/usr/", "/var/", "/etc/", "/lib/", "/bin/", "/sbin/", "/run/"} {
 		if strings.HasPrefix(path, top) {
@@ -98,5 +99,5 @@ func (c *Case) disposable(e *effect.Effect, in Container) bool {
 	return single && !e.Pattern && !e.Recursive && strings.Count(path, "/") >= 2 || strings.Count(path, "/") >= least
 }
 
-// packageSources are the files that say where packages and names come from, and whom to trust.
+// packageSources are the files that configure package sources, name resolution and trusted keys.
 var packageSources = known("package_sources")

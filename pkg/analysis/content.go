@@ -12,8 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// content adds what the files that an action of a file tool writes would do
-// when they run.
+// content adds the effects that the files written by an action of a file tool would have when they run.
 func (c *Case) content() {
 	if c.written == nil || c.Action.Type == "execute_command" {
 		return
@@ -25,7 +24,7 @@ func (c *Case) content() {
 	}
 }
 
-// addWrittenEffects adds what the files that an action writes would do if they held a text.
+// addWrittenEffects adds the effects that the written files would have if they held a text.
 func (c *Case) addWrittenEffects(text string) {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
@@ -37,8 +36,8 @@ func (c *Case) addWrittenEffects(text string) {
 	}
 }
 
-// writtenTexts returns the text that an action writes, what it holds in base64, if the payload says that it is
-// encoded so, or what the file holds that it copies.
+// writtenTexts returns the texts that a written file may hold: the given text, its base64-decoded form if the
+// payload says that it is encoded, and the content of the file that the action copies.
 func (c *Case) writtenTexts(text string) []string {
 	texts := []string{text}
 	for _, v := range c.Action.Payload {
@@ -59,8 +58,8 @@ func (c *Case) writtenTexts(text string) []string {
 	return texts
 }
 
-// Writes calls f with a case for each text that a command writes to a file: that of
-// a tool which writes the same.
+// Writes calls f once for each text that a command writes to a file, with the case of a file tool that writes
+// the same.
 func (c *Case) Writes(f func(*Case)) {
 	for _, w := range c.writes {
 		payload := map[string]any{"path": w.Path, "content": w.Text}
@@ -77,17 +76,17 @@ func (c *Case) Writes(f func(*Case)) {
 	}
 }
 
-// Replaced returns the text in whose place an action of a tool for files puts another; "" if it says none.
+// Replaced returns the text that an action of a file tool replaces; "" if the action does not name it.
 func (c *Case) Replaced() string { return replacedText(c.Action.Payload) }
 
-// Edited returns what a file holds once an action of a tool for files has written or edited it, given what it held.
+// Edited returns the content of a file after an action of a file tool, given its old content.
 func (c *Case) Edited(old string) (text string, known bool) { return edited(c.Action.Payload, old) }
 
-// onlyPrints matches code that does nothing, or nothing but write texts that stand in it.
+// onlyPrints matches code that does nothing except print literal texts.
 var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
-// Runs returns the files of the workspace and of temporary folders whose code the case
-// runs, and of which analysis knows only what literal calls show.
+// Runs returns the files of the workspace and of temporary folders that the case runs, and whose code is
+// analysed only as far as its calls are literal.
 func (c *Case) Runs() (out []effect.Text) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
@@ -109,15 +108,14 @@ func (c *Case) Runs() (out []effect.Text) {
 	return out
 }
 
-// compilesAndRuns reports whether a program runs the source file that it is given.
+// compilesAndRuns reports whether a program compiles and runs the source file that it is given.
 func compilesAndRuns(e *effect.Effect) bool {
 	return e.Program == "go" && len(e.Args) > 1 && e.Args[0] == "run" && strings.HasSuffix(e.Args[len(e.Args)-1], ".go")
 }
 
-// writtenText returns the text that a payload writes: its content, and what its
-// edits put in. If it has neither, it is what other fields say, since the tool alone
-// knows what it reads. What is in the form of a diff is read as it is, too: a file may
-// look like one.
+// writtenText returns the text that a payload writes: its content and the new text of its edits. If it has
+// neither, it returns the text of the other fields, since only the tool knows which it reads. Text in diff
+// format is returned unchanged too: a file may look like a diff.
 func writtenText(payload map[string]any) string {
 	text, isText := payload["content"].(string)
 	if v := payload["content"]; v != nil && !isText {
@@ -137,7 +135,7 @@ func writtenText(payload map[string]any) string {
 	return text + "\n" + edited
 }
 
-// otherText returns the texts of fields that are neither known nor say what is replaced.
+// otherText returns the texts of fields that are neither known fields nor hold text to replace.
 func otherText(payload map[string]any) string {
 	left := map[string]any{}
 	for name, v := range payload {

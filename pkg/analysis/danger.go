@@ -12,10 +12,10 @@ import (
 
 //go:generate go run ./gen
 
-// A danger is a row of policies/dangers.yaml: for some effects, who may allow them.
+// A danger is a row of policies/dangers.yaml: who may allow an effect of some kinds under some conditions.
 type danger struct {
 	level    level
-	name     string // "": the word or the cause of the effect
+	name     string // "": the effect's kind or cause is the name
 	effects  []effect.Kind
 	all, any []fact
 	who      verdict.Who
@@ -23,7 +23,7 @@ type danger struct {
 	reason   string
 }
 
-// A level is one of the lists of the table.
+// A level is a section of policies/dangers.yaml.
 type level uint8
 
 const (
@@ -33,13 +33,13 @@ const (
 	unusual
 )
 
-// A fact is one that an effect of a case has, or has not.
+// A fact is a condition that an effect must meet, or, with not, must not meet.
 type fact struct {
 	not      bool
 	name, of string
 }
 
-// dangersOf are the rows for each word, in order.
+// dangersOf maps each kind of effect to its rows, in the order of the table.
 var dangersOf = sync.OnceValue(func() map[effect.Kind][]*danger {
 	rows := map[effect.Kind][]*danger{}
 	for _, word := range append(slices.Clone(effect.Kinds()), unexamined) {
@@ -52,10 +52,10 @@ var dangersOf = sync.OnceValue(func() map[effect.Kind][]*danger {
 	return rows
 })
 
-// unexamined is the word for what of a case was not examined.
+// unexamined is the kind under which the table lists parts of a case that were not examined.
 const unexamined effect.Kind = "unexamined"
 
-// danger returns the row that counts for an effect of the case.
+// danger returns the first row of the table that applies to an effect of the case.
 func (c *Case) danger(e *effect.Effect) *danger {
 	holds := func(f fact) bool { return c.has(e, f) != f.not }
 	for _, d := range dangersOf()[e.Word()] {
@@ -66,7 +66,7 @@ func (c *Case) danger(e *effect.Effect) *danger {
 	return &dangers[len(dangers)-1]
 }
 
-// has reports whether an effect has a fact.
+// has reports whether a fact holds for an effect.
 func (c *Case) has(e *effect.Effect, f fact) bool {
 	switch f.name {
 	case "label":
@@ -102,25 +102,26 @@ func (c *Case) has(e *effect.Effect, f fact) bool {
 	case "unread":
 		return c.runsUnreadScript(e)
 	}
-	panic("no fact " + f.name) // a test reads them
+	panic("no fact " + f.name) // unreachable: a test checks the names of the facts
 }
 
-// A Doubt says why the silence of rules and a model's SAFE are not enough to
-// allow a case. The zero Doubt is none.
+// A Doubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
+// zero Doubt is no doubt.
 type Doubt struct {
 	Cause  string      // the name of the danger
 	Reason string      // for people
-	Who    verdict.Who // the least that may allow it
-	Least  float64     // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
+	Who    verdict.Who // the lowest authority that may allow it
+	Least  float64     // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
 
-	Unusual bool // the effect is known, and not ordinary
+	Unusual bool // the effect is known but not ordinary
 }
 
-// Final reports whether no confidence of the model clears a doubt.
+// Final reports whether no confidence of the model can clear a doubt.
 func (d Doubt) Final() bool { return d.Who > verdict.Classifier }
 
-// Doubt returns the gravest doubt about the case. clears are the confidences that a model's card says, by
-// the name of the danger: it may allow no other; nil means those of the table. What is unknown is graver than what is unusual.
+// Doubt returns the most severe doubt about the case. clears, from a model's card, maps names of dangers to
+// the confidence that clears them; the model clears no others. nil means the confidences of the table. An
+// unknown effect is more severe than an unusual one.
 func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
 	if c.Unexamined != "" {
 		worst = c.doubt(&effect.Effect{Kind: unexamined, Reason: c.Unexamined}, clears)
@@ -139,8 +140,8 @@ func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
 	return worst
 }
 
-// moreSevere reports whether the first of two doubts is the graver: fewer may allow it or, if a model may, clearing it
-// takes more confidence, or its effect is unknown and not only unusual.
+// moreSevere reports whether doubt d is more severe than another: only a higher authority may allow it, the
+// model needs more confidence to clear it, or its effect is unknown and not only unusual.
 func moreSevere(d, than Doubt) bool {
 	switch {
 	case d.Reason == "" || than.Reason == "":
@@ -178,7 +179,7 @@ func (c *Case) doubt(e *effect.Effect, clears map[string]float64) Doubt {
 	return d
 }
 
-// fillReason puts what an effect is about into the reason of a row.
+// fillReason inserts the object of an effect into the reason of a row.
 func (c *Case) fillReason(text string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(text, "{")
 	if !open {
@@ -198,7 +199,7 @@ func (c *Case) fillReason(text string, e *effect.Effect) string {
 	return before + name + c.fillReason(rest, e)
 }
 
-// effectObject names what an effect concerns.
+// effectObject names the object of an effect.
 func effectObject(e *effect.Effect) string {
 	for _, s := range [...]string{e.Host, e.Target, e.Path, e.Program, e.Reason} {
 		if s != "" {
@@ -208,7 +209,7 @@ func effectObject(e *effect.Effect) string {
 	return "a remote host"
 }
 
-// privilegedProgram names what runs with the privileges that an effect gives.
+// privilegedProgram names the program that runs with the privileges of an effect.
 func (c *Case) privilegedProgram(e *effect.Effect) string {
 	for _, x := range c.sameCommandEffects(e) {
 		if x.Kind == effect.Execute {
@@ -218,7 +219,7 @@ func (c *Case) privilegedProgram(e *effect.Effect) string {
 	return effectObject(e)
 }
 
-// sameCommandEffects returns the effects of the case behind one of them.
+// sameCommandEffects returns the effects of the case that follow one of them.
 func (c *Case) sameCommandEffects(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
@@ -228,7 +229,7 @@ func (c *Case) sameCommandEffects(e *effect.Effect) []effect.Effect {
 	return nil
 }
 
-// Clears reports whether a model may clear a danger of a name.
+// Clears reports whether a model may clear the danger with a name.
 func Clears(name string) bool {
 	return slices.ContainsFunc(dangers[:], func(d danger) bool {
 		return d.who == verdict.Classifier && (d.name == name && name != "" || d.name == "" && slices.Contains(d.all, fact{name: "cause", of: name}))

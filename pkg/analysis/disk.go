@@ -8,11 +8,11 @@ import (
 	"path"
 )
 
-// A disk is files as package committed looks at them: a path that goes through a
-// symbolic link, or is not on a local file system, is not there to be seen.
+// A disk gives package committed access to files. Paths through a symbolic link or on a file system that is
+// not local are errors.
 type disk struct{ files *files }
 
-// checkFolder returns an error if a folder is not what its path says.
+// checkFolder returns an error if a folder's path goes through a symbolic link or cannot be looked at.
 func (d disk) checkFolder(dir string) error {
 	real, err := d.files.follow(dir)
 	if err == nil && real != dir {
@@ -62,7 +62,7 @@ func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
 	return readDir(name, most)
 }
 
-// readDir returns at most most entries of a folder of the disk.
+// readDir returns the entries of a folder on disk, at most as many as most says.
 func readDir(name string, most int) ([]fs.DirEntry, error) {
 	dir, err := os.Open(name)
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An Expansion is what the pattern of an effect matches on the disk.
+// An Expansion is the list of paths on the disk that the pattern of an effect matches.
 type Expansion struct {
-	Paths  []string // canonical, with what symbolic links lead to
-	Hidden []string // those of them that a shell leaves out unless it is told to match leading dots
-	Whole  bool     // nothing else is there, and nothing that the action does changes that
+	Paths  []string // canonical, with symbolic links resolved
+	Hidden []string // paths of Paths that a shell omits unless globs match leading dots
+	Whole  bool     // Paths is complete, and the action itself does not change that
 }
 
 const (
 	maxExpanded = 512  // paths
-	maxWalked   = 8192 // names that are compared
+	maxWalked   = 8192 // names that are compared with the pattern
 )
 
-// Expand looks up what the pattern of an effect matches.
+// Expand returns the paths on the disk that the pattern of an effect matches.
 func (c *Case) Expand(e *effect.Effect) Expansion {
 	if c.files == nil || !e.Pattern || strings.HasPrefix(e.Path, "*") {
 		return Expansion{}
@@ -52,13 +52,14 @@ func (c *Case) Expand(e *effect.Effect) Expansion {
 	return w.found
 }
 
-// expansionKey names a pattern.
+// An expansionKey identifies a pattern in the cache.
 type expansionKey struct {
 	path string
 	tree bool
 }
 
-// mayCreate reports whether the action may put something where an effect looks, or above it.
+// mayCreate reports whether the action may create a file that an effect's pattern matches, or a folder above
+// one.
 func (c *Case) mayCreate(e *effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		switch o.Kind {
@@ -69,16 +70,17 @@ func (c *Case) mayCreate(e *effect.Effect) bool {
 	})
 }
 
-// An expander walks the folders that a pattern names.
+// An expander walks the folders that a pattern matches.
 type expander struct {
 	disk   disk
 	fold   bool
-	tree   bool // leading dots are matched
+	tree   bool // wildcards match leading dots
 	walked int
 	found  Expansion
 }
 
-// folder adds what the segments of a pattern match in a folder without links in its path.
+// folder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
+// links.
 func (w *expander) folder(dir string, segments []string, hidden bool) {
 	names, err := w.disk.ReadDir(dir, maxWalked-w.walked+1)
 	w.walked += len(names)
@@ -97,7 +99,7 @@ func (w *expander) folder(dir string, segments []string, hidden bool) {
 	}
 }
 
-// matchName adds what the segments match from one name of a folder on.
+// matchName adds the paths that the segments match, starting with one entry of a folder.
 func (w *expander) matchName(dir string, n fs.DirEntry, segments []string, hidden bool) {
 	name, first, rest := n.Name(), segments[0], segments[1:]
 	if !effect.Overlap(first, effect.Quote(name), w.fold) {

@@ -9,15 +9,14 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// files looks at local files for an analysis: it follows symbolic links and
-// reads scripts. Everything it does is bounded, and it keeps away from file
-// systems that may not answer, but for those that the person works on. Goroutines
-// share it: nothing but what was absent changes once it is in use.
+// files looks at local files for an analysis: it follows symbolic links and reads scripts. All its work is
+// bounded. It avoids file systems that may block, except those of the user's home folder and workspace.
+// Goroutines share it: only absent changes once it is in use.
 type files struct {
-	devices []uint64 // file systems that are looked at whatever their type
-	roots   []string // the workspace without links, each with a slash at the end; it is not looked up again
+	devices []uint64 // file systems that are trusted whatever their type
+	roots   []string // the workspace with links resolved once, each with a final slash
 	absent  absenceCache
-	layer   Layer // over the disk; nil for none
+	layer   Layer // files that replace those on the disk; nil for none
 }
 
 const (
@@ -33,7 +32,7 @@ func (f *files) links(path string) string {
 	return real
 }
 
-// linker returns a function that is links with the folders that it has looked up.
+// linker returns a function like links that caches the folders it has looked up.
 func (f *files) linker() func(path string) string {
 	known := folders{}
 	return func(path string) string {
@@ -42,14 +41,14 @@ func (f *files) linker() func(path string) string {
 	}
 }
 
-// errUnseen says that a path is not looked at.
+// errUnseen says that shield does not look at a path.
 var errUnseen = errors.New("not read")
 
-// follow is links; its error is [fs.ErrNotExist] if a name on the way surely
-// does not exist, and another one if that was not looked at.
+// follow is like links. Its error is [fs.ErrNotExist] if a name on the path certainly does not exist, and
+// another error if that is unknown.
 func (f *files) follow(path string) (real string, err error) { return f.followCached(path, nil) }
 
-// folders are names of folders that were looked up; nil remembers none.
+// folders caches lookups of folder names; a nil map caches nothing.
 type folders map[string]lookup
 
 type lookup struct {
@@ -57,7 +56,7 @@ type lookup struct {
 	err    error
 }
 
-// look looks up a name, once if it is a folder's.
+// look looks up a name; a folder's result is cached.
 func (known folders) look(f *files, look *looker, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
 		return f.at(look, path)
@@ -70,13 +69,13 @@ func (known folders) look(f *files, look *looker, path string, isFolder bool) (t
 	return d.target, d.err
 }
 
-// followCached is follow with the folders that were looked up.
+// followCached is follow with a cache of folders.
 func (f *files) followCached(path string, known folders) (real string, err error) {
 	if !lookable(path) {
 		return path, errUnseen
 	}
 	root, rest := cutRoot(path)
-	at := root // what is resolved, without a slash at the end
+	at := root // the resolved part, without a final slash
 	for _, r := range f.roots {
 		if below, ok := strings.CutPrefix(path, r); ok {
 			at, rest = r[:len(r)-1], below
@@ -100,7 +99,7 @@ func (f *files) followCached(path string, known folders) (real string, err error
 		}
 		next := ""
 		if end := len(at) + 1 + len(name); hops == 0 && end == len(path)-len(rest)+len(name) && path[:len(at)] == at {
-			next = path[:end] // no link has led elsewhere
+			next = path[:end] // no link has been followed so far
 		} else {
 			next = at + "/" + name
 		}
@@ -132,7 +131,7 @@ func (f *files) followCached(path string, known folders) (real string, err error
 	return at, nil
 }
 
-// join appends what was not looked up, without "." and "..".
+// join appends the part of a path that was not looked up, with "." and ".." resolved.
 func join(at, rest string) string {
 	for rest != "" {
 		name, more, _ := strings.Cut(rest, "/")
@@ -151,9 +150,8 @@ func join(at, rest string) string {
 	return at
 }
 
-// lookable reports whether a path may be looked at: not on the network, not in
-// folders where looking mounts something, and not in /proc, whose links are
-// those of this process.
+// lookable reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
+// something (automount), and not in /proc, whose links would be those of this process.
 func lookable(path string) bool {
 	if len(path) > 4096 {
 		return false
@@ -196,7 +194,7 @@ func (f *files) script(path string) ([]byte, error) {
 	return text, nil
 }
 
-// archive reads what is in an archive; see [effect.Place].
+// archive lists the members of an archive; see [effect.Place].
 func (f *files) archive(path string, q packed.Query) ([]packed.Member, error) {
 	real, err := f.follow(path)
 	if err != nil {
@@ -217,12 +215,11 @@ func (f *files) archive(path string, q packed.Query) ([]packed.Member, error) {
 	return packed.Members(file, info.Size(), q)
 }
 
-// noFile is [effect.Place.Script] where no file is.
+// noFile is an [effect.Place.Script] for which no file exists.
 func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// readRelativeTo returns an [effect.Place.Script] for an action that says its folder. If
-// there is no such folder, the action runs elsewhere, and no one here knows which
-// file is meant.
+// readRelativeTo returns an [effect.Place.Script] for an action that names its folder. If that folder does
+// not exist here, the action runs on another machine, and its files are unknown.
 func readRelativeTo(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		if _, err := read(folder); errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 
 func cutRoot(path string) (root, rest string) { return "", strings.TrimPrefix(path, "/") }
 
-// trustFileSystem looks at the file system that holds a folder, whatever its type: the
-// home folder and the roots may be on the network or on a host's disk.
+// trustFileSystem trusts the file system that holds a folder, whatever its type: the home folder and the
+// roots may be on a network or shared file system.
 func (f *files) trustFileSystem(folder string) {
 	if dev, ok := device(folder); ok && folder != "" {
 		f.devices = append(f.devices, dev)
@@ -27,7 +27,7 @@ func device(path string) (dev uint64, ok bool) {
 	return uint64(st.Dev), err == nil //nolint:unconvert // its type differs between processors
 }
 
-// stampOf returns the stamp of a folder; ok is false for what is none.
+// stampOf returns the stamp of a folder; ok is false if the path is not a folder.
 func stampOf(folder string) (s folderStamp, ok bool) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, folder, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -36,8 +36,8 @@ func stampOf(folder string) (s folderStamp, ok bool) {
 	return folderStamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
 }
 
-// changedLast returns when a file, or what is known of it, was changed last. No program can set
-// that.
+// changedLast returns the ctime of a file, the last change of its content or metadata. Programs cannot set
+// it.
 func changedLast(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		if changed := time.Unix(0, st.Ctim.Nano()); changed.After(info.ModTime()) {
@@ -54,18 +54,17 @@ func newFiles() *files {
 	return f
 }
 
-// A looker looks up names while it stays on local file systems.
+// A looker looks up names as long as they are on local file systems.
 type looker struct {
 	files *files
-	dev   uint64 // the last one found local
+	dev   uint64 // the device that was last found to be local
 	known bool
 }
 
 func (f *files) newLooker() looker { return looker{files: f} }
 
-// at looks up one name whose folders are resolved. target is where a symbolic
-// link leads, "" for what is none. The error is that of the look, or says that
-// the path is not local.
+// at looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
+// anything else. The error is that of the lookup, or says that the path is not local.
 func (l *looker) at(path string) (target string, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil {
@@ -86,8 +85,8 @@ func (l *looker) at(path string) (target string, err error) {
 	return target, err
 }
 
-// isLocal reports whether a path is on a file system that answers at once. A
-// descriptor opened with O_PATH mounts nothing.
+// isLocal reports whether a path is on a local file system, which answers at once. Opening it with O_PATH
+// triggers no automount.
 func isLocal(path string) bool {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -110,9 +109,9 @@ func isLocal(path string) bool {
 	return true
 }
 
-// open opens a regular file whose links are resolved.
+// open opens a regular file by a path without symbolic links.
 func (f *files) open(real string) (*os.File, error) {
-	// Neither a FIFO nor a device may hold up the analysis.
+	// O_NONBLOCK: a FIFO or device must not block the analysis.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, errUnseen

@@ -20,21 +20,20 @@ func cutRoot(path string) (root, rest string) {
 // A looker looks up names.
 type looker struct{}
 
-// changedLast returns when a file was changed last.
+// changedLast returns the modification time of a file.
 func changedLast(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func newFiles() *files { return &files{} }
 
-// stampOf returns the stamp of a folder: none, since not every system says when
-// a folder was last changed.
+// stampOf returns no stamp: not every system has a ctime that programs cannot set.
 func stampOf(string) (s folderStamp, ok bool) { return s, false }
 
 func (*files) newLooker() looker { return looker{} }
 
 func (*files) trustFileSystem(string) {}
 
-// at looks up one name whose folders are resolved. target is where a symbolic
-// link leads, "" for what is none. The error is that of the look.
+// at looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
+// anything else. The error is that of the lookup.
 func (looker) at(path string) (target string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -54,9 +53,9 @@ func (looker) at(path string) (target string, err error) {
 	return target, err
 }
 
-// open opens a regular file whose links are resolved.
+// open opens a regular file by a path without symbolic links.
 func (f *files) open(real string) (*os.File, error) {
-	// Neither a FIFO nor a device may hold up the analysis.
+	// Opening a FIFO or device could block the analysis.
 	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() {
 		return nil, errUnseen
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// git adds the effects of the command of git that a tool stands for, and what it does to the repository
-// that the payload names.
+// git adds the effects of the git command that a tool such as git_commit runs, in the repository that the
+// payload names.
 func (c *Case) git() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
 	g := gitCall{sub: sub}
@@ -21,7 +21,7 @@ func (c *Case) git() {
 		c.dynamic(effect.CauseField, "unknown field of the git tool")
 	}
 	from := len(c.Effects)
-	if sub == "set-working-dir" { // of the server, not of git
+	if sub == "set-working-dir" { // of the tool server, not of git
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{sub}, Class: effect.LocalWrite})
 	} else {
 		c.run(g.line(), &c.place, false)
@@ -43,31 +43,31 @@ func (c *Case) git() {
 	}
 }
 
-// A gitCall is a call of a tool as words for git.
+// A gitCall collects the arguments of a tool call as arguments of git.
 type gitCall struct {
 	sub          string
 	repositories []string
-	verbs        []string // subcommands of the subcommand
+	verbs        []string // second-level subcommands, as add in git remote add
 	options      []string
 	operands     []gitOperand
 	paths        []string // texts that can only be paths
-	left         bool     // some value was in no form that git takes
+	left         bool     // a value could not be turned into an argument of git
 }
 
-// A gitOperand is an operand with its place among the others.
+// A gitOperand is an operand with its rank; operands are sorted by rank.
 type gitOperand struct {
 	rank int
 	text string
 }
 
-// fields adds what the fields of an object say.
+// fields adds the fields of an object.
 func (g *gitCall) fields(payload map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(payload)) {
 		g.add(name, payload[name])
 	}
 }
 
-// maxGitWords bounds the words of a call.
+// maxGitWords is the maximum number of arguments of a call.
 const maxGitWords = 512
 
 func (g *gitCall) add(field string, v any) {
@@ -90,7 +90,7 @@ func (g *gitCall) add(field string, v any) {
 		g.text(strings.Join(words, "-"), last, v)
 	case []any:
 		for _, item := range v {
-			if text, ok := item.(string); ok && field == "path" && !option(text) { // of files
+			if text, ok := item.(string); ok && field == "path" && !option(text) { // an option in a list of paths is kept as one
 				g.operands = append(g.operands, gitOperand{gitFiles, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
@@ -101,7 +101,7 @@ func (g *gitCall) add(field string, v any) {
 		}
 	case map[string]any:
 		g.fields(v)
-	default: // a number counts something, or it is a flag
+	default: // a number is a count, a boolean a flag
 		if fmt.Sprintf("%s", v) == "1" && !gitCounts[last] {
 			g.flag(words)
 		}
@@ -121,7 +121,7 @@ func (g *gitCall) flag(words []string) {
 	}
 }
 
-// text adds a text of a field.
+// text adds the text of a field.
 func (g *gitCall) text(name, last, text string) {
 	rank, operand := gitRanks[last]
 	if looksLikePath(text) {
@@ -156,8 +156,8 @@ func (g *gitCall) text(name, last, text string) {
 	}
 }
 
-// optionWords returns the words of a text that git treats as an option: the option and its value, unless
-// both are one.
+// optionWords splits a text that git reads as an option into the option and its value; it returns one word if
+// they are joined.
 func optionWords(text string) []string {
 	if first, _, _ := strings.Cut(text, " "); strings.Contains(first, "=") {
 		return []string{text}
@@ -165,7 +165,7 @@ func optionWords(text string) []string {
 	return strings.Fields(text)
 }
 
-// verb returns the word or option of git for what a tool does to branches, tags and the like.
+// verb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
 func (g *gitCall) verb(text string) string {
 	if g.sub == "branch" || g.sub == "tag" {
 		switch text {
@@ -182,7 +182,7 @@ func (g *gitCall) verb(text string) string {
 	return text
 }
 
-// line returns the command.
+// line returns the git command as shell text.
 func (g *gitCall) line() string {
 	var b strings.Builder
 	b.WriteString("git")
@@ -216,26 +216,26 @@ func (g *gitCall) line() string {
 	return b.String()
 }
 
-// gitFiles is the rank from which on operands are files.
+// gitFiles is the lowest rank of operands that are files.
 const gitFiles = 8
 
-// gitRanks are the update of the messages of the fields that hold operands, with their place.
+// gitRanks gives the rank of an operand by the name, or last word, of its field.
 var gitRanks = map[string]int{
 	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFiles, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
 	"uri": 6, "destination": gitFiles, "directory": gitFiles, "file": gitFiles, "files": gitFiles, "paths": gitFiles, "pathspec": gitFiles,
 }
 
-// gitRepositories are the fields that name the repository.
+// gitRepositories are the names of fields that name the repository.
 var gitRepositories = map[string]bool{"path": true, "repo": true, "repo-path": true, "repository": true, "repository-path": true, "directory": true, "cwd": true, "working-directory": true}
 
-// gitCounts are the update of the messages of fields that hold numbers.
+// gitCounts are the last words of the names of fields that hold numbers.
 var gitCounts = map[string]bool{"count": true, "lines": true, "limit": true, "depth": true, "n": true, "number": true, "skip": true, "offset": true, "page": true, "max": true, "index": true, "timeout": true}
 
-// gitProse are the update of the messages of fields that hold text for people.
+// gitProse are the last words of the names of fields that hold text for people.
 var gitProse = map[string]bool{"message": true, "body": true, "title": true, "description": true, "comment": true, "notes": true}
 
-// gitWords returns the words of a subcommand by the name of its tool.
+// gitWords returns git's subcommand and options for a tool by its name without "git_".
 func gitWords(sub string) []string {
 	switch sub {
 	case "diff-staged":
@@ -250,8 +250,8 @@ func gitWords(sub string) []string {
 	return []string{sub}
 }
 
-// resetModes are what a field "mode" says about git reset.
+// resetModes are the values of the field "mode" of git_reset.
 var resetModes = map[string]bool{"hard": true, "soft": true, "mixed": true, "keep": true, "merge": true}
 
-// option reports whether git takes a value for an option.
+// option reports whether git reads a text as an option.
 func option(text string) bool { return len(text) > 1 && text[0] == '-' && text[1] != ' ' }

@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Harmless reports whether the analysis shows that the case is harmless:
-// every effect is known, and none changes anything; see danger.
+// Harmless reports whether the analysis shows that the case is harmless: every effect is known and listed as
+// harmless in policies/dangers.yaml.
 func (c *Case) Harmless() bool {
 	if c.Unexamined != "" || !c.readOnlyType() {
 		return false
@@ -25,8 +25,8 @@ func (c *Case) Harmless() bool {
 	return true
 }
 
-// readOnlyType reports whether the action's type can be harmless. A command can if
-// it has effects, which shows that it was analysed.
+// readOnlyType reports whether an action of this type can be harmless. A command can if it has effects:
+// without effects it was not analysed.
 func (c *Case) readOnlyType() bool {
 	switch name := c.Action.Type; {
 	case name == "execute_command", strings.HasPrefix(name, "git_"):
@@ -37,13 +37,12 @@ func (c *Case) readOnlyType() bool {
 	}
 }
 
-// harmless reports whether an effect changes nothing, and no one has to allow it.
+// harmless reports whether an effect changes nothing and needs no approval.
 func (c *Case) harmless(e *effect.Effect) bool { return c.danger(e).level == harmless }
 
-// Ordinary reports whether the case is ordinary by analysis: everything about it
-// is known and surely so, each program is one whose arguments shield reads, and
-// it changes nothing but files of the workspace and temporary ones. Whether it
-// reads what it should not is for the rules to say.
+// Ordinary reports whether the analysis shows that the case is ordinary: all effects are known and certain,
+// shield parses the arguments of each program, and only files of the workspace and temporary files change.
+// Whether it reads sensitive files is decided by rules.
 func (c *Case) Ordinary() bool {
 	if c.Unexamined != "" || len(c.Effects) == 0 && c.class == "" || !c.ordinaryType() {
 		return false
@@ -56,10 +55,9 @@ func (c *Case) Ordinary() bool {
 	return true
 }
 
-// Factual reports whether the case is ordinary and decided by its effects: all of them
-// are known, certain and local, each program shows in them what it changes and
-// contacts, and no part of the case is text for a model, a person or a service. What
-// contacts another machine reads the workspace only.
+// Factual reports whether the case is ordinary and can be decided by its effects alone: all are known,
+// certain and local, each program's changes and contacts are among them, and no part of the case is text for
+// a model, a person or a service. A case that contacts another machine may read only the workspace.
 func (c *Case) Factual() bool {
 	if !c.factualType() || !c.Ordinary() || c.setsEnvironment() || c.addressesModel() {
 		return false
@@ -77,7 +75,7 @@ func (c *Case) Factual() bool {
 			if !c.harmless(e) {
 				outside = true
 				if e.Kind == effect.ListDirectory && !e.Pattern && !e.Recursive && (strings.HasPrefix(e.Path, "/") || len(e.Path) > 2 && e.Path[1:3] == ":/") {
-					continue // names, and those of credentials are for the rules
+					continue // a listing shows only names; rules judge listings of folders with credentials
 				}
 				_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 				_, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive)
@@ -87,7 +85,7 @@ func (c *Case) Factual() bool {
 			}
 		case effect.WriteFile:
 			if scripts().MatchString(e.Path) {
-				return false // anyone who finds it may run it, and all that it takes is there
+				return false // a script's effects are those of its content, and anyone may run it later
 			}
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
 			if temporary(e) && !movedToTemp(e) {
@@ -96,14 +94,14 @@ func (c *Case) Factual() bool {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
 			leaves = leaves || !effect.Loopback(e.Host)
 			if e.Verb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.Loopback(e.Host) {
-				return false // what the service is told says what happens
+				return false // the effect depends on the message sent to the service
 			}
 		}
 	}
 	return !outside || !leaves
 }
 
-// addressesModel reports whether a text that the case writes speaks to whatever model reads it.
+// addressesModel reports whether a text that the case writes addresses a model that may read it.
 func (c *Case) addressesModel() bool {
 	if c.Action.Type != "execute_command" {
 		return forModels().MatchString(writtenText(c.Action.Payload))
@@ -115,21 +113,21 @@ var forModels = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|atten
 	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
 	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
-// factualType reports whether an action's type is a file tool, git, a request or a command.
+// factualType reports whether the action is of a file tool, git, a request or a command.
 func (c *Case) factualType() bool {
 	name := c.Action.Type
 	i, known := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	return known && (len(tools[i].uses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
 }
 
-// cmdlet finds the programs of PowerShell, whose text is not parsed as that of other shells is.
+// cmdlet matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
 var cmdlet = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
 
-// scripts finds files for the shells that every system has.
+// scripts matches the names of shell scripts that every system can run.
 var scripts = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
 
-// setsEnvironment reports whether a command sets variables of the environment to more than a word:
-// which programs read them, and what they then do, is not known.
+// setsEnvironment reports whether a command sets an environment variable to more than a plain word: it is
+// unknown which programs read the variable and how.
 func (c *Case) setsEnvironment() bool {
 	for _, m := range assignment().FindAllStringSubmatch(c.Action.Text("command"), -1) {
 		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !word().MatchString(m[2]) {
@@ -144,8 +142,8 @@ var (
 	word       = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
 )
 
-// hasOwnEffects reports whether a program has an effect other than that it runs and reads; one
-// that uses the network, whether it is known what it contacts.
+// hasOwnEffects reports whether a program has an effect besides running and reading; for a program that uses
+// the network, whether an effect says what it contacts.
 func (c *Case) hasOwnEffects(program *effect.Effect) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -188,14 +186,13 @@ func (c *Case) stopsOthers(e *effect.Effect) bool {
 	return false
 }
 
-// Files outside the workspace that everybody may read, and those among them that say
-// who may do what.
+// openFiles are files outside the workspace that are public; rightsFiles are those that define permissions.
 var (
 	openFiles   = known("open_files", "public_files", "library_files")
 	rightsFiles = known("rights_files")
 )
 
-// known returns the globs of lists that shield knows.
+// known returns the globs of named lists of package knowledge, compiled on first use.
 func known(lists ...string) func() *effect.Globs {
 	return sync.OnceValue(func() *effect.Globs {
 		var all []string
@@ -205,37 +202,37 @@ func known(lists ...string) func() *effect.Globs {
 		}
 		globs, err := effect.NewGlobs(all, nil)
 		if err != nil {
-			panic(err) // a test reads them
+			panic(err) // unreachable: a test compiles the lists
 		}
 		return globs
 	})
 }
 
-// movedToTemp reports whether the path of an effect has a known name, which is not hidden, below a
-// folder for temporary files.
+// movedToTemp reports whether an effect is on an entry of a temporary folder whose name is known and not
+// hidden.
 func movedToTemp(e *effect.Effect) bool {
 	_, rest := effect.Temporary(e.Path)
 	name, _, _ := strings.Cut(rest, "/")
 	return name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`))
 }
 
-// ordinaryType reports whether an action's type is one whose effects say all
-// that it does.
+// ordinaryType reports whether the effects of an action's type are complete.
 func (c *Case) ordinaryType() bool {
 	name := c.Action.Type
 	_, known := toolOf(name)
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
-// worksHere reports whether an effect is on what the agent's host lets it keep: plans, scratch files.
+// worksHere reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
+// files.
 func (c *Case) worksHere(e *effect.Effect) bool { return c.inHome(agentWorkings(), e) }
 
-// ClearsCache reports whether an effect deletes nothing but what tools of the user keep to be faster.
+// ClearsCache reports whether an effect deletes only caches of the user's tools.
 func (c *Case) ClearsCache(e *effect.Effect) bool {
 	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.inHome(ownCaches(), e)
 }
 
-// inHome reports whether all that an effect touches is in the user's home folder and on a list.
+// inHome reports whether all files of an effect are in the user's home folder and on a list.
 func (c *Case) inHome(list *effect.Globs, e *effect.Effect) bool {
 	rest, ok := strings.CutPrefix(e.Path, c.place.Home+"/")
 	if !ok || c.place.Home == "" {
@@ -245,7 +242,7 @@ func (c *Case) inHome(list *effect.Globs, e *effect.Effect) bool {
 	return ok
 }
 
-// anyHome stands for the home folder of anyone who it is, so that lists of what is in it are compiled once.
+// anyHome replaces the home folder of any user in a path, so that the lists are compiled only once.
 const anyHome = "/~"
 
 var (
@@ -259,12 +256,12 @@ func homeList(name string) *effect.Globs {
 	list, _ := knowledge.Paths(name)
 	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHome}})
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // unreachable: a test compiles the lists
 	}
 	return globs
 }
 
-// temporary reports whether an effect is on a file that the system clears away.
+// temporary reports whether an effect is on a file in a folder that the system clears.
 func temporary(e *effect.Effect) bool {
 	folder, rest := effect.Temporary(e.Path)
 	return folder != "" && (!e.Pattern || e.Tree || !strings.Contains(rest, "**"))
@@ -288,8 +285,8 @@ func (c *Case) Notable(e *effect.Effect) bool {
 	return level != harmless && level != ordinary
 }
 
-// runsUnreadScript reports whether an effect is a program whose doubt is
-// that of the script which it would run, and which is an effect of its own.
+// runsUnreadScript reports whether an effect is a program that runs a script which could not be read. The
+// script has an effect of its own, and the doubt is about that.
 func (c *Case) runsUnreadScript(program *effect.Effect) bool {
 	all := c.sameCommandEffects(program)
 	for i := range all[:min(maxParts, len(all))] {
@@ -304,6 +301,5 @@ func (c *Case) runsUnreadScript(program *effect.Effect) bool {
 	return false
 }
 
-// maxParts is the maximum number of effects behind a program that are treated as
-// its own.
+// maxParts is the maximum number of effects after a program's that are searched for its own effects.
 const maxParts = 16

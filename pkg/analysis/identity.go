@@ -9,20 +9,18 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxIdentified is the size in bytes from which on the content of a file is not
-// looked at.
+// maxIdentified is the maximum size in bytes of a file whose content is read.
 const maxIdentified = 4 << 20
 
-// An Identifier says what files are. It looks at each folder and each file once, so it
-// is good for one goroutine, and for actions of which none can have run before the
-// last is judged. A nil Identifier sees no file.
+// An Identifier identifies files. It looks at each folder and file only once, so use a new one whenever an
+// action may have run. It is for one goroutine. A nil Identifier sees no files.
 type Identifier struct {
 	files *files
 	known folders
 	seen  folderStamps
 	found map[string]identified
 
-	list    []string // that Perhaps was asked for last
+	list    []string // argument of the last call of Perhaps
 	perhaps []string
 }
 
@@ -39,8 +37,8 @@ func (an *Analyzer) Identifier() *Identifier {
 	return &Identifier{files: an.files, known: folders{}, seen: folderStamps{}, found: map[string]identified{}}
 }
 
-// Identify says what the file at a canonical path is. ok is false for what is not
-// there, is not a regular file, or is not looked at.
+// Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
+// regular file, or may not be looked at.
 func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
 	if i == nil {
 		return id, false
@@ -53,9 +51,8 @@ func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
 	return f.Identity, f.ok
 }
 
-// Perhaps returns those of some files that may be there: of the others each was
-// looked for before, and nothing was put since into the folder that it would be in.
-// The list must not change afterwards.
+// Perhaps returns the files of a list that may exist. The others were absent at an earlier lookup, and their
+// folders have not changed since. The caller must not change the list afterwards.
 func (i *Identifier) Perhaps(paths []string) []string {
 	if i == nil {
 		return nil

@@ -4,5 +4,5 @@ package analysis
 
 import "io/fs"
 
-// inode returns the numbers by which a file system knows a file: none.
+// inode returns zeros: this system has no device and inode numbers.
 func inode(fs.FileInfo) (device, number uint64) { return 0, 0 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inode returns the numbers by which a file system knows a file.
+// inode returns the device and inode numbers of a file.
 func inode(info fs.FileInfo) (device, number uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Dev), uint64(st.Ino)

@@ -16,8 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Bounds of what is read of the files that an action uses, so that hashing them takes
-// a fraction of a second.
+// Limits of the files that [Case.Inputs] hashes, so that it takes a fraction of a second.
 const (
 	maxInputBytes = 32 << 20 // of all files together
 	maxInputFiles = 1024     // folders included
@@ -25,17 +24,15 @@ const (
 	maxInputDepth = 32       // of folders
 )
 
-// inputs are what [Case.Inputs] has found; once it was asked, later changes of files
-// count no more.
+// inputs is the result of [Case.Inputs], which is computed only once.
 type inputs struct {
 	digest string
 	err    error
 }
 
-// Inputs returns the digest of the content of every file that the action reads, runs or
-// sends; "" if there are none. The same words with another digest may do something else.
-// An error says why the content cannot be told: then the same words may do something else
-// later. The files are read when it is first called.
+// Inputs returns a digest of the content of every file that the action reads, runs or sends; "" if there are
+// none. With another digest the same command may do something else. An error says why the content cannot be
+// read; the same command may then do something else later. The first call reads the files.
 func (c *Case) Inputs() (digest string, err error) {
 	if c.inputs == nil {
 		c.inputs = &inputs{}
@@ -57,7 +54,7 @@ func (c *Case) readInputs() (string, error) {
 	return "sha256:" + hex.EncodeToString(r.sum.Sum(nil)), nil
 }
 
-// An inputReader hashes files. It does it once for each path.
+// An inputReader hashes files, each path once.
 type inputReader struct {
 	c     *Case
 	sum   hash.Hash
@@ -69,7 +66,7 @@ type inputReader struct {
 
 var errInputBound = errors.New("its files are too large or too many to be compared later")
 
-// effect hashes the files whose content an effect uses.
+// effect hashes the files that an effect reads.
 func (r *inputReader) effect(e *effect.Effect) error {
 	switch e.Kind {
 	case effect.ReadFile, effect.MoveFile, effect.RunCode, effect.ReadSecret:
@@ -96,8 +93,8 @@ func (r *inputReader) effect(e *effect.Effect) error {
 	return r.path(e.Path)
 }
 
-// checkSentData returns an error for data that is sent unless it is spelled out in the payload,
-// or comes from a file that the action reads.
+// checkSentData returns an error unless the data to send is spelled out in the payload or comes from a file
+// that the action reads.
 func (r *inputReader) checkSentData(e *effect.Effect) error {
 	if e.Program == "git" {
 		return r.repository(command.GitLine{})
@@ -112,8 +109,8 @@ func (r *inputReader) checkSentData(e *effect.Effect) error {
 	return nil
 }
 
-// repository hashes what says which commits a push sends, where to, and what runs before
-// it: the content of commits is in their names.
+// repository hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
+// their content.
 func (r *inputReader) repository(git command.GitLine) error {
 	dir, pattern := r.c.place.CWD, false
 	if git.Folder != "" {
@@ -132,12 +129,12 @@ func (r *inputReader) repository(git command.GitLine) error {
 		case !errors.Is(err, fs.ErrNotExist):
 			return errors.New("its repository cannot be read")
 		case at == path.Dir(at):
-			return r.path(path.Join(dir, ".git")) // there is none yet
+			return r.path(path.Join(dir, ".git")) // the repository does not exist yet
 		}
 	}
 }
 
-// repositoryFiles hashes what a push depends on in a folder of git's.
+// repositoryFiles hashes the files in a .git folder on which a push depends.
 func (r *inputReader) repositoryFiles(dir string) error {
 	for _, name := range []string{"HEAD", "config", "config.worktree", "packed-refs", "refs", "hooks"} {
 		if err := r.path(path.Join(dir, name)); err != nil {
@@ -147,8 +144,8 @@ func (r *inputReader) repositoryFiles(dir string) error {
 	return nil
 }
 
-// linkedRepository hashes the repository that the file .git of a worktree or a submodule
-// names, and the one that a worktree shares with others.
+// linkedRepository hashes the repository that the .git file of a worktree or submodule names, and the common
+// repository of a worktree.
 func (r *inputReader) linkedRepository(file string) error {
 	text, err := r.line(file)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
@@ -178,10 +175,10 @@ func (r *inputReader) linkedRepository(file string) error {
 	return r.repositoryFiles(shared)
 }
 
-// maxGitLine is the length of the longest line that is read of a file of git's, in bytes.
+// maxGitLine is the maximum length in bytes of a line in the .git file and similar files.
 const maxGitLine = 4096
 
-// line returns the text of a file that has one line.
+// line returns the text of a file with a single line.
 func (r *inputReader) line(p string) (string, error) {
 	if r.c.files == nil {
 		return "", fs.ErrNotExist
@@ -203,9 +200,9 @@ func (r *inputReader) line(p string) (string, error) {
 	return line, err
 }
 
-// arguments hashes the files that the arguments of a program name, where it is not known
-// of each argument what it is for: programs that use the network, change the system, run
-// code or are not known. Those that only work with files are known by their effects.
+// arguments hashes the files named in the arguments of a program if shield does not know the role of each
+// argument: of programs that use the network, change the system, run code or are unknown. Programs that only
+// work with files have an effect for each file.
 func (r *inputReader) arguments(e *effect.Effect) error {
 	if e.Program == "git" {
 		git := command.Git(e.Args)
@@ -236,7 +233,7 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 				continue
 			}
 			if kind, err := r.kind(p); err != nil || kind.IsDir() && e.Class != effect.Network {
-				continue // no file of this machine
+				continue // not a file of this machine
 			}
 			if err := r.path(p); err != nil {
 				return err
@@ -246,16 +243,15 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 	return nil
 }
 
-// runsCode reports whether a program runs code, which may read what its arguments name.
+// runsCode reports whether a program runs code, which may read the files in its arguments.
 func (r *inputReader) runsCode(e *effect.Effect) bool {
 	return slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path != "" && o.Program == e.Program })
 }
 
-// isSeparator reports whether a character may be before or behind the name of a file in
-// an argument.
+// isSeparator reports whether a character may surround a file name in an argument.
 func isSeparator(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
 
-// kind looks at what is at a path, through links.
+// kind returns the type of the file at a path, following links.
 func (r *inputReader) kind(p string) (fs.FileMode, error) {
 	f := r.c.files
 	if f == nil {
@@ -272,13 +268,13 @@ func (r *inputReader) kind(p string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// path hashes a file, or a folder with all that is in it.
+// path hashes a file, or a folder with everything in it.
 func (r *inputReader) path(p string) error {
 	if r.read[p] || p == "/dev/null" {
 		return nil
 	}
 	r.read[p] = true
-	fmt.Fprintf(r.sum, "%d:%s", len(p), p) // a hash does not fail
+	fmt.Fprintf(r.sum, "%d:%s", len(p), p) // hash.Hash never returns an error
 	return r.tree(p, 0)
 }
 
@@ -286,7 +282,7 @@ func (r *inputReader) tree(p string, depth int) error {
 	if r.files++; r.files > maxInputFiles || depth > maxInputDepth {
 		return errInputBound
 	}
-	if r.c.files == nil { // as if no file existed
+	if r.c.files == nil { // judge as if no file existed
 		return r.absent(p)
 	}
 	real, err := r.c.files.follow(p)
@@ -304,7 +300,7 @@ func (r *inputReader) tree(p string, depth int) error {
 	case err != nil:
 		return fmt.Errorf("%s cannot be read", p)
 	case info.IsDir():
-		if depth > 0 && real != p { // a link to a folder: what is below may be without end
+		if depth > 0 && real != p { // a link to a folder may lead to an endless tree
 			return errInputBound
 		}
 		entries, err := on.ReadDir(real, maxInputFiles+1)
@@ -324,15 +320,15 @@ func (r *inputReader) tree(p string, depth int) error {
 	return r.content(p, real)
 }
 
-// absent hashes that a file is not there: one that is made later is another input. Of a
-// folder that is not there nothing is known: the action runs somewhere else.
+// absent hashes the absence of a file, so that creating it changes the digest. It fails if the working folder
+// does not exist: then the action runs on another machine, whose files are unknown.
 func (r *inputReader) absent(p string) error {
 	if f := r.c.files; f != nil && r.c.place.CWD != "" {
 		if _, err := f.follow(r.c.place.CWD); err != nil {
 			return fmt.Errorf("%s cannot be read: the working folder of the action does not exist on this machine", p)
 		}
 	}
-	_, _ = io.WriteString(r.sum, "absent;") // a hash does not fail
+	_, _ = io.WriteString(r.sum, "absent;") // hash.Hash never returns an error
 	return nil
 }
 

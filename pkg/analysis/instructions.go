@@ -10,15 +10,15 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// An Edit is what a tool for files changes about one file of the workspace that holds instructions
-// for agents: the lines that go, and those that come.
+// An Edit is a change by a file tool to a file of the workspace that holds instructions for agents
+// (AGENTS.md): the removed and the added lines.
 type Edit struct {
 	Path       string
 	Gone, Come []string
 }
 
-// Edits returns the edit of a file of instructions that an action is. ok is false if it is none,
-// does more, or if it is not known what it changes.
+// Edits returns the change of an instructions file that the action makes. ok is false if the action is
+// something else, does more, or if the change is not known.
 func (c *Case) Edits() (e Edit, ok bool) {
 	if c.files == nil || !slices.Contains([]string{"write_file", "edit_file", "append_file"}, c.Action.Type) {
 		return e, false
@@ -59,15 +59,15 @@ var instructions = sync.OnceValue(func() *effect.Globs {
 	list, _ := knowledge.Paths("agent_instructions")
 	g, err := effect.NewGlobs(list, map[string][]string{"HOME": nil, "WORKSPACE": nil})
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // unreachable: a test compiles the list
 	}
 	return g
 })
 
-// Bounds of a difference that is shown.
+// Limit of a difference that is shown to the user.
 const maxShownLines = 60
 
-// Difference returns the lines that an edit takes out and puts in, as a person reads them.
+// Difference returns the removed and added lines of an edit as text for people.
 func (e *Edit) Difference() string {
 	var b strings.Builder
 	left := maxShownLines

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// A Layer holds files over those of the disk, for actions that ran at another time or in a folder
-// that is not here: what it knows is there, or is gone, whatever the disk says. One goroutine at a
-// time asks it.
+// A Layer replaces files of the disk, for judging actions that ran at another time or in a folder that does
+// not exist here: its entries, present or deleted, take precedence over the disk. It is used by one goroutine
+// at a time.
 type Layer interface {
-	// Look returns what is at a canonical path; known is false where the disk says it.
+	// Look returns the entry at a canonical path; known is false if the disk decides.
 	Look(path string) (e Entry, known bool)
 
-	// Names returns the names of what the layer has or has taken away in a folder.
+	// Names returns the names in a folder that the layer has added or deleted.
 	Names(folder string) []string
 
-	// Absent is told a path that neither the layer nor the disk has. It reports whether to judge as
-	// if an empty file were there.
+	// Absent is called with a path that is neither in the layer nor on the disk. It reports whether to judge
+	// as if an empty file existed.
 	Absent(path string) bool
 }
 
-// An Entry is what a [Layer] has at a path.
+// An Entry is the state of a path in a [Layer].
 type Entry struct {
 	Text      []byte
 	Folder    bool
-	Gone      bool // nothing is there
+	Gone      bool // deleted
 	Unread    bool // a file whose content is not known
-	Committed bool // the last commit of its repository has it as it is
+	Committed bool // identical in the last commit of its repository
 }
 
-// layerEntryAt returns what the layer has at a path.
+// layerEntryAt returns the layer's entry at a path.
 func (f *files) layerEntryAt(path string) (e Entry, known bool) {
 	if f.layer == nil {
 		return e, false
@@ -41,7 +41,7 @@ func (f *files) layerEntryAt(path string) (e Entry, known bool) {
 	return f.layer.Look(path)
 }
 
-// at looks up one name, as [looker.at], in the layer and then on the disk.
+// at is like [looker.at], but asks the layer before the disk.
 func (f *files) at(look *looker, path string) (target string, err error) {
 	e, known := f.layerEntryAt(path)
 	switch {
@@ -57,7 +57,7 @@ func (f *files) at(look *looker, path string) (target string, err error) {
 	return target, err
 }
 
-// layered returns the text of a file of the layer; known is false for what is not there.
+// layered returns the text of a file in the layer; known is false if the disk decides.
 func (f *files) layered(path string) (text []byte, err error, known bool) {
 	e, known := f.layerEntryAt(path)
 	switch {
@@ -72,13 +72,13 @@ func (f *files) layered(path string) (text []byte, err error, known bool) {
 		return nil, nil, false
 	}
 	look := f.newLooker()
-	if _, err := look.at(path); errors.Is(err, fs.ErrNotExist) { // judged as if an empty file were there
+	if _, err := look.at(path); errors.Is(err, fs.ErrNotExist) { // the layer may judge as if an empty file existed
 		return nil, nil, f.layer.Absent(path)
 	}
 	return nil, nil, false
 }
 
-// merged returns at most most entries of a folder, those of the disk and of the layer, by name.
+// merged returns the entries of a folder from disk and layer, sorted by name, at most as many as most says.
 func (f *files) merged(folder string, most int) ([]fs.DirEntry, error) {
 	names := f.layer.Names(folder)
 	out, err := readDir(folder, most)
@@ -95,7 +95,7 @@ func (f *files) merged(folder string, most int) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// layerEntry is an entry of a layer as [fs.DirEntry] and [fs.FileInfo].
+// A layerEntry is an entry of a layer as [fs.DirEntry] and [fs.FileInfo].
 type layerEntry struct {
 	name  string
 	entry Entry

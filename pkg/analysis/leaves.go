@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// addOtherFields adds what the fields may mean that neither the type nor its reader takes: each text in them is
-// judged by its field's name and by its form.
+// addOtherFields adds effects for the fields that neither the action's type nor the code that reads it uses:
+// each text is judged by its field's name and its form.
 func (c *Case) addOtherFields(t *tool) {
 	s := unknownTool{Case: c, left: maxLeaves, known: true, runs: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.recursive })}
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
@@ -36,7 +36,7 @@ func (c *Case) addOtherFields(t *tool) {
 	}
 }
 
-// noteUncovered notes a word, an input or a field that no effect covers.
+// noteUncovered records a word, an input or a field that no effect covers.
 func (c *Case) noteUncovered(text string) {
 	if len(c.Uncovered) < maxLeaves && !slices.Contains(c.Uncovered, text) {
 		c.Uncovered = append(c.Uncovered, text)
@@ -53,7 +53,8 @@ func (c *Case) hostOf() string {
 	return ""
 }
 
-// looksSent reports whether a value of a field that is not known is data, and no setting of the request.
+// looksSent reports whether the value of an unknown field is data to send rather than a setting of the
+// request.
 func looksSent(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -64,18 +65,19 @@ func looksSent(v any) bool {
 	return false
 }
 
-// The last words of the fields that hold text for people or for the tool itself, and no name of a file
-// or of a machine.
+// proseWords are the last words of names of fields that hold text for people or for the tool itself, not
+// names of files or machines.
 var proseWords = map[string]bool{
 	"action": false, "description": true, "explanation": true, "reason": true, "reasoning": true, "justification": true, "thought": true, "thoughts": true, "instruction": true,
 	"instructions": true, "title": true, "summary": true, "subject": true, "note": true, "notes": true, "comment": true, "label": true, "intent": true, "query": true, "prompt": true,
 	"message": true, "body": true, "selector": true, "xpath": true, "ref": true, "element": true, "locator": true, "timezone": true, "language": true, "timeout": true,
 }
 
-// fileWords are the last words of the fields that hold text, a place or a person, or else a file.
+// fileWords are the last words of names of fields that hold a file, unless they hold text, a place or a
+// person.
 var fileWords = map[string]bool{"source": true, "src": true, "resource": true, "location": true, "to": true, "from": true}
 
-// holdsPath reports whether a value, or something in it, is a path and can be nothing else.
+// holdsPath reports whether a value, or one nested in it, can only be a path.
 func holdsPath(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -92,7 +94,7 @@ func holdsPath(v any) bool {
 	return false
 }
 
-// writesText reports whether actions of a type write the text that they are given to a file or a memory.
+// writesText reports whether actions of a type write text from their payload to a file or a memory.
 func writesText(name string) bool {
 	switch name {
 	case "write_file", "append_file", "create_file", "edit_file", "memory_write", "apply_patch":
@@ -101,17 +103,17 @@ func writesText(name string) bool {
 	return false
 }
 
-// spokenWords are those of them that a tool which runs commands may take for what it is to run or to type.
+// spokenWords are the proseWords whose text a tool that runs commands may run or type.
 var spokenWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
 
-// The last words of the fields that hold the content written to a file, or what it replaces.
+// contentWords are the last words of names of fields that hold content for a file, or the text it replaces.
 var contentWords = map[string]bool{
 	"content": true, "contents": true, "text": true, "string": true, "str": true, "code": true, "line": true, "lines": true, "snippet": true, "search": true, "replace": true,
 	"replacement": true, "value": true, "old": true, "new": true, "updated": true, "data": true, "insert": true, "edit": true, "edits": true, "changes": true, "diff": true,
 	"patch": true, "before": true, "after": true, "source": true, "cell": true, "body": true, "query": true,
 }
 
-// isFieldHandled reports whether a field of a known type has been read already, or holds text that does nothing.
+// isFieldHandled reports whether a field of a known type has been read already, or holds text without effect.
 func (c *Case) isFieldHandled(t *tool, field string) bool {
 	words := knowledge.Words(field)
 	last := field
@@ -144,7 +146,7 @@ func (c *Case) isFieldHandled(t *tool, field string) bool {
 	case "search_files":
 		return field == "pattern"
 	case "read_file":
-		return field == "resource" // of a tool server
+		return field == "resource" // the resource of a tool server
 	case "write_file", "append_file", "create_file", "edit_file":
 		return contentWords[last]
 	case "memory_write", "memory_search", "agent_message":

@@ -8,25 +8,25 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Options say where actions are judged. The zero Options have no folders.
+// Options describe the place in which actions are judged. The zero Options have no folders.
 type Options struct {
 	Shell    Shell    // analyses commands; nil means that commands are unknown
 	Written  Written  // analyses the content written to files; nil means that it is not read
-	Replay   Replay   // judges actions after others; nil means that none can be
-	CWD      string   // where shield was started; the only root if Roots is empty and CWD is allowed as a root
+	Replay   Replay   // analyses an action after earlier ones; nil: not possible
+	CWD      string   // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
 	Home     string   // the user's home folder
 	Roots    []string // folders that count as workspace
 	FoldCase bool     // the file system ignores case
-	Files    bool     // look at local files: resolve symbolic links, read scripts; else judge as if no file existed
-	Layer    Layer    // with Files: what is there in place of the disk; nil for nothing
-	Page     Page     // where questions are answered; nil if that is not known
-	Trusted  Trusted  // places that data may go to in ordinary work
+	Files    bool     // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
+	Layer    Layer    // with Files: files that replace those on the disk; nil for none
+	Page     Page     // address of the approval page; nil if not known
+	Trusted  Trusted  // places to which data may go in ordinary work
 
-	Container Container // with Files: that actions run in; nil for none
+	Container Container // with Files: container in which actions run; nil for none
 }
 
-// New returns an Analyzer for a place. It is an error if a folder is not absolute,
-// or if [effect.CheckRoot] refuses a root.
+// New returns an Analyzer for a place. It returns an error if a folder is not absolute, or if
+// [effect.CheckRoot] rejects a root.
 func New(o Options) (*Analyzer, error) {
 	blank := effect.Place{}
 	canonical := func(what, path string) (string, error) {
@@ -68,7 +68,7 @@ func New(o Options) (*Analyzer, error) {
 	}
 	f.trustFileSystem(place.CWD)
 	if len(o.Roots) == 0 && effect.CheckRoot(place.CWD, place.Home) == nil {
-		// If this folder cannot be a root, shield has none: nothing is harmless.
+		// If this folder cannot be a root, there is no workspace: no change is ordinary.
 		if err := f.addRoot(&place, place.CWD); err != nil {
 			place.Roots = nil
 		}
@@ -102,8 +102,8 @@ func (f *files) addRoot(place *effect.Place, root string) error {
 	return nil
 }
 
-// resolveLinks returns a canonical path with its symbolic links resolved, and whether
-// it differs. In a pattern only the part before the first wildcard is resolved.
+// resolveLinks returns a canonical path with its symbolic links resolved, and whether it differs. Of a
+// pattern only the part before the first wildcard is resolved.
 func resolveLinks(path string, pattern bool, links func(string) string) (string, bool) {
 	if !pattern {
 		real := links(path)

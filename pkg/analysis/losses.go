@@ -21,21 +21,21 @@ import (
 
 // Losses are the files that an action deletes or overwrites.
 type Losses struct {
-	List    []undo.Loss // what to keep
-	Open    string      // why it cannot be known now what is lost then; "" if it can
-	Needed  []undo.Loss // those of it that are lost for good unless they are kept, though no rule asks
-	Outside bool        // some of it is outside the workspace
+	List    []undo.Loss // the files to back up
+	Open    string      // why the losses cannot be determined; "" if they can
+	Needed  []undo.Loss // losses of List that are permanent without a backup, though no rule asks
+	Outside bool        // some losses are outside the workspace
 
-	of map[int]bool // the effects that are made good if all is kept
+	of map[int]bool // indexes of effects whose losses a backup of List restores
 }
 
 const (
 	maxLosses  = 256
-	maxTracked = 50_000 // files of a repository that are looked at
+	maxTracked = 50_000 // files in the index of a repository
 )
 
-// Losses returns what the action deletes or overwrites, as far as neither a build nor the
-// last commit gives it back.
+// Losses returns the files that the action deletes or overwrites, except those that a build or the last
+// commit restores.
 func (c *Case) Losses() *Losses {
 	l := &Losses{of: map[int]bool{}}
 	later := false
@@ -44,7 +44,7 @@ func (c *Case) Losses() *Losses {
 		before := len(l.List)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.stated { // those of links would say what the link leads to is gone
+			if i < c.stated { // a link's target is not lost when the link is deleted
 				c.loses(l, i, undo.Loss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
@@ -74,7 +74,7 @@ func (l *Losses) noteUnkept(why string) {
 	}
 }
 
-// loses adds what an effect on a path loses.
+// loses adds the losses of an effect on a path.
 func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 	e := &c.Effects[i]
 	deletes := !loss.Write
@@ -119,8 +119,8 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 	l.of[i] = true
 }
 
-// mergeLoses adds what a program overwrites that copies files and folders into a folder: the
-// files there whose names are also in a folder that it reads.
+// mergeLoses adds the losses of a program that copies files and folders into a folder: it overwrites the
+// files whose names also exist in a source folder.
 func (c *Case) mergeLoses(l *Losses, i int) {
 	e := &c.Effects[i]
 	if c.files == nil || e.Path == "" || e.Pattern || !c.place.Inside(e.Path, false, false) {
@@ -152,7 +152,7 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 	switch {
 	case len(from) == 0 && !deleted:
 		return
-	case len(from) == 0: // from another machine: what stays may be written in place
+	case len(from) == 0: // the source is another machine: files may be overwritten in place
 		l.List = append(l.List, undo.Loss{Path: into, Tree: true, Write: true})
 		l.of[i] = true
 		return
@@ -174,7 +174,7 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 	l.of[i] = true
 }
 
-// realFolder returns a folder without symbolic links.
+// realFolder returns the path of a folder without symbolic links.
 func (c *Case) realFolder(folder string) string {
 	if c.files == nil {
 		return folder
@@ -183,8 +183,8 @@ func (c *Case) realFolder(folder string) string {
 	return real
 }
 
-// losesContent reports whether a file holds something, of which an effect leaves nothing. A
-// program that reads what it writes edits it.
+// losesContent reports whether an effect discards the content of a file that is not empty. An action that
+// also reads the file edits it.
 func (c *Case) losesContent(i int, file string) bool {
 	e := &c.Effects[i]
 	if c.files == nil || e.Kind == effect.MoveFile || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile && o.Path == e.Path }) {
@@ -194,7 +194,7 @@ func (c *Case) losesContent(i int, file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// programLoses adds what a program loses beside its operands.
+// programLoses adds the losses of a program that are not named in its operands.
 func (c *Case) programLoses(l *Losses, i int) {
 	e := &c.Effects[i]
 	within := func(o *effect.Effect) bool { return o.From.Start >= e.From.Start && o.From.End <= e.From.End }
@@ -223,7 +223,7 @@ func (c *Case) programLoses(l *Losses, i int) {
 	}
 }
 
-// gitLoses adds what a command of git loses. ok is false if that cannot be found out.
+// gitLoses adds the losses of a git command. ok is false if they cannot be determined.
 func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
 	if e.Folder == "" || !c.place.Inside(e.Folder, false, false) {
 		return false
@@ -259,8 +259,8 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 		}
 	}
 	if dirty || e.Loses&effect.LosesBelow != 0 {
-		var below []string                                                                                        // nil for all
-		around := func(o *effect.Effect) bool { return o.From.Start <= e.From.Start && o.From.End >= e.From.End } // of a program that hands it names
+		var below []string                                                                                        // nil: all files
+		around := func(o *effect.Effect) bool { return o.From.Start <= e.From.Start && o.From.End >= e.From.End } // the effect of a program that passes file names to git, such as xargs
 		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
@@ -301,15 +301,15 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 	return true
 }
 
-// fromCommit reports whether git restore takes files from a commit, so that what only the index
-// has is lost, too.
+// fromCommit reports whether git restore takes files from a commit, so that changes that are only in the
+// index are lost too.
 func fromCommit(e *effect.Effect) bool {
 	git := command.Git(e.Args)
 	return git.Sub == "restore" && git.Has("sS", "--staged", "--source")
 }
 
-// stashes reports whether a command stashes changes of tracked files, or untracked files,
-// before a program that may drop them.
+// stashes reports whether the command stashes changes of tracked files, or untracked files, before a program
+// that may drop the stash.
 func (c *Case) stashes(before *effect.Effect) (changes, untracked bool) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -334,7 +334,7 @@ func isEmpty(dir string) bool {
 
 func isGitFolder(p string) bool { return path.Base(p) == ".git" }
 
-// differsFromIndex reports whether a tracked file is there and is not what the index has.
+// differsFromIndex reports whether a tracked file exists and differs from the index.
 func differsFromIndex(f *committed.Tracked) bool {
 	info, err := os.Lstat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.IsDir() {
@@ -343,9 +343,9 @@ func differsFromIndex(f *committed.Tracked) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
-// Lost returns one of the files that the action would lose for good though no rule asks: not
-// as it lies there in the last commit, and not made by the session. "" means that there is
-// none. The index alone holds nothing of the user's.
+// Lost returns one of the files that the action would lose permanently though no rule asks: it is not
+// identical in the last commit, and the session did not create it. "" means that there is none. The index
+// file does not count.
 func (c *Case) Lost(l *Losses) string {
 	if c.files == nil || len(l.Needed) == 0 {
 		return ""
@@ -364,8 +364,8 @@ func (c *Case) Lost(l *Losses) string {
 	return ""
 }
 
-// Kept returns the case as it is if all that the action loses is kept, or nil if that
-// makes no difference, or cannot be said before the action runs.
+// Kept returns the case under the assumption that all losses are backed up, or nil if that makes no
+// difference, or if the losses cannot be determined.
 func (c *Case) Kept() *Case {
 	l := c.Losses()
 	if len(l.of) == 0 || l.Open != "" {
@@ -379,7 +379,7 @@ func (c *Case) Kept() *Case {
 	if c.Met != nil {
 		k.Met = make([][]RuleMatch, len(k.Effects))
 	}
-	lost := 0 // types that only a higher tier may allow otherwise
+	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
 		if removes := deletes(e) || e.Kind == effect.MoveFile; removes && !l.of[i] && !(e.Restorable || nowhere(e) || i >= c.stated) {
@@ -402,8 +402,8 @@ func (c *Case) Kept() *Case {
 	return &k
 }
 
-// programKept marks a program, all of whose losses are kept, and that it destroys
-// something. stated says that it has losses of its own.
+// programKept marks a program as kept if all its losses are backed up, and its destructive effects too.
+// stated says that it has losses of its own.
 func (c *Case) programKept(i int, stated bool) {
 	e := &c.Effects[i]
 	kept, open := stated, false
@@ -428,10 +428,10 @@ func (c *Case) programKept(i int, stated bool) {
 	}
 }
 
-// outputs are the files that a build makes again.
+// outputs are the files that a build creates again.
 var outputs = sync.OnceValue(func() *effect.Globs { return listed("build_output") })
 
-// secretFiles are the files that hold credentials by their names.
+// secretFiles are the files whose names say that they hold credentials.
 var secretFiles = sync.OnceValue(func() *effect.Globs { return listed("credential_stores", "secret_names", "wallets", "system_secrets") })
 
 func listed(names ...string) *effect.Globs {
@@ -442,19 +442,19 @@ func listed(names ...string) *effect.Globs {
 	}
 	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {anyHome}, "WORKSPACE": {"/"}})
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // unreachable: a test compiles the lists
 	}
 	return globs
 }
 
-// MadeAgain reports whether a build makes a file or folder again.
+// MadeAgain reports whether a build creates a file or folder again.
 func MadeAgain(p string) bool {
 	_, ok := outputs().Covers(p, false, false, true)
 	return ok
 }
 
-// HoldsCredential reports whether a file is one for credentials by its name, or by the
-// start of its content; nil says nothing.
+// HoldsCredential reports whether a file is a credential file by its name or by the start of its content,
+// which may be nil.
 func HoldsCredential(p string, start []byte) bool {
 	if start != nil {
 		return len(redact.Find(string(start))) > 0

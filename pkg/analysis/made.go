@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Makes returns what an action creates in the workspace or a temporary folder, as far as
-// it is known that nothing is there yet: files, and the first folder on the way to one;
-// and what it changes of what the session has created.
+// Makes returns the paths that an action creates in the workspace or a temporary folder and that certainly do
+// not exist yet: files, and the topmost missing folder above one. It also returns the files it changes that
+// the session has created.
 func (c *Case) Makes() (out []string) {
 	if c.files == nil {
 		return nil
@@ -40,8 +40,8 @@ func (c *Case) Makes() (out []string) {
 	return out
 }
 
-// firstMissing returns the first folder, or the file itself, that is not there on the way to a
-// path; "" if all is there, or that is not known.
+// firstMissing returns the topmost missing folder above a path, or the path itself; "" if nothing is missing
+// or that is not known.
 func (c *Case) firstMissing(name string) string {
 	if c.files == nil {
 		return ""
@@ -51,7 +51,7 @@ func (c *Case) firstMissing(name string) string {
 		return ""
 	}
 	real, err := c.files.follow(name)
-	if !errors.Is(err, fs.ErrNotExist) || real != name { // with links on the way, it is another path
+	if !errors.Is(err, fs.ErrNotExist) || real != name { // with symbolic links it is another path
 		return ""
 	}
 	for first := name; ; first = path.Dir(first) {
@@ -62,7 +62,7 @@ func (c *Case) firstMissing(name string) string {
 	}
 }
 
-// containingRoot returns the root, or the temporary folder, that a path is in; "" if none.
+// containingRoot returns the root or temporary folder that contains a path; "" if none.
 func (c *Case) containingRoot(name string) string {
 	for _, root := range c.place.Roots {
 		if strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {
@@ -73,11 +73,11 @@ func (c *Case) containingRoot(name string) string {
 	return folder
 }
 
-// maxIntact is how many names of a folder are looked at.
+// maxIntact is the maximum number of entries that [Identifier.Intact] looks at.
 const maxIntact = 4096
 
-// Intact reports whether the last change of each file at a path, or below it, lies between
-// two instants, or nothing is there.
+// Intact reports whether the last change of each file at or below a path was between two instants, or the
+// path does not exist.
 func (i *Identifier) Intact(name string, from, to time.Time) bool {
 	if i == nil {
 		return false
@@ -87,7 +87,7 @@ func (i *Identifier) Intact(name string, from, to time.Time) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if _, known := i.files.layerEntryAt(real); known {
-		return real == name // the layer holds what the session has put there
+		return real == name // the session has put the layer's entry there
 	}
 	left := maxIntact
 	return real == name && i.files.intact(name, from, to, &left)

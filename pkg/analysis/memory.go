@@ -9,32 +9,31 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Memory is what earlier actions of a session left behind, as far as judging an
-// action needs it. One goroutine at a time asks it.
+// A Memory is the state that earlier actions of a session left, as far as judging needs it. It is used by one
+// goroutine at a time.
 type Memory interface {
-	// Labels returns what entered the session, in a fixed order.
+	// Labels returns the labels of data that entered the session, in a fixed order.
 	Labels() []effect.Label
 
 	// Origin returns the labels of a file, see [effect.Place].
 	Origin(path string) []effect.Label
 
-	// Brought returns the paths of what came from elsewhere, see [effect.Place].
+	// Brought returns the paths of files that came from outside the machine, see [effect.Place].
 	Brought() *effect.Paths
 
 	// Made reports whether the session created a file, see [effect.Place].
 	Made(path string) bool
 
-	// After reports whether an action of one of the kinds came before, within a
-	// time, or within a number of actions where that is not 0.
+	// After reports whether an action of one of the kinds came before, within a duration, or, if actions is
+	// not 0, within that number of actions.
 	After(kinds []string, within time.Duration, actions int) bool
 
-	// Err returns why nothing is known of the session, nil if all is. An action
-	// that is more than a plain read must not be allowed then.
+	// Err returns why the state of the session is not known, nil if it is. With an error, only plain reads
+	// may be allowed.
 	Err() error
 }
 
-// Recall returns the analysed action of a session. A nil memory knows no earlier
-// actions.
+// Recall returns the analysed action of a session. With a nil memory no earlier actions are known.
 func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 	if m == nil {
 		return an.Case(a)
@@ -44,7 +43,7 @@ func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 	if downloads := an.Place.Home + "/Downloads/"; an.Place.Home != "" {
 		with.Place.Origin = func(path string) []effect.Label {
 			labels := m.Origin(path)
-			if strings.HasPrefix(path, downloads) { // browsers and mail programs put there what they fetch
+			if strings.HasPrefix(path, downloads) { // browsers and mail programs save files there
 				labels = appendNewLabels(slices.Clone(labels), effect.LabelNetwork)
 			}
 			return labels
@@ -55,12 +54,12 @@ func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 	return c
 }
 
-// Remembers reports whether a label is one of the session's.
+// Remembers reports whether the session has a label.
 func (c *Case) Remembers(l effect.Label) bool {
 	return c.Memory != nil && slices.Contains(c.Memory.Labels(), l)
 }
 
-// addLeftFiles adds the labelled files that an action of a file tool leaves behind.
+// addLeftFiles records the labelled files that an action of a file tool leaves behind.
 func (c *Case) addLeftFiles() {
 	if c.Action.Type == "execute_command" {
 		return

@@ -12,31 +12,30 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An Outgoing is what a case would tell another machine or person.
+// An Outgoing is the text that a case sends to other machines or people.
 type Outgoing struct {
-	Hosts   []string // that it goes to; none if they are not known
-	Said    []string // what it tells, decoded, too
-	Signing []string // what it signs in with
-	Cut     bool     // there is more than was read
-	Perhaps bool     // it may stay here: it is typed into a page, put into a store of secrets, an argument of a program that uses the network, or an address in a file
+	Hosts   []string // recipients; none if not known
+	Said    []string // texts to send, as written and decoded
+	Signing []string // credentials for signing in
+	Cut     bool     // there is more text than was read
+	Perhaps bool     // it may not leave: typed into a page, put into a secret store, an argument of a network program, or a URL in a file
 }
 
-// storesSecret reports whether a program is asked to keep a secret, as a service of
-// the user's own does for those that run there.
+// storesSecret reports whether a program is asked to store a secret, as the secret store of the user's own
+// service does.
 func (c *Case) storesSecret() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] })
 	})
 }
 
-// addresses are those of pages, as they are in files: who opens one sends what is
-// behind the host.
+// addresses matches URLs in files: opening one sends the part after the host.
 var addresses = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
-// maxAddresses is how many addresses of a text are read.
+// maxAddresses is the maximum number of URLs read in one text.
 const maxAddresses = 256
 
-// addressesIn returns what the addresses in a text tell other machines.
+// addressesIn returns the paths and queries of the URLs in a text, except of this machine.
 func addressesIn(text string) string {
 	if !strings.Contains(text, "://") {
 		return ""
@@ -51,16 +50,16 @@ func addressesIn(text string) string {
 	return b.String()
 }
 
-// addressSeparators sets the parts of addresses apart, each of which may be encoded.
+// addressSeparators separates the parts of URLs, each of which may be encoded.
 var addressSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
 
-// maxOutgoing is how many bytes of what goes out are read.
+// maxOutgoing is the maximum number of bytes of outgoing text that are read.
 const maxOutgoing = 64 << 10
 
-// MayTell reports whether [Case.Outgoing] may be more than nil, at little cost.
+// MayTell reports, at little cost, whether [Case.Outgoing] may be other than nil.
 func (c *Case) MayTell() bool {
 	raw := c.Action.Raw
-	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash so
+	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash as an escape
 		return true
 	}
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
@@ -68,11 +67,10 @@ func (c *Case) MayTell() bool {
 	})
 }
 
-// outgoingKinds are the effects by which something leaves the machine.
+// outgoingKinds are the effects by which data leaves the machine.
 var outgoingKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
 
-// Outgoing returns what a case would tell others, nil if nothing leaves the
-// machine.
+// Outgoing returns the text that a case sends to others, nil if nothing leaves the machine.
 func (c *Case) Outgoing() *Outgoing {
 	o := &Outgoing{}
 	leaves, stays, stores := false, false, c.storesSecret()
@@ -125,7 +123,7 @@ func (c *Case) Outgoing() *Outgoing {
 	return o
 }
 
-// Texts returns what a case says, as it is and decoded, whether it leaves or not.
+// Texts returns the texts of a case, as written and decoded, whether they leave the machine or not.
 func (c *Case) Texts() []string {
 	var text strings.Builder
 	text.WriteString(c.words)
@@ -135,7 +133,7 @@ func (c *Case) Texts() []string {
 	return append([]string{said}, spellings(said)...)
 }
 
-// everyText adds all texts in a payload's value.
+// everyText appends all texts in a value of a payload.
 func everyText(to *strings.Builder, v any) {
 	switch v := v.(type) {
 	case string:
@@ -152,7 +150,7 @@ func everyText(to *strings.Builder, v any) {
 	}
 }
 
-// leavesOf adds the texts of a payload's value.
+// leavesOf appends the texts in a value of a payload.
 func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 	switch v := v.(type) {
 	case string:
@@ -175,15 +173,15 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			under := name
 			if field != "" && field != "headers" && field != "auth" {
-				under = field // a credential in a body is no sign-in, whatever its name there
+				under = field // a credential inside a body is data, not a sign-in, whatever its field's name
 			}
 			c.leavesOf(o, to, under, v[name])
 		}
 	}
 }
 
-// CarriesValue adds the effect of carrying out a credential that the session has
-// read: perhaps, if it is a part of one, or so short that it may be chance.
+// CarriesValue adds the effect of sending a credential that the session has read. perhaps: the text has only
+// part of one, or the credential is so short that the match may be chance.
 func (c *Case) CarriesValue(perhaps bool) {
 	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.Leaks}, Cause: effect.CauseValue, Sure: effect.If(!perhaps), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
@@ -198,8 +196,8 @@ func (c *Case) CarriesValue(perhaps bool) {
 	c.addEffect(e)
 }
 
-// Uploads adds the effect of sending what a repository holds to a host, "" if no one
-// knows which: this session has pointed it there.
+// Uploads adds the effect of sending a repository's content to a host that this session has configured; "" if
+// the host is not known.
 func (c *Case) Uploads(program, host string) {
 	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Page says where the approval page of this user is, as HOST:PORT, "" if it was never
-// served, and whether a question waits there for its answer.
+// A Page returns the address of this user's approval page as HOST:PORT, "" if it was never served, and
+// whether a question is waiting there for an answer.
 type Page func() (address string, waits bool)
 
-// asksHere adds that an action reaches the approval page, whose requests answer questions, or,
-// while one waits, reads what the page, a notification or a terminal shows of it.
+// asksHere adds an effect if an action contacts the approval page, whose requests answer questions, or if,
+// while a question waits, it reads the page, a notification or the terminal that shows it.
 func (c *Case) asksHere(where Page) {
 	if where == nil || !c.mayReachPage() {
 		return
@@ -49,8 +49,8 @@ func (c *Case) asksHere(where Page) {
 	}
 }
 
-// mayReachPage reports whether an action has an effect that could reach the page or see a
-// question, so that nothing is looked up for others.
+// mayReachPage reports whether an effect could contact the page or see a question. It saves a lookup for all
+// other actions.
 func (c *Case) mayReachPage() bool {
 	return isScreenTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Word() {
@@ -63,8 +63,8 @@ func (c *Case) mayReachPage() bool {
 	})
 }
 
-// mayConnect reports whether a program may connect to what its arguments name, in a form of its own:
-// it uses the network, runs code, opens what it is given, or is not known.
+// mayConnect reports whether a program may connect to an address in its arguments that shield does not parse:
+// it uses the network, runs code, opens a URL, or is unknown.
 func mayConnect(e *effect.Effect) bool {
 	switch e.Class {
 	case effect.Network, effect.Privileged, effect.UnknownClass:
@@ -73,11 +73,10 @@ func mayConnect(e *effect.Effect) bool {
 	return command.Interprets(e.Program) || command.Language(e.Program) == "awk" || command.Relays[e.Program] || connectingPrograms[e.Program]
 }
 
-// connectingPrograms are other programs that do not count as such, and may connect.
+// connectingPrograms are programs of other classes that may connect.
 var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
 
-// hasPort reports whether the action's text has a number that is long enough for a port which
-// is not reserved.
+// hasPort reports whether the action's text has a number long enough for an unprivileged port.
 func (c *Case) hasPort() bool {
 	leaves, _ := c.Action.Leaves(maxLeaves)
 	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return longNumber(l.Text) }) || longNumber(c.words)
@@ -96,8 +95,8 @@ func longNumber(text string) bool {
 	return false
 }
 
-// reachesPage reports whether an effect is a request or a connection to the page: to its port
-// on a host that is this machine, or by a name that may lead here.
+// reachesPage reports whether an effect is a request or connection to the page: to its port on this machine,
+// or to a name that may resolve to this machine.
 func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	switch e.Word() {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
@@ -106,7 +105,7 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	default:
 		return false
 	}
-	if e.Kind != effect.ChangeRemote && c.namesPage(host, port) { // as a proxy, in a header, in settings
+	if e.Kind != effect.ChangeRemote && c.namesPage(host, port) { // the address may be a proxy, a header or a setting
 		return true
 	}
 	if curlPorts().MatchString(e.URL) {
@@ -125,11 +124,11 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	return c.textHasNumber(port)
 }
 
-// curlPorts matches an address on this machine with several ports, in curl's own pattern.
+// curlPorts matches a URL on this machine with several ports, in curl's glob syntax.
 var curlPorts = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
-// names reports whether a text names the page's port on this machine: host:port, host port
-// or the same between other signs.
+// names reports whether a text contains the page's host and port: host:port, host port, or with other
+// separators.
 func names(text, host, port string) bool {
 	i := indexNumber(text, port)
 	if i < 0 {
@@ -143,8 +142,8 @@ func names(text, host, port string) bool {
 	return strings.TrimLeft(strings.TrimSpace(text), ":") == port
 }
 
-// namesPage reports whether a text of the action names this machine and, right behind it, the
-// page's port.
+// namesPage reports whether a text of the action has this machine's name directly followed by the page's
+// port.
 func (c *Case) namesPage(host, port string) bool {
 	if !c.textHasNumber(port) {
 		return false
@@ -154,7 +153,7 @@ func (c *Case) namesPage(host, port string) bool {
 	return err != nil || page.MatchString(c.words) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
 }
 
-// textHasNumber reports whether the action's own text holds a number.
+// textHasNumber reports whether the action's own text contains a number.
 func (c *Case) textHasNumber(port string) bool {
 	leaves, _ := c.Action.Leaves(maxLeaves)
 	for _, l := range leaves {
@@ -165,7 +164,8 @@ func (c *Case) textHasNumber(port string) bool {
 	return indexNumber(c.words, port) >= 0
 }
 
-// indexNumber returns where a number is in a text, not as a part of another; -1 if it does not.
+// indexNumber returns the index of a number in a text, not counting occurrences inside a longer number; -1 if
+// there is none.
 func indexNumber(text, digits string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], digits)
@@ -184,16 +184,16 @@ func indexNumber(text, digits string) int {
 
 func digit(b byte) bool { return '0' <= b && b <= '9' }
 
-// isScreenTool reports whether a tool of a name shows or touches what is on a screen or in a browser.
+// isScreenTool reports whether a tool's name says that it shows or controls the screen or a browser.
 func isScreenTool(name string) bool {
 	return strings.HasPrefix(name, "browser_") || strings.HasPrefix(name, "computer") || strings.HasPrefix(name, "mcp__") &&
 		(strings.Contains(name, "browser") || strings.Contains(name, "playwright") || strings.Contains(name, "chrome")) || strings.Contains(name, "screenshot") || strings.Contains(name, "click")
 }
 
-// screenToolWords are words in the names of tools that return what a page or a screen shows.
+// screenToolWords are words in names of tools that return the content of a page or screen.
 var screenToolWords = [...]string{"screenshot", "snapshot", "content", "text", "html", "read", "extract", "source", "observe", "dom"}
 
-// readsScreen reports whether a program reads notifications, or what a terminal or the screen shows.
+// readsScreen reports whether a program reads notifications, a terminal or the screen.
 func readsScreen(e *effect.Effect) bool {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(words, a) })
@@ -217,7 +217,7 @@ func readsScreen(e *effect.Effect) bool {
 	return false
 }
 
-// seesQuestion reports whether an action reads or clicks what may show a question.
+// seesQuestion reports whether an action reads or clicks in a window that may show a question.
 func (c *Case) seesQuestion(port string) bool {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && readsScreen(e) {

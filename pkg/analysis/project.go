@@ -11,19 +11,19 @@ import (
 	"github.com/shieldcli/shield/internal/committed"
 )
 
-// Bounds of a search of the workspace. What is not found within them is not there.
+// Limits of a search of the workspace. Names outside them are not found.
 const (
 	maxSearched   = 3000     // files
-	maxSearchRead = 16 << 20 // bytes of all
+	maxSearchRead = 16 << 20 // total bytes
 	maxSearchFile = 1 << 20
 )
 
-// skippedFolders are folders of the workspace that hold what others have written.
+// skippedFolders are folders of the workspace with code that others have written.
 var skippedFolders = []string{".git", "node_modules", "vendor", ".venv", "venv", "target", "dist", "build", "__pycache__"}
 
-// Holds reports whether a file of the workspace has one of some names as a whole, and had it
-// before an instant: what has changed since, or came from elsewhere, may have been written by
-// whoever was read then.
+// Holds reports whether a file of the workspace contains one of some names as a whole word and has not
+// changed since an instant. Newer files, and files from outside, do not count: the author of an injected text
+// could have written them.
 func (c *Case) Holds(names []string, before time.Time) bool {
 	if c.files == nil || len(names) == 0 {
 		return false
@@ -95,7 +95,7 @@ func (s *searcher) file(name string) bool {
 	return slices.ContainsFunc(s.names, func(name []byte) bool { return holdsName(text, name) })
 }
 
-// holdsName reports whether a text has a name that is no part of a longer one.
+// holdsName reports whether a text has a name that is not part of a longer one.
 func holdsName(text, name []byte) bool {
 	inName := func(b byte) bool {
 		return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '-' || b == '_'
@@ -114,8 +114,8 @@ func holdsName(text, name []byte) bool {
 	}
 }
 
-// Committed reports whether a file of the workspace is in the last commit of its repository just
-// as it lies there.
+// Committed reports whether the last commit of its repository has a file of the workspace with the same
+// content.
 func (c *Case) Committed(file string) bool {
 	if c.files == nil {
 		return false
@@ -125,8 +125,8 @@ func (c *Case) Committed(file string) bool {
 	return c.kept(r, c.files, file)
 }
 
-// Tracked reports whether a file of the workspace is in the last commit of its repository,
-// whatever it holds now.
+// Tracked reports whether the last commit of its repository has a file of the workspace, with whatever
+// content.
 func (c *Case) Tracked(file string) bool {
 	if c.files == nil {
 		return false

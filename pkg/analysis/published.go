@@ -17,17 +17,17 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Bounds of a look at what git is told to keep.
+// Limits of reading the files that git is told to stage.
 const (
 	maxStaged      = 4096     // files that are read
-	maxStagedBytes = 16 << 20 // of them together
-	maxStagedOne   = 64 << 10 // of one
+	maxStagedBytes = 16 << 20 // of all files together
+	maxStagedOne   = 64 << 10 // of one file
 	maxLookedAt    = 20_000   // names that are looked at
-	maxPatterns    = 4096     // lines of files of names that git leaves out
+	maxPatterns    = 4096     // patterns in .gitignore files
 )
 
-// addPublished adds the credentials that an action puts where others read them: in text for
-// people, into a repository, or into a file that its repository takes up.
+// addPublished adds the credentials that an action publishes: in text for people, in a commit, or in a file
+// that git does not ignore.
 func (c *Case) addPublished() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
@@ -49,8 +49,8 @@ func (c *Case) addPublished() {
 	c.addCommittedCredential()
 }
 
-// credentialInText returns which words of a command that reaches other people hold a credential, or
-// the file that it takes them from.
+// credentialInText returns which words of a command that reaches other people hold a credential, or the file
+// from which it reads them; "" if none.
 func (c *Case) credentialInText(e *effect.Effect) string {
 	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.Git(e.Args).Sub)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
@@ -88,12 +88,12 @@ func (c *Case) credentialInText(e *effect.Effect) string {
 	return ""
 }
 
-// gitStages reports whether git is told to take up files.
+// gitStages reports whether a git command stages files.
 func gitStages(git command.GitLine) bool {
 	return git.Sub == "add" || git.Sub == "stage" || git.Sub == "commit" && git.Has("a", "--all")
 }
 
-// stagedCredential returns the first file with a credential that git is told to take up, and whether all of them
+// stagedCredential returns the first file with a credential that git is told to stage, and whether all files
 // were looked at.
 func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 	if c.files == nil || c.place.CWD == "" {
@@ -137,14 +137,14 @@ func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 	return s.credential(t.Top)
 }
 
-// A stagingSearch looks for files that git would take up.
+// A stagingSearch looks for files that git add would stage.
 type stagingSearch struct {
 	files disk
 	found []string
 	left  int // names that may still be looked at
 }
 
-// untracked adds the files that git does not track and does not leave out.
+// untracked adds the files that git neither tracks nor ignores.
 func (s *stagingSearch) untracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
 	ignored := s.patterns(t.Folder+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
@@ -172,7 +172,7 @@ func (s *stagingSearch) untracked(t *committed.Tree, tracked map[string]bool, wi
 	walk(t.Top, nil, ignored)
 }
 
-// patterns adds the names that a file says git leaves out.
+// patterns adds the patterns of a .gitignore file.
 func (s *stagingSearch) patterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
 	text, _ := s.read(file)
 	for line := range strings.Lines(text) {
@@ -193,8 +193,8 @@ func (s *stagingSearch) read(file string) (string, error) {
 	return string(data), err
 }
 
-// credential returns what says that a file holds a credential, "" if none does, and whether all
-// were looked at.
+// credential returns the first file that holds a credential, and how it was recognised; "" if none. whole
+// says whether all files were looked at.
 func (s *stagingSearch) credential(top string) (where string, whole bool) {
 	read := 0
 	for _, p := range s.found {
@@ -217,8 +217,8 @@ func (s *stagingSearch) credential(top string) (where string, whole bool) {
 	return "", s.left > 0
 }
 
-// addCommittedCredential adds that an action writes a credential into a file that its repository takes up, where
-// the file did not hold it.
+// addCommittedCredential adds an effect if an action writes a credential into a file that git does not ignore
+// and that did not hold it before.
 func (c *Case) addCommittedCredential() {
 	if c.files == nil {
 		return
@@ -246,15 +246,15 @@ func (c *Case) addCommittedCredential() {
 	}
 }
 
-// notSource reports whether a file holds examples of credentials by its place in a repository.
+// notSource reports whether a path is of tests, examples or documents, where credentials are examples.
 func notSource(p string) bool {
 	return slices.ContainsFunc(knowledge.Words(p), func(w string) bool {
 		return slices.Contains([]string{"test", "tests", "spec", "specs", "fixture", "fixtures", "testdata", "example", "examples", "mock", "mocks", "md", "rst", "docs"}, w)
 	})
 }
 
-// takenUp reports whether a file lies in a repository that does not leave it out, and is neither
-// a test nor a document.
+// takenUp reports whether git would track a file: it is in a repository that does not ignore it, and is
+// neither a test nor a document.
 func (c *Case) takenUp(p string) bool {
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)

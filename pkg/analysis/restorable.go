@@ -10,12 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-const maxRestored = 64 // effects of a command that are looked at
+const maxRestored = 64 // maximum number of effects of a command
 
-// markRestorable marks what a command deletes though nothing is lost: version control can give
-// it back, since it is in the last commit of a repository in the workspace just as it
-// lies there, and nothing in the command changes it first, or the repository's
-// history; or the session itself made it; or nothing is there.
+// markRestorable marks deletions that lose nothing: the file is unchanged in the last commit of a repository
+// in the workspace, and nothing in the command changes it or the repository's history before; or the session
+// created it; or it does not exist.
 func (c *Case) markRestorable(f *files) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
@@ -52,10 +51,10 @@ func (c *Case) markRestorable(f *files) {
 	}
 }
 
-// allDeletedMatch reports whether a condition holds for all that an effect deletes.
+// allDeletedMatch reports whether a condition holds for every path that an effect deletes.
 func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) bool {
 	switch {
-	case !e.Pattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // only an empty folder goes
+	case !e.Pattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // deletes only an empty folder
 		return true
 	case !e.Pattern:
 		return holds(e.Path)
@@ -67,12 +66,12 @@ func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) b
 	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), func(p string) bool { return !holds(p) })
 }
 
-// madeBySession reports whether the session itself made what is at a path, or nothing is there.
+// madeBySession reports whether the session created the file at a path, or the path does not exist.
 func (c *Case) madeBySession(p string) bool {
 	return c.place.Made != nil && c.place.Made(p) || c.firstMissing(p) != ""
 }
 
-// kept reports whether what is at a path is in the last commit.
+// kept reports whether the last commit has the content of a path.
 func (c *Case) kept(r *committed.Reader, f *files, p string) bool {
 	dir, err := f.follow(path.Dir(p))
 	if e, known := f.layerEntryAt(p); known {
@@ -85,8 +84,8 @@ func deletes(e *effect.Effect) bool {
 	return e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory
 }
 
-// makesHistoryUnknown reports whether, beside an effect, nothing is known of what a
-// repository holds later: it may be anything, or rewrites history.
+// makesHistoryUnknown reports whether an effect may change the history of a repository: it runs unknown code
+// or a git command that can rewrite history.
 func makesHistoryUnknown(e effect.Effect) bool {
 	if e.RunsText() {
 		return true
@@ -94,8 +93,8 @@ func makesHistoryUnknown(e effect.Effect) bool {
 	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsHistory(e.Args))
 }
 
-// keepsHistory reports whether git leaves the last commit, and all that it holds,
-// in the history. Options before the subcommand may make it anything.
+// keepsHistory reports whether a git command keeps the last commit and its content in the history. It is
+// false if options precede the subcommand.
 func keepsHistory(args []string) bool {
 	git := command.Git(args)
 	switch {
@@ -109,7 +108,7 @@ func keepsHistory(args []string) bool {
 	switch git.Sub {
 	case "commit":
 		return !slices.ContainsFunc(git.Args, func(a string) bool { return strings.HasPrefix(a, "--am") })
-	case "push": // to a remote by its name: a path or a URL may be this repository
+	case "push": // to a named remote: a path or a URL may be this repository
 		return !slices.ContainsFunc(git.Args, func(a string) bool {
 			return a != "-u" && a != "--set-upstream" && (strings.ContainsAny(a, ":+.~") || strings.HasPrefix(a, "-") || strings.HasPrefix(a, "/"))
 		})
@@ -117,7 +116,7 @@ func keepsHistory(args []string) bool {
 	return false
 }
 
-// changes reports whether an effect changes something that a pattern matches, or may do so.
+// changes reports whether an effect changes, or may change, a path that a pattern matches.
 func (c *Case) changes(pattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
@@ -128,7 +127,7 @@ func (c *Case) changes(pattern string) bool {
 	})
 }
 
-// touchedPattern returns what an effect touches as a pattern.
+// touchedPattern returns the path of an effect as a pattern.
 func touchedPattern(e *effect.Effect) string {
 	p := e.Path
 	if !e.Pattern {

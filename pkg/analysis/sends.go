@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// sends adds what the action sends to another machine or person: the files that
-// it reads, or else the content of the fields that its type sends.
+// sends adds what the action sends to another machine or person: the files that it reads, or else the content
+// of the fields that its type sends.
 func (c *Case) sends(t *tool) {
 	filled := false
 	for _, field := range t.sends {
@@ -45,7 +45,7 @@ func (c *Case) sends(t *tool) {
 	for _, out.Target = range people {
 		for _, e := range files {
 			if len(c.Effects) > maxEffects {
-				return // more than are judged
+				return // more files than are judged
 			}
 			out.Path, out.Pattern, out.Recursive = e.Path, e.Pattern, e.Recursive
 			c.Effects = append(c.Effects, out)
@@ -68,8 +68,8 @@ func hasContent(v any) bool {
 	return true
 }
 
-// addURLCredentials adds what requests give away in the query of their URL, where every
-// server on the way writes it down: text that has the form of a credential.
+// addURLCredentials adds an effect for text in the query of a URL that has the form of a credential: proxies
+// and servers log the query.
 func (c *Case) addURLCredentials() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
 		e := c.Effects[i]
@@ -85,8 +85,8 @@ func (c *Case) addURLCredentials() {
 	}
 }
 
-// presignedParameters are the parameters by which an address is signed in advance, in lower case, with all that belong to
-// such a signature: its key signs, and is not in it.
+// presignedParameters are the query parameters of a presigned URL, in lower case, each with the other
+// parameters of such a signature. The URL holds a signature, not the signing key.
 var presignedParameters = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
@@ -96,7 +96,7 @@ var presignedParameters = sync.OnceValue(func() map[string]*regexp.Regexp {
 	}
 })
 
-// withoutSignature returns a query without the parameters of a signature that it ends in or holds.
+// withoutSignature returns a query without the parameters of a URL signature.
 func withoutSignature(query string) string {
 	parts := strings.Split(query, "&")
 	for _, part := range parts {
@@ -111,7 +111,7 @@ func withoutSignature(query string) string {
 	return query
 }
 
-// bodyCall adds that the body of a request tells another machine to take something away.
+// bodyCall adds an effect if the body of a request tells another machine to delete something.
 func (c *Case) bodyCall() {
 	if c.Action.Type != "http_request" {
 		return

@@ -10,9 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// What a command signs in with: headers that are made for it, options of programs
-// that take it, and variables before a program. No text without one of the pieces
-// meets the expression.
+// signingForms match the credentials with which a command signs in: headers for authentication, options that
+// take credentials, and variables set before a program. A text can only match an expression if it has one of
+// its pieces.
 var signingForms = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp
@@ -23,10 +23,10 @@ var signingForms = [...]struct {
 	{[]string{"@"}, PasswordURL},
 }
 
-// PasswordURL matches addresses with a name and a password: its groups are the password and the host.
+// PasswordURL matches URLs with a user name and a password: its groups are the password and the host.
 var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
-// splitSigning divides a command into what it signs in with, and the rest.
+// splitSigning separates the credentials with which a command signs in from the rest of its text.
 func splitSigning(text string) (rest string, signing []string) {
 	for i := range signingForms {
 		if !slices.ContainsFunc(signingForms[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
@@ -45,9 +45,9 @@ func splitSigning(text string) (rest string, signing []string) {
 	return text, signing
 }
 
-// signsInAt returns the hosts at which a program signs in that has no effect which
-// names one: of a client of databases the one in its arguments, of a client of one
-// service that. None are known if something in the text may name another.
+// signsInAt returns the hosts of programs that have no effect with a host: for a database client the host in
+// its arguments, for a client of a single service the host of the service. It returns nil if the text may
+// name another host.
 func (c *Case) signsInAt() (hosts []string) {
 	var text strings.Builder
 	everyText(&text, c.Action.Payload)
@@ -73,8 +73,8 @@ func (c *Case) signsInAt() (hosts []string) {
 	return hosts
 }
 
-// serviceHost returns the host of the one service that a program is a client of, ""
-// if it has none or is told another.
+// serviceHost returns the host of the single service that a program is a client of; "" if there is none or
+// the arguments may name another host.
 func serviceHost(program string, args []string) string {
 	if slices.ContainsFunc(args, func(arg string) bool {
 		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && elsewhere(arg)
@@ -89,8 +89,7 @@ func serviceHost(program string, args []string) string {
 	return ""
 }
 
-// namesPlace reports whether a variable that a text sets may name a place to sign in
-// at.
+// namesPlace reports whether a variable set in a text may name a host to sign in at.
 func namesPlace(text string) bool {
 	for word := range strings.FieldsSeq(text) {
 		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && elsewhere(name) && !strings.Contains(name, "://") {

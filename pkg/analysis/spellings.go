@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// spellings returns what a text says in other spellings, readable or not: what it
-// encodes, turned about, and put together from parts.
+// spellings returns the decoded forms of a text, readable or not: its encodings decoded, the text rotated
+// (ROT13) and reversed, and its short parts joined.
 func spellings(text string) (out []string) {
 	rotated, backwards := decode.Turned(text)
 	out = append(out, rotated, backwards)
@@ -29,8 +29,7 @@ func spellings(text string) (out []string) {
 	return out
 }
 
-// capitals returns the words of a text that may be base32 in small letters, in
-// capitals.
+// capitals returns the words of a text that may be base32 in lower case, converted to upper case.
 func capitals(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -46,22 +45,21 @@ func capitals(text string) string {
 		case i < len(text) && text[i] == '%':
 			i += max(decode.EscapeLength(text[i:], decode.Percents)-1, 0)
 		case i < len(text) && text[i] == '\n' && b.Len() > 0:
-			b.WriteByte('\n') // a word may go on in the next line
+			b.WriteByte('\n') // a word may continue on the next line
 		}
 	}
 	return b.String()
 }
 
-// The kinds of bytes that the spellings are made of.
+// Kinds of bytes, as bits.
 const (
 	inBase64 = 1 << iota // a letter, a digit or one of + - _
 	inPart
-	isBase32 // in capitals or not
-	byParts  // may be between two parts
+	isBase32 // in upper or lower case
+	byParts  // can separate two parts
 )
 
-// byteKinds has the kinds of each byte: texts are read byte by byte, and most of what is read
-// says nothing.
+// byteKinds holds the kinds of each byte. A table is fast: every byte of a text is looked up.
 var byteKinds = func() (kinds [256]uint8) {
 	for i := range kinds {
 		c := byte(i)
@@ -79,17 +77,16 @@ var byteKinds = func() (kinds [256]uint8) {
 	return kinds
 }()
 
-// leastBase32 is how many bytes a word of base32 in small letters has.
+// leastBase32 is the minimum length in bytes of a base32 word in lower case.
 const leastBase32 = 12
 
-// The shape of a text in parts: at least so many of so many bytes, with one byte
-// between two of them.
+// A text in parts has at least leastParts parts of at most mostPart bytes, separated by single bytes.
 const (
 	leastParts = 4
 	mostPart   = 7
 )
 
-// joinShortParts returns what short parts of a text make together.
+// joinShortParts joins the short parts of a text, in which a secret may have been split.
 func joinShortParts(text string) string {
 	var b strings.Builder
 	var parts []string
@@ -122,12 +119,11 @@ func joinShortParts(text string) string {
 	return b.String()
 }
 
-// mostParts is how many parts of a text are counted.
+// mostParts is the maximum number of parts of a text that are counted.
 const mostParts = 4096
 
-// writeUnrepeated writes the short parts of a text that it does not repeat: what differs
-// between commands or addresses of the same form. What a command says may be in
-// the text twice, as it is and resolved.
+// writeUnrepeated writes the short parts that occur at most twice in a text: those in which commands or URLs
+// of the same form differ. Twice, because a command may be in the text as written and resolved.
 func writeUnrepeated(to *strings.Builder, text string) {
 	var parts []uint64
 	for i := 0; i < len(text) && len(parts) < mostParts; i++ {
@@ -158,15 +154,16 @@ func writeUnrepeated(to *strings.Builder, text string) {
 	}
 }
 
-// A partCounter counts parts. Anyone who writes a text cannot know which of them meet in it.
+// A partCounter counts parts in a hash table. The random seed keeps the author of a text from choosing parts
+// that collide.
 type partCounter struct {
 	seed  uint64
-	slots []uint64 // a part, and how often it is there: a power of two of them, at most half of them taken
+	slots []uint64 // a part with its count; the length is a power of two, and at most half of the slots are used
 }
 
 const (
 	partBits   = 8 * mostPart
-	minRepeats = 3 // times or more; one that was written counts so, too
+	minRepeats = 3 // times; a part that was written gets this count too
 )
 
 func (c *partCounter) of(part uint64) *uint64 {

@@ -15,10 +15,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// maxRecipients is how many recipients of a message have an effect each.
+// maxRecipients is the maximum number of recipients of a message that get an effect each.
 const maxRecipients = 64
 
-// messages adds a message to each of some recipients.
+// messages adds a SendMessage effect for each recipient.
 func (c *Case) messages(to []string) {
 	if len(to) > maxRecipients {
 		c.unexamined("the message has more than 64 recipients")
@@ -32,8 +32,8 @@ func (c *Case) messages(to []string) {
 	}
 }
 
-// recipients returns the people and channels that fields of the payload name. A text
-// with several, as mail programs read it, is cut at its commas.
+// recipients returns the people and channels in some fields of the payload. A text is split at commas,
+// semicolons and newlines, as mail programs do.
 func (c *Case) recipients(fields ...string) []string {
 	var out []string
 	for _, field := range fields {
@@ -56,7 +56,8 @@ func (c *Case) recipients(fields ...string) []string {
 	return out
 }
 
-// addMessages adds what the texts of an action forward, and what its requests change.
+// addMessages adds effects for credentials that the action's texts pass on, and for changes that its requests
+// ask for.
 func (c *Case) addMessages() {
 	name := c.Action.Type
 	switch {
@@ -74,9 +75,8 @@ func (c *Case) addMessages() {
 	}
 }
 
-// credentials adds an effect for the first text of the payload that holds a
-// credential. One that is given in a field or header of its own authenticates
-// the request, and stays with the service that it is for.
+// credentials adds an effect for the first text of the payload that holds a credential. A credential in a
+// header or field for authentication does not count: it goes only to its own service.
 func (c *Case) credentials(e effect.Effect) {
 	if local(e) {
 		return
@@ -94,8 +94,8 @@ func (c *Case) credentials(e effect.Effect) {
 	}
 }
 
-// handOn adds that a credential goes where e says, as the form of a text tells.
-// What is known to go there already is then labelled.
+// handOn adds the effect of sending a credential as e describes, found by its form. If such an effect exists
+// already, that one gets the label.
 func (c *Case) handOn(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
 	for i := range c.Effects {
@@ -111,18 +111,17 @@ func (c *Case) handOn(e effect.Effect, where string) {
 	c.Effects = append(c.Effects, e)
 }
 
-// authenticates reports whether a text is a credential that a header, or a field
-// of the request itself, is there for.
+// authenticates reports whether a text is in a header or top-level field that is meant for a credential.
 func authenticates(l action.Leaf) bool {
 	header, isHeader := strings.CutPrefix(l.Path, "headers.")
 	return (isHeader || l.Path == l.Name) && redact.IsSecretName(l.Name) && header != "user-agent"
 }
 
-// environment is a variable of an environment with its value.
+// environment matches the assignment of an environment variable.
 var environment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
-// holdsCredential reports whether a text holds a credential, also one that is
-// encoded, or a variable that does with its value.
+// holdsCredential reports whether a text, or its decoded form, holds a credential or assigns one to a
+// variable.
 func (c *Case) holdsCredential(name, text string) bool {
 	if redact.Holds(name, text) {
 		return true
@@ -138,7 +137,8 @@ func (c *Case) holdsCredential(name, text string) bool {
 	return false
 }
 
-// setsCredentialVariable reports whether a text holds the setting of a variable for credentials.
+// setsCredentialVariable reports whether a text assigns a variable whose name says that it holds a
+// credential.
 func setsCredentialVariable(text string) bool {
 	if !hasAssignment(text) {
 		return false
@@ -151,7 +151,8 @@ func setsCredentialVariable(text string) bool {
 	return false
 }
 
-// hasAssignment reports whether "=" is behind what may end the name of a variable.
+// hasAssignment reports whether "=" follows a character that can end a variable's name. It is a cheap test
+// before the expression.
 func hasAssignment(text string) bool {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '=')
@@ -169,8 +170,7 @@ func hasAssignment(text string) bool {
 // local reports whether an effect stays on this machine.
 func local(e effect.Effect) bool { return e.Host != "" && (*trust)(nil).host(&e) }
 
-// addURLEffects adds what a request says in its URL: a credential, and a verb that
-// changes what the server holds.
+// addURLEffects adds effects of the URL of a request: a credential in it, and a verb that changes the server.
 func (c *Case) addURLEffects(e effect.Effect) {
 	at, _, _ := strings.Cut(e.URL, "#")
 	_, at, _ = strings.Cut(at, "://")
@@ -198,8 +198,8 @@ func (c *Case) addURLEffects(e effect.Effect) {
 	c.urlVerb(e, host, path, values)
 }
 
-// requests adds what the requests of a command change by a verb in their URL. What is
-// copied from a repository is no request of this kind.
+// requests adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
+// a repository are skipped.
 func (c *Case) requests(from int) {
 	for i, n := from, min(len(c.Effects), from+maxLeaves); i < n; i++ {
 		e := c.Effects[i]
@@ -216,7 +216,7 @@ func (c *Case) requests(from int) {
 	}
 }
 
-// urlVerb adds that a URL tells a server to change something.
+// urlVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
 func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
@@ -236,8 +236,7 @@ func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 	c.Effects = append(c.Effects, change)
 }
 
-// hasEncodedText reports whether a parameter of a URL holds readable text that base64 or
-// the like hides.
+// hasEncodedText reports whether a parameter of a URL holds readable text encoded as base64 or hex.
 func hasEncodedText(values url.Values) bool {
 	for _, all := range values {
 		for _, value := range all {
@@ -251,8 +250,8 @@ func hasEncodedText(values url.Values) bool {
 	return false
 }
 
-// verbOfPath returns the destroying verb that a part of a URL's path is, unless
-// the words before it show that it is a page about it.
+// verbOfPath returns a destructive verb that is a segment of a URL's path, unless an earlier segment shows
+// that the URL is of a document about it.
 func verbOfPath(host, path string) (verb string, destroys bool) {
 	label, _, _ := strings.Cut(host, ".")
 	if knowledge.VerbIn(label, "papers") {
@@ -273,7 +272,7 @@ func verbOfPath(host, path string) (verb string, destroys bool) {
 	return "", false
 }
 
-// verbOfQuery returns the verb that a parameter of a URL gives to the server.
+// verbOfQuery returns the verb that a parameter of a URL sends to the server.
 func verbOfQuery(name, value string) (verb string, destroys bool) {
 	switch strings.ToLower(name) {
 	case "action", "act", "op", "operation", "cmd", "command", "do", "method", "_method", "mode", "task", "func":
@@ -294,13 +293,13 @@ func verbOfQuery(name, value string) (verb string, destroys bool) {
 	return "", false
 }
 
-// isPageCode reports whether a field of a tool for pages holds code.
+// isPageCode reports whether a field of a browser tool holds code.
 func isPageCode(field string) bool {
 	return field == "command" || fieldNamed(field, "code", "function", "expression", "javascript", "js", "script")
 }
 
-// page adds what code that runs in a browser's page does elsewhere, and, if it does more than to read the
-// page and to press its buttons, that no one knows what it does there.
+// page adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
+// read the page and click.
 func (c *Case) page() {
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		text, ok := c.Action.Payload[field].(string)
@@ -316,7 +315,7 @@ func (c *Case) page() {
 	}
 }
 
-// What code in a page calls, makes, and sets, and the names of what it holds for its user.
+// Forms in code for a page: literals, calls and constructors, assignments, and names of the user's data.
 var (
 	pageTexts  = prefilter.Lazy(`'[^'\\\n]*'|"[^"\\\n]*"`)
 	pageCalls  = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
@@ -324,7 +323,7 @@ var (
 	pageSecret = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
 )
 
-// pageReads are the calls by which code looks at a page, works on what it finds, and presses buttons.
+// pageReads are the functions that code may call to read a page, process text and click.
 const pageReads = " querySelector querySelectorAll getElementById getElementsByClassName getElementsByTagName getElementsByName getAttribute hasAttribute getAttributeNames " +
 	"closest matches contains getBoundingClientRect getClientRects getComputedStyle getPropertyValue elementFromPoint evaluate click focus blur scrollIntoView scrollTo scrollBy scroll " +
 	"map filter forEach find findIndex some every reduce flat flatMap slice splice sort reverse join concat includes indexOf push pop from of keys values entries fromEntries assign isArray has get " +
@@ -332,7 +331,7 @@ const pageReads = " querySelector querySelectorAll getElementById getElementsByC
 	"parseInt parseFloat Number String Boolean isNaN stringify parse log round floor ceil min max abs " +
 	"if for while switch catch function return async await typeof of in and getEntriesByType now toISOString toLocaleString querySelectorAllDeep item $ $$ "
 
-// readsPage reports whether code only looks at the page that it runs in, and presses its buttons.
+// readsPage reports whether code only reads the page in which it runs, or clicks in it.
 func readsPage(code string) bool {
 	if pageSets().MatchString(pageTexts().ReplaceAllString(code, "''")) || pageSecret().MatchString(code) {
 		return false

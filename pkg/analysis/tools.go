@@ -14,14 +14,14 @@ import (
 type tool struct {
 	name     string
 	uses     []fieldUse
-	sends    []string    // fields whose content goes to the host of its URL
+	sends    []string    // fields whose content is sent to the host of the tool's URL
 	kind     effect.Kind // an effect that does not depend on a field
-	reason   string      // of kind
-	readOnly bool        // it changes nothing
-	min      int         // least tier that may allow it
+	reason   string      // reason of the effect kind
+	readOnly bool        // changes nothing
+	min      int         // lowest tier that may allow it
 }
 
-// A fieldUse is what a tool does with the value of a field.
+// A fieldUse describes what a tool does with the value of a field.
 type fieldUse struct {
 	field     string // if it is missing, the tool's effect is unknown
 	kind      effect.Kind
@@ -30,8 +30,8 @@ type fieldUse struct {
 	otherwise string // the default path if the field is missing
 }
 
-// tools are the action types whose effects are known, by name. Types that
-// share a prefix or suffix are in families.
+// tools are the action types with known effects, by name. Types that share a prefix or suffix are in
+// typeFamilies.
 var tools = [...]tool{
 	{name: "agent_message", min: 1},
 	{name: "append_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
@@ -65,14 +65,14 @@ var tools = [...]tool{
 	{name: "write_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
-// A typeFamily is action types that share a prefix or a suffix.
+// A typeFamily describes action types that share a prefix or a suffix.
 type typeFamily struct {
 	prefix, suffix string
-	words          string // "" is any; of a prefix, the word behind it
+	words          string // the words allowed in the name; "" allows all. With a prefix, only the next word must be one of them.
 	tool           tool
 }
 
-// covers reports whether the other words of a name are those of the family.
+// covers reports whether the other words of a name are allowed for the family.
 func (f *typeFamily) covers(name string) bool {
 	if f.words == "" {
 		return true
@@ -87,8 +87,8 @@ func (f *typeFamily) covers(name string) bool {
 	})
 }
 
-// typeFamilies are the action types that are known by a prefix or a suffix, if their other words are
-// among those that say what such a type does.
+// typeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
+// for the family.
 var typeFamilies = [...]typeFamily{
 	{"send_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
 	{"reply_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
@@ -133,8 +133,7 @@ func KnownType(name string) bool {
 	return ok || strings.HasPrefix(name, "git_")
 }
 
-// MinTier returns the least tier that may allow actions of a type under any
-// policy.
+// MinTier returns the lowest tier that may allow actions of a type under any policy.
 func MinTier(name string) int {
 	if t, ok := toolOf(name); ok {
 		return t.min
@@ -159,10 +158,10 @@ func (c *Case) tool() {
 	}
 }
 
-// addTypeEffects adds the effects that a known type has.
+// addTypeEffects adds the effects of a known type.
 func (c *Case) addTypeEffects(t *tool) {
 	if len(t.uses) == 1 && t.kind == "" && t.sends == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
-		// Most actions have only the field that their type uses.
+		// Fast path: most actions have only the field that their type uses.
 		c.addFieldEffect(&t.uses[0])
 		return
 	}
@@ -199,7 +198,7 @@ func (c *Case) addTypeEffects(t *tool) {
 	}
 }
 
-// addFieldEffect adds what a tool does with a field.
+// addFieldEffect adds the effect of a tool on one field.
 func (c *Case) addFieldEffect(u *fieldUse) {
 	v, ok := c.Action.Payload[u.field]
 	if list, isList := v.([]any); ok && isList && len(list) <= maxLeaves {
@@ -248,7 +247,8 @@ func (c *Case) useValue(u *fieldUse, v any) {
 	}
 }
 
-// addServiceControl adds what a request changes that controls a service of this machine.
+// addServiceControl adds an effect if a request changes a service of this machine through its control API,
+// such as Docker's.
 func (c *Case) addServiceControl(url string) {
 	service, ok := command.ControlPlane(url)
 	if !ok {
@@ -265,8 +265,8 @@ func (c *Case) addServiceControl(url string) {
 	c.Effects = append(c.Effects, e)
 }
 
-// addFileInFolder adds the written file if the destination of a copy, a move or a download
-// is a folder: the file with the same name in it.
+// addFileInFolder adds the file that a copy, move or download writes if its destination is a folder: the file
+// with the source's name in it.
 func (c *Case) addFileInFolder() {
 	dst, from := c.Action.Text("destination"), c.Action.Text("source")
 	if from == "" {
@@ -299,8 +299,8 @@ func (c *Case) attachment(u *fieldUse, object map[string]any) {
 	c.dynamic(effect.CauseField, "an attachment has no path")
 }
 
-// path adds an effect on a file in the payload. Tools treat blanks, quotes, "~"
-// and encodings differently: where that matters, each interpretation is an effect.
+// path adds an effect on a file in the payload. Tools treat spaces, quotes, "~" and encodings differently:
+// each interpretation gets an effect.
 func (c *Case) path(kind effect.Kind, text string, recursive bool) {
 	c.pathAs(kind, text, recursive)
 	if strings.ContainsAny(text, " \t\r\n\"'`<>") {
@@ -350,7 +350,7 @@ func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
 	c.Effects = append(c.Effects, e)
 }
 
-// url adds a request.
+// url adds an HTTP request to a URL.
 func (c *Case) url(text string) {
 	url, host := effect.URL(text)
 	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
@@ -381,7 +381,7 @@ func (c *Case) methodChanges() bool {
 	}
 }
 
-// searched adds what a search reads if its pattern is itself a path.
+// searched adds an effect for the files that a search reads if its pattern is itself a path.
 func (c *Case) searched(pattern string) {
 	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
 		return
@@ -393,8 +393,7 @@ func (c *Case) searched(pattern string) {
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, Pattern: isPattern})
 }
 
-// WhyTier says why a tier above the one that judges has to decide a case in which no rule
-// asks for one.
+// WhyTier returns why a higher tier has to decide the case although no rule asks for one.
 func (c *Case) WhyTier() string {
 	switch {
 	case c.Unexamined != "":

@@ -15,9 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Digest returns the digest of the resolved effects, "sha256:" and hex. Cached
-// verdicts and approvals are bound to it: two cases with the same digest do the
-// same things to the same files and hosts.
+// Digest returns the digest of the resolved effects, "sha256:" and hex. Cached verdicts and approvals are
+// bound to it: cases with the same digest do the same to the same files and hosts.
 func (c *Case) Digest() string {
 	h := sha256.New()
 	var n [8]byte
@@ -41,18 +40,18 @@ func (c *Case) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// A RuleMatch is a rule of a tier that counts for an effect.
+// A RuleMatch is a rule of a tier that matches an effect.
 type RuleMatch struct {
 	Tier    int    `json:"tier"`
-	Rule    string `json:"rule"`              // its name or id
-	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is uncertain that anyone reads the text
+	Rule    string `json:"rule"`              // name or id of the rule
+	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is unknown whether the text is read
 }
 
 // maxMet is the maximum number of rules that are recorded for one effect.
 const maxMet = 16
 
-// RecordMatch records that a rule counts for the effect with an index, if [Case.Met] is
-// not nil. A negative index is ignored.
+// RecordMatch records that a rule matches the effect with an index, if [Case.Met] is not nil. A negative
+// index is ignored.
 func (c *Case) RecordMatch(effect int, m RuleMatch) {
 	if effect < 0 || effect >= len(c.Met) || len(c.Met[effect]) == maxMet || slices.Contains(c.Met[effect], m) {
 		return
@@ -60,34 +59,34 @@ func (c *Case) RecordMatch(effect int, m RuleMatch) {
 	c.Met[effect] = append(c.Met[effect], m)
 }
 
-// Evidence is what Tier 1 weighs before it allows a case. It shows how sure the
-// model has to be, so it is for people and never part of a verdict.
+// Evidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
+// is for people and never part of a verdict.
 type Evidence struct {
-	For    string  // what supports ALLOW whatever the model says; "" if nothing does
-	Doubts []Doubt // what is evidence against it, each once
-	Tier   int     // the least that may allow, 0–3: over 1, nothing of this does
-	Safe   float64 // confidence from which the model's SAFE counts for an action of this type, 0.0–1.0
-	Answer *Answer // of the model; nil if it was not asked
+	For    string  // reason to ALLOW that does not depend on the model; "" if none
+	Doubts []Doubt // reasons against ALLOW, without duplicates
+	Tier   int     // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
+	Safe   float64 // confidence of the model's SAFE required for this type of action, 0.0–1.0
+	Answer *Answer // the model's answer; nil if it was not asked
 
-	Weighed []verdict.Finding // what the rules of policy and heuristic found, as both tiers weighed it
+	Weighed []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
 
-	Uncovered []string // words, inputs and fields that no effect covers and no entry calls without effect
+	Uncovered []string // words, inputs and fields that no effect covers and that no table declares to be without effect
 }
 
-// An Answer is what a model says about a case.
+// An Answer is a model's answer about a case.
 type Answer struct {
 	Injection  bool
 	Confidence float64 // 0.0–1.0
-	Failed     bool    // there is no answer
+	Failed     bool    // the model gave no answer
 }
 
 // maxDoubts is the maximum number of doubts that are recorded for one case.
 const maxDoubts = 50
 
-// Full reports whether doubts may be missing.
+// Full reports whether the limit of doubts is reached, so that some may be missing.
 func (e *Evidence) Full() bool { return len(e.Doubts) == maxDoubts }
 
-// Doubt records a doubt, if e is not nil and the doubt is one.
+// Doubt records a doubt. It does nothing if e is nil or the doubt is none.
 func (e *Evidence) Doubt(d Doubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
 		return
@@ -95,14 +94,14 @@ func (e *Evidence) Doubt(d Doubt) {
 	e.Doubts = append(e.Doubts, d)
 }
 
-// Weighs records findings that a tier has weighed, if e is not nil.
+// Weighs records findings that a tier has weighed. It does nothing if e is nil.
 func (e *Evidence) Weighs(list ...verdict.Finding) {
 	if e != nil {
 		e.Weighed = append(e.Weighed, list...)
 	}
 }
 
-// A tracedEffect is an effect as policies call it, with the rules that count for it.
+// A tracedEffect is an effect in the words of policies, with the rules that match it.
 type tracedEffect struct {
 	Kind     effect.Kind `json:"kind"`
 	Possible bool        `json:"possible,omitempty"`
@@ -111,8 +110,8 @@ type tracedEffect struct {
 	Rules []RuleMatch `json:"rules,omitempty"`
 }
 
-// EffectsJSON returns the effects as a JSON array, for traces. r removes secrets.
-// Each effect has its entry of [Case.Met] under "rules".
+// EffectsJSON returns the effects as a JSON array, for traces, with secrets removed by r. The member "rules"
+// of an effect is its entry of [Case.Met].
 func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
@@ -125,7 +124,7 @@ func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	return encode(traced, len(traced))
 }
 
-// Redacted returns an effect from which r has removed secrets.
+// Redacted returns an effect whose secrets r has removed.
 func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
 	e.Args = r.Args(e.Program, e.Args)
 	for _, s := range [...]*string{&e.Path, &e.URL, &e.Host, &e.Program, &e.Reason} {
@@ -134,7 +133,7 @@ func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
 	return e
 }
 
-// ViewsJSON returns the views as a JSON array, for traces. r removes secrets.
+// ViewsJSON returns the views as a JSON array, for traces, with secrets removed by r.
 func (c *Case) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	views := slices.Clone(c.Views())
 	for i := range views {

@@ -9,16 +9,16 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Trusted are the places that data may go to, and that may be changed, in the
-// course of ordinary work. This machine always is one.
+// Trusted lists the places to which data may be sent, and that may be changed, in ordinary work. This machine
+// is always trusted.
 type Trusted struct {
-	Hosts      []string // names, globs or CIDR prefixes; HOST/PATH for a part of a host
+	Hosts      []string // names, globs or CIDR prefixes; HOST/PATH limits the trust to a path
 	GitRemotes []string // names of git remotes
-	Recipients []string // globs in which * stands for any text, of addresses and channels
+	Recipients []string // globs of addresses and channels, in which * matches any text
 	Targets    []string // globs of databases, clusters and resources
 }
 
-// A trust is Trusted in the form that effects are compared with.
+// A trust is a Trusted prepared for matching.
 type trust struct {
 	Trusted
 	hosts []trustedHost
@@ -26,7 +26,7 @@ type trust struct {
 
 type trustedHost struct {
 	pattern effect.HostPattern
-	path    string // "" or the path that URLs have to be below, with a slash at both ends
+	path    string // path prefix required of URLs, with a slash at both ends; "" allows all
 }
 
 func (t Trusted) compile() (*trust, error) {
@@ -46,7 +46,7 @@ func (t Trusted) compile() (*trust, error) {
 	return out, nil
 }
 
-// mark notes which effects of a command concern a trusted place.
+// mark marks the effects of a command whose place is trusted.
 func (t *trust) mark(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]
@@ -62,9 +62,9 @@ func (t *trust) mark(effects []effect.Effect, text string) {
 	}
 }
 
-// delivers reports whether a remote change that names no place is what a program does in
-// delivering data to trusted places only, without taking anything away there, or what an
-// account does every day to its own repository.
+// delivers reports whether a remote change without a named place is trusted: it belongs to a program that
+// sends data to trusted places only and deletes nothing there, or that edits issues of the workspace's own
+// repository.
 func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text string) bool {
 	sends, runs := false, false
 	for i := range effects {
@@ -89,11 +89,11 @@ func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text st
 	return runs && sends && !otherPlace().MatchString(text)
 }
 
-// otherPlace finds what makes programs contact another repository or host.
+// otherPlace matches settings that make programs contact another repository or host.
 var otherPlace = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
 
-// changesOwnIssues reports whether a program creates, comments or edits issues and requests of
-// the repository that the workspace is a clone of.
+// changesOwnIssues reports whether a program creates, comments on or edits issues or pull requests of the
+// workspace's own repository.
 func changesOwnIssues(e *effect.Effect) bool {
 	if len(e.Args) < 2 {
 		return false
@@ -113,11 +113,10 @@ func changesOwnIssues(e *effect.Effect) bool {
 	})
 }
 
-// allTrusted reports whether all that an effect names is trusted, and that it names
-// something.
+// allTrusted reports whether an effect names a place and all places it names are trusted.
 func (t *trust) allTrusted(e *effect.Effect) bool {
 	switch {
-	case e.Pattern: // of a URL, what follows the host may be one
+	case e.Pattern: // in a pattern of a URL, any character after the host may be a wildcard
 		return e.Target == "" && effect.Loopback(e.Host)
 	case e.Host != "" && !t.host(e):
 		return false
@@ -127,7 +126,7 @@ func (t *trust) allTrusted(e *effect.Effect) bool {
 	return e.Host != ""
 }
 
-// recipient reports whether a text is one address or channel, and a trusted one.
+// recipient reports whether a text is a single trusted address or channel.
 func (t *trust) recipient(text string) bool {
 	return !strings.ContainsAny(text, " \t\r\n,;<>") && matches(t.Recipients, text)
 }
@@ -148,8 +147,7 @@ func (t *trust) host(e *effect.Effect) bool {
 	return false
 }
 
-// urlPath returns the path of a URL without its query. One that climbs, or hides
-// a character, has none.
+// urlPath returns the path of a URL without its query; "" if the path contains ".." or an escaped character.
 func urlPath(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	slash := strings.IndexByte(rest, '/')

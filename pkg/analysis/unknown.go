@@ -15,9 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// unknown adds the effects that the name of an unknown tool and the texts of its
-// payload suggest, and always a dynamic effect. It has CauseReader if all of them
-// say that the tool only reads.
+// unknown adds the effects suggested by the name of an unknown tool and the texts of its payload, and always
+// a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
 func (c *Case) unknown() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
 		c.dynamic(effect.CauseField, "a field that "+name+" needs is missing")
@@ -49,13 +48,13 @@ const (
 	toolReason   = "first use of a tool that shield does not know"
 )
 
-// UnknownTool reports whether an effect says only that the action's type is unknown: a rule that
-// names the type, or a person's class for the tool, says what it does.
+// UnknownTool reports whether an effect says only that the action's type is unknown. A rule that names the
+// type, or the user's class for the tool, replaces it.
 func (c *Case) UnknownTool(e *effect.Effect) bool {
 	return e.Sure == effect.Unknown && (e.Cause == effect.CauseTool && e.Reason == toolReason || e.Cause == effect.CauseReader && e.Reason == readerReason) && !KnownType(c.Action.Type)
 }
 
-// toolName returns the tool's own name, without the name of its server.
+// toolName returns a tool's own name, without the name of its server.
 func toolName(name string) string {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if _, tool, ok := strings.Cut(rest, "__"); ok && tool != "" {
@@ -65,8 +64,8 @@ func toolName(name string) string {
 	return name
 }
 
-// beyondReading reports whether an effect is more than reading. What may not be
-// read is for rules to say.
+// beyondReading reports whether an effect is more than reading. Which files must not be read is decided by
+// rules.
 func beyondReading(e effect.Effect) bool {
 	switch e.Kind {
 	case effect.ReadFile, effect.ListDirectory, effect.HTTPRequest:
@@ -77,23 +76,23 @@ func beyondReading(e effect.Effect) bool {
 	return true
 }
 
-// A unknownTool is an unknown tool while its payload is examined.
+// An unknownTool is the state of examining the payload of an unknown tool.
 type unknownTool struct {
 	*Case
 	name     string
 	left     int  // texts that may still be examined
-	reads    bool // its name says that it only reads
+	reads    bool // the name says that the tool only reads
 	to       []string
-	pays     bool // it names an amount
-	grants   bool // it names roles, members or who may see something
-	queries  bool // it is given a query of a database
-	programs bool // it is given commands or code
+	pays     bool // the payload has an amount of money
+	grants   bool // the payload has roles, members or visibility
+	queries  bool // the payload has a database query
+	programs bool // the payload has commands or code
 	language string
-	below    bool // a path is read with all below it
-	runs     bool // its type runs commands
-	known    bool // its type is known, and what is examined is the rest
+	below    bool // paths are read recursively
+	runs     bool // the action's type runs commands
+	known    bool // the action's type is known; only the fields it does not use are examined
 
-	asked, askedList string // a verb in the payload and the list that it is in
+	asked, askedList string // a verb in the payload, and the list of verbs that has it
 }
 
 // examineTexts examines each text of a payload, in the order of field names.
@@ -138,8 +137,7 @@ func (s *unknownTool) examineTexts(field string, v any) {
 	}
 }
 
-// examineText adds the effects that one text suggests by its field's name and its
-// content.
+// examineText adds the effects that a text suggests by its field's name and its content.
 func (s *unknownTool) examineText(field, text string) {
 	if !s.known && s.holdsCredential(field, text) {
 		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
@@ -184,8 +182,8 @@ func (s *unknownTool) examineText(field, text string) {
 	}
 }
 
-// isLine reports whether a text has the form of a command of a program that shield knows, and adds what
-// that does.
+// isLine reports whether a text has the form of a command of a known program; if so, it adds the command's
+// effects.
 func (s *unknownTool) isLine(text string) bool {
 	if len(text) > maxCommand || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
 		return false
@@ -199,7 +197,7 @@ func (s *unknownTool) isLine(text string) bool {
 	return true
 }
 
-// file adds what a tool does to a file that a field names, or to those that a pattern matches.
+// file adds the effect of a tool on the file, or the files of a pattern, in a field.
 func (s *unknownTool) file(text string) {
 	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
 	if s.reads {
@@ -215,10 +213,10 @@ func (s *unknownTool) file(text string) {
 	}
 }
 
-// hidesSQL matches a statement that is hidden in a value of another kind.
+// hidesSQL matches an SQL statement appended to a value.
 var hidesSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
-// noteVerb notes a verb in a value, or in the name of a switch that is on: the tool does more then than its
+// noteVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.
 func (s *unknownTool) noteVerb(text string) {
 	word, list := knowledge.Verb(text)
@@ -228,8 +226,8 @@ func (s *unknownTool) noteVerb(text string) {
 	}
 }
 
-// verb adds what the tool does by the verb in its name, and by fields that only
-// some tools have.
+// verb adds the effects suggested by the verb in the tool's name, and by fields such as amounts and
+// recipients.
 func (s *unknownTool) verb(word, list string) {
 	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
 	switch list {
@@ -245,11 +243,11 @@ func (s *unknownTool) verb(word, list string) {
 		change.Verb = "grant"
 	case "runs":
 		if s.queries && !s.pays && !s.grants && len(s.to) == 0 && !slices.ContainsFunc(s.Effects, beyondReading) {
-			s.reads = true // it runs a query that only reads
+			s.reads = true // the tool runs a query that only reads
 			return
 		}
 		if change.Verb = "run"; s.programs && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
-			list = "" // it runs what was read, and names no machine
+			list = "" // the tool runs analysed code and names no other machine
 		}
 	}
 	if s.pays && !change.Destroys() {
@@ -269,12 +267,11 @@ func (s *unknownTool) verb(word, list string) {
 	}
 }
 
-// queryClient is the program that stands for every one that sends queries to a
-// database.
+// queryClient is the program as which queries are analysed, for any database.
 const queryClient = "psql"
 
-// isSQL reports whether a text may be a query in SQL or a command of a database's
-// shell, rather than words to search for.
+// isSQL reports whether a text may be an SQL query or a command of a database shell, rather than search
+// words.
 func isSQL(text string) bool {
 	first, rest, more := strings.Cut(strings.ToLower(strings.TrimLeft(text, " \t\r\n(;")), " ")
 	if first == "" {
@@ -289,13 +286,13 @@ func isSQL(text string) bool {
 	return more && rest != "" && knowledge.VerbIn(strings.TrimSpace(first), "queries")
 }
 
-// isCode reports whether a field contains a program.
+// isCode reports whether a field of an unknown tool contains code.
 func isCode(field string) bool {
 	return fieldNamed(field, "script", "code", "cell", "python", "javascript", "expression")
 }
 
-// codeLanguage returns the language of the code that a tool runs: what the payload says,
-// or else the tool's name.
+// codeLanguage returns the language of the code that a tool runs, as given in the payload or else in the
+// tool's name.
 func (s *unknownTool) codeLanguage() string {
 	if s.language != "" {
 		return s.language
@@ -308,7 +305,7 @@ func (s *unknownTool) codeLanguage() string {
 	return ""
 }
 
-// languageOf returns the language that a payload says its code is in.
+// languageOf returns the language that a payload names for its code.
 func languageOf(payload map[string]any) (language string) {
 	for _, name := range [...]string{"language", "lang", "kernel", "runtime"} {
 		if text, ok := payload[name].(string); ok {
@@ -318,8 +315,8 @@ func languageOf(payload map[string]any) (language string) {
 	return language
 }
 
-// interpreters are the programs that run code of a language, with the option for it.
-// Python is taken to have the lines for a shell that notebooks have.
+// interpreters maps languages to the command that runs code in them. Python code may contain shell lines as
+// in notebooks, hence ipython.
 var interpreters = map[string]string{
 	"bash": "bash -c", "shell": "sh -c", "sh": "sh -c", "zsh": "zsh -c", "powershell": "powershell -Command", "pwsh": "pwsh -Command",
 	"python": "ipython -c", "ipython": "ipython -c", "py": "ipython -c",
@@ -327,7 +324,8 @@ var interpreters = map[string]string{
 	"ruby": "ruby -e", "perl": "perl -e", "php": "php -r", "lua": "lua -e", "r": "Rscript -e", "julia": "julia -e", "sql": queryClient + " -c",
 }
 
-// CodeLine returns the command that an action which runs code stands for.
+// CodeLine returns the command that is equivalent to an action that runs code; ok is false if the language is
+// unknown.
 func CodeLine(a *action.Action) (line string, ok bool) {
 	text := a.Text("code")
 	if a.Type != "execute_code" || text == "" {
@@ -337,7 +335,8 @@ func CodeLine(a *action.Action) (line string, ok bool) {
 	return strings.Replace(starts, "ipython", "python3", 1) + " " + command.QuoteWord(text), known
 }
 
-// interpreterOf returns how code of a language is started. Versions do not count: python3.12 is python.
+// interpreterOf returns the command that runs code of a language. Version numbers are ignored: python3.12 is
+// python.
 func interpreterOf(language string) (starts string, known bool) {
 	name := strings.TrimRight(strings.ToLower(language), "0123456789.x- ")
 	if name == "" {
@@ -347,8 +346,7 @@ func interpreterOf(language string) (starts string, known bool) {
 	return starts, known
 }
 
-// code adds what a program in a language does, which is Python unless it is said
-// to be another.
+// code adds the effects of code in a language; "" is Python.
 func (c *Case) code(text, language string) {
 	starts, known := interpreterOf(language)
 	switch {
@@ -359,8 +357,8 @@ func (c *Case) code(text, language string) {
 	}
 }
 
-// isWord reports whether a text is one word or number, as in the fields
-// "currency_code" and "zip_code": as a program in Python it does nothing.
+// isWord reports whether a text is a single word or number, as in the fields "currency_code" and "zip_code":
+// as Python code it has no effect.
 func isWord(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' })
 }
@@ -370,8 +368,8 @@ func isCommand(field string) bool {
 	return fieldNamed(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint", "runner", "bin")
 }
 
-// fieldNamed reports whether a field is one of some names, or ends in one of them like
-// "outputPath" and "log_file".
+// fieldNamed reports whether a field has one of some names, or ends in one, as "outputPath" and "log_file"
+// do.
 func fieldNamed(field string, names ...string) bool {
 	field = strings.ToLower(field)
 	for _, name := range names {

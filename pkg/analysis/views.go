@@ -22,9 +22,8 @@ const (
 // fields are the payload's fields that rules read by default.
 var fields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
 
-// Views returns the texts of a case that rules and models read, at most 8 with
-// together 64 KiB. They are computed on first use. If there is more text, Views
-// sets Unexamined.
+// Views returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They are
+// computed on first use. If there is more text, Views sets Unexamined.
 func (c *Case) Views() []View {
 	if c.views == nil {
 		c.views = c.read(fields[:], c.words)
@@ -32,10 +31,10 @@ func (c *Case) Views() []View {
 	return c.views
 }
 
-// Text returns the views of other payload fields, within the same bounds. A field
-// that is not text is read as the texts in it, one per line; what edits put in is
-// content, and what edits change is the field change, see [changeText]. They are
-// computed on first use; fields must not be changed afterwards.
+// Text returns the views of other payload fields, within the same limits. A field that is not text is read as
+// the texts in it, one per line. The new text of edits is the field content, and their diff is the field
+// change, see [changeText]. The views are computed on first use; the caller must not change fields
+// afterwards.
 func (c *Case) Text(fields ...string) []View {
 	for i := range c.texts {
 		if slices.Equal(c.texts[i].fields, fields) {
@@ -47,25 +46,25 @@ func (c *Case) Text(fields ...string) []View {
 	return t.views
 }
 
-// fieldTexts are the views of some fields.
+// fieldTexts caches the views of some fields.
 type fieldTexts struct {
 	fields []string
 	views  []View
 }
 
-// A decodedText is a text with the layers in it.
+// A decodedText caches the decoded layers of a text.
 type decodedText struct {
 	text   string
 	layers []decode.Layer
 }
 
-// A foldedText is a text with what [decode.Fold] makes of it.
+// A foldedText caches the result of [decode.Fold].
 type foldedText struct{ text, folded string }
 
-// maxDecoded bounds the texts whose layers and folded forms are kept.
+// maxDecoded is the maximum number of texts in these caches.
 const maxDecoded = 16
 
-// layers returns [decode.Layers] of a text, which several lists of fields may have.
+// layers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
 func (c *Case) layers(text string) []decode.Layer {
 	for i := range c.decoded {
 		if c.decoded[i].text == text {
@@ -79,7 +78,7 @@ func (c *Case) layers(text string) []decode.Layer {
 	return layers
 }
 
-// fold returns [decode.Fold] of a text, which several lists of fields may have.
+// fold returns [decode.Fold] of a text, cached because several lists of fields may contain it.
 func (c *Case) fold(text string) string {
 	for i := range c.folded {
 		if c.folded[i].text == text {
@@ -93,8 +92,8 @@ func (c *Case) fold(text string) string {
 	return folded
 }
 
-// read makes the views of some fields: first the raw texts, then the command's
-// words, then the folded and decoded texts.
+// read returns the views of some fields: first the raw texts, then the command's words, then the folded and
+// decoded texts.
 func (c *Case) read(fields []string, words string) []View {
 	r := reader{c: c, views: make([]View, 0, 4)}
 	for _, field := range fields {
@@ -130,7 +129,7 @@ func (c *Case) read(fields []string, words string) []View {
 	return r.views
 }
 
-// A reader collects views within bounds.
+// A reader collects views up to the limits.
 type reader struct {
 	c     *Case
 	views []View
@@ -161,7 +160,7 @@ func (r *reader) add(name, field, text string) {
 	r.views = append(r.views, View{Name: name, Field: field, Text: text})
 }
 
-// textOf returns the texts in a value, a line each.
+// textOf returns the texts in a value, one per line.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case string:

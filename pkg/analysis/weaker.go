@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// grantFiles are the names of the files of each of [knowledge.GrantForms].
+// grantFiles are the file names of all [knowledge.GrantForms].
 var grantFiles = sync.OnceValue(func() *effect.Globs {
 	var all []string
 	for i := range knowledge.GrantForms {
@@ -24,14 +24,14 @@ var grantFiles = sync.OnceValue(func() *effect.Globs {
 	}
 	globs, err := effect.NewGlobs(all, nil)
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // unreachable: a test compiles the globs
 	}
 	return globs
 })
 
-var grantOf []int // the form that each glob is of
+var grantOf []int // for each glob of grantFiles, the index of its form
 
-// grantForms returns the forms that a file may have.
+// grantForms returns the indexes of the forms that apply to a file.
 func grantForms(file string) (out []int) {
 	for _, i := range grantFiles().AppendTouched(nil, file, false, false) {
 		out = append(out, grantOf[i])
@@ -39,11 +39,11 @@ func grantForms(file string) (out []int) {
 	return slices.Compact(out)
 }
 
-// maxWeakened is how many files of an action are compared with what they held.
+// maxWeakened is the maximum number of files of an action that are compared with their old content.
 const maxWeakened = 32
 
-// addWeakenedChecks adds to what an action writes and deletes what files that carry checks or rights then
-// grant, or no longer guard.
+// addWeakenedChecks marks written and deleted files that hold security checks or permissions with the harm of
+// the change: a check is weakened, or access is granted.
 func (c *Case) addWeakenedChecks() {
 	read := c.place.Script
 	if read == nil {
@@ -76,7 +76,7 @@ func (c *Case) addWeakenedChecks() {
 		if !known {
 			text, known = c.contentAfter(e.Path, string(old), was)
 		}
-		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.SecurityOnly(e.Path) { // no file can be looked at
+		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.SecurityOnly(e.Path) { // shield looks at no files
 			e.Harms = append(slices.Clip(e.Harms), effect.Weakens)
 			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which security checks it contained"
 			continue
@@ -112,7 +112,8 @@ func (c *Case) addWeakenedChecks() {
 	}
 }
 
-// addUnclearCheck adds that it is not known what a file of the effect i says afterwards about checks and rights.
+// addUnclearCheck adds an unknown effect: it is not known whether the change of effect i weakens checks or
+// permissions.
 func (c *Case) addUnclearCheck(i int, limit bool) {
 	e := &c.Effects[i]
 	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
@@ -122,8 +123,8 @@ func (c *Case) addUnclearCheck(i int, limit bool) {
 	c.Effects = append(c.Effects, d)
 }
 
-// changedText returns what the action takes out of a file and puts there, as far as it says so, and
-// whether that is all of the file.
+// changedText returns the text that the action removes from a file and the text that it adds, as far as
+// stated, and whether the new text is the whole file.
 func (c *Case) changedText(file string) (gone, come string, whole bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
 		gone = replacedText(c.Action.Payload)
@@ -137,7 +138,7 @@ func (c *Case) changedText(file string) (gone, come string, whole bool) {
 	return gone, come, whole
 }
 
-// contentAfter returns what a file holds once an action has run.
+// contentAfter returns the content of a file after the action; known is false if that cannot be determined.
 func (c *Case) contentAfter(file, old string, was bool) (text string, known bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
 		if text, known = edited(c.Action.Payload, old); !known { // an edit of another form hides none of those beside it
@@ -151,7 +152,7 @@ func (c *Case) contentAfter(file, old string, was bool) (text string, known bool
 			continue
 		}
 		switch {
-		case w.Lost, w.After != "" && known && w.After != text: // After is of the file as it is now
+		case w.Lost, w.After != "" && known && w.After != text: // After was computed from the file as it is on disk
 			return "", false
 		case w.Whole:
 			text = w.Text

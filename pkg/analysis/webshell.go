@@ -12,11 +12,11 @@ import (
 
 // A dialect is a server-side page language: PHP, JSP or ASP(.NET).
 type dialect struct {
-	begins   func() *regexp.Regexp // marks a file of the language
-	requests func() *regexp.Regexp // reads request input
-	runs     func() *regexp.Regexp // runs a command or code, up to the opening parenthesis
-	assigns  func() *regexp.Regexp // assigns a variable: its name and value
-	defines  func() *regexp.Regexp // defines a function: its name and parameters
+	begins   func() *regexp.Regexp // matches a file of the language
+	requests func() *regexp.Regexp // matches code that reads request input
+	runs     func() *regexp.Regexp // matches code that runs a command or code, up to the opening parenthesis
+	assigns  func() *regexp.Regexp // matches the assignment of a variable: its name and value
+	defines  func() *regexp.Regexp // matches the definition of a function: its name and parameters
 }
 
 var dialects = [...]dialect{
@@ -43,10 +43,10 @@ var dialects = [...]dialect{
 	},
 }
 
-// inputValidation finds what escapes or validates request input.
+// inputValidation matches code that escapes or validates request input.
 var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
 
-// Bounds of what is read of one file.
+// Limits for one file.
 const (
 	maxPage  = 256 << 10
 	maxCalls = 64
@@ -54,12 +54,12 @@ const (
 	maxNames = 64
 )
 
-// A reverseShell says how source of a compiled language connects a shell to a socket. What
-// the compiled program does cannot be read later.
+// A reverseShell describes source code of a compiled language that connects a shell to a socket. The source
+// is checked because the compiled program cannot be analysed.
 type reverseShell struct {
 	suffixes []string
-	word     string                  // in every text that meets all
-	all      []func() *regexp.Regexp // the socket, the shell, and what connects them
+	word     string                  // a text that every match of all contains, for a cheap test
+	all      []func() *regexp.Regexp // expressions for the socket, the shell and their connection
 }
 
 var (
@@ -102,9 +102,9 @@ func (b *reverseShell) in(name, text string) bool {
 	return true
 }
 
-// servesShell returns an effect if a written file gives another machine a shell: a page of a
-// web server that runs what a request says as a command or code, or source of a program that
-// joins a shell to a connection. Tests and texts for people only show such files.
+// servesShell returns an effect if a written file gives another machine a shell: a web page that runs text of
+// a request as a command or code (web shell), or source of a reverse shell. Tests and documents are skipped:
+// they only show such code.
 func servesShell(name, text string) []effect.Effect {
 	if len(text) > maxPage || isTestOrDocument(name) {
 		return nil
@@ -122,7 +122,7 @@ func servesShell(name, text string) []effect.Effect {
 	return nil
 }
 
-// isTestOrDocument reports whether a file is for a test, or for people to read.
+// isTestOrDocument reports whether a file's name is that of a test or a document.
 func isTestOrDocument(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".rst", ".adoc", ".txt", ".yaml", ".yml", ".json", ".jsonl", ".csv":
@@ -137,8 +137,8 @@ func isTestOrDocument(name string) bool {
 	return false
 }
 
-// runsRequest reports whether a page runs what a request says, directly, by variables, or
-// by parameters of its functions.
+// runsRequest reports whether a page runs text of a request, directly or through variables or parameters of
+// its functions.
 func (d *dialect) runsRequest(text string) bool {
 	if !d.requests().MatchString(text) {
 		return false
@@ -181,7 +181,7 @@ func (d *dialect) runsRequest(text string) bool {
 	return callHasArgument(d.runs().FindAllStringIndex(text, maxCalls), text, said)
 }
 
-// callHasArgument reports whether the arguments of one of some calls hold for a test.
+// callHasArgument reports whether a condition holds for the arguments of one of some calls.
 func callHasArgument(calls [][]int, text string, holds func(string) bool) bool {
 	for _, at := range calls {
 		args := text[at[1]:min(len(text), at[1]+maxArgs)]

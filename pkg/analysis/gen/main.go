@@ -36,7 +36,7 @@ type row struct {
 	Reason   string
 }
 
-// who are the words for those who may allow something.
+// who maps the values of the field "who" to constants of package verdict.
 var who = map[string]string{"": "NoApproval", "model": "Classifier", "evaluator": "Evaluator", "person": "Person", "never": "Never"}
 
 func generate(files fs.FS) ([]byte, error) {
@@ -76,7 +76,7 @@ func generate(files fs.FS) ([]byte, error) {
 	return format.Source(bytes.ReplaceAll(b.Bytes(), []byte("(nil)"), []byte("{}")))
 }
 
-// facts returns facts as Go writes them.
+// facts returns facts as Go source.
 func facts(list []string) string {
 	var b strings.Builder
 	b.WriteString("[]fact{")
