@@ -2,8 +2,8 @@ package effect
 
 import "strings"
 
-// alias replaces the end of the walk where the system gives one file several
-// names: by /proc, by descriptors, and by the volumes of macOS.
+// alias replaces the last segments of the walk if the file has several names: in /proc, as a descriptor, or
+// on volumes of macOS.
 func (w *walk) alias() {
 	n := len(w.segs)
 	if w.root != "/" || n == 0 {
@@ -20,7 +20,7 @@ func (w *walk) alias() {
 	}
 }
 
-// is reports whether a segment could be a name. Wildcards do not hide it.
+// is reports whether a segment is a name, or a pattern that matches it.
 func is(s segment, name string) bool {
 	if s.kind == literal {
 		return s.text == name || len(s.text) == len(name) && strings.EqualFold(s.text, name)
@@ -28,8 +28,8 @@ func is(s segment, name string) bool {
 	return s.kind == wild && s.text != "*" && s.meets(&segment{text: name})
 }
 
-// process follows /proc/PID/root, cwd and fd, also those of its threads. "*"
-// after /proc is any process.
+// process follows /proc/PID/root, cwd and fd, also below a thread's folder. "*" after /proc matches any
+// process.
 func (w *walk) process() {
 	segs := w.segs[1:]
 	if len(segs) >= 3 && is(segs[1], "task") {
@@ -47,12 +47,12 @@ func (w *walk) process() {
 	case len(segs) == 3 && is(segs[1], "fd") && is(segs[0], "self"):
 		w.segs = append(w.segs[:0], segment{text: "dev"}, segment{text: "fd"}, segs[2])
 	case len(segs) == 4 && is(segs[1], "fd"):
-		// A descriptor of a folder: what is below is anywhere.
+		// A descriptor of a folder may lead to any folder.
 		w.below()
 	}
 }
 
-// device gives the standard streams their names in /dev/fd.
+// device renames standard streams to their names in /dev/fd.
 func (w *walk) device() {
 	second := w.segs[1]
 	switch len(w.segs) {
@@ -69,15 +69,15 @@ func (w *walk) device() {
 	}
 }
 
-// below makes the path relative to an unknown folder, but for its last segment.
+// below keeps only the last segment, relative to an unknown folder.
 func (w *walk) below() {
 	last := w.segs[len(w.segs)-1]
 	w.from("")
 	w.segs = append(w.segs, last)
 }
 
-// macOS drops the second names of macOS's folders: /private/etc is /etc, and
-// the data volume is mounted below /System/Volumes.
+// macOS removes alternative names of macOS's folders: /private/etc is /etc, and the data volume is mounted
+// below /System/Volumes.
 func (w *walk) macOS(first segment) bool {
 	second := w.segs[1]
 	n := len(w.segs)
@@ -101,7 +101,7 @@ func (w *walk) macOS(first segment) bool {
 	case n == 3 && (is(first, ".resolve") || is(first, ".vol")):
 		last := w.segs[2]
 		if is(first, ".vol") {
-			w.from("") // a file by its number
+			w.from("") // a file by its inode number
 			return true
 		}
 		w.segs = append(w.segs[:0], last)

@@ -2,15 +2,14 @@ package effect
 
 import "slices"
 
-// A Cause says why an effect is unknown, or which variant of its kind it is. Rules
-// and programs decide by it; [Effect.Reason] says the same to people, and its
-// words may change.
+// A Cause says why an effect is unknown, or which variant of its kind it is. Rules and code use causes;
+// [Effect.Reason] is the text for people, and its wording may change.
 type Cause string
 
-// The causes of unknown effects: why they are.
+// The causes of unknown effects.
 const (
 	CauseVariable   Cause = "variable"   // a variable or parameter that the command does not set
-	CauseHeld       Cause = "held"       // code, or the name of a program, is as a whole what such a variable holds
+	CauseHeld       Cause = "held"       // code, or a program's name, is exactly the value of such a variable
 	CauseOutput     Cause = "output"     // the output of a command or the result of an expression
 	CauseInput      Cause = "input"      // standard input
 	CauseFile       Cause = "file"       // the contents of a file
@@ -19,14 +18,14 @@ const (
 	CauseScript     Cause = "script"     // a script that was not read
 	CauseAbsent     Cause = "absent"     // a script that does not exist: nothing would run
 	CauseCode       Cause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
-	CauseLoaded     Cause = "loaded"     // what a variable makes programs load
-	CauseDialect    Cause = "dialect"    // a form that shells read in different ways
+	CauseLoaded     Cause = "loaded"     // a file that a variable makes programs load
+	CauseDialect    Cause = "dialect"    // syntax that shells interpret differently
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
-	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
+	CauseLimit      Cause = "limit"      // a limit was exceeded: too long, too deep, too many
 	CauseTool       Cause = "tool"       // an unknown tool or action type
 	CauseReader     Cause = "reader"     // an unknown tool whose name and fields say that it only reads
-	CausePackage    Cause = "package"    // a package that neither the project nor the list of widely used names has
-	CauseUnread     Cause = "unread"     // a word or an input that shield does not read names a place outside the workspace, or a command
+	CausePackage    Cause = "package"    // a package that is neither a dependency of the project nor on the list of widely used names
+	CauseUnread     Cause = "unread"     // a word or an input that shield does not parse names a path outside the workspace, or a command
 	CauseField      Cause = "field"      // a field of the action is missing or invalid
 	CauseFailure    Cause = "failure"    // the analysis failed
 )
@@ -34,16 +33,16 @@ const (
 // The variants of a kind that rules distinguish.
 const (
 	CauseHistory   Cause = "history"   // Destroy: the command history is changed or stopped
-	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
-	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
-	CauseInstaller Cause = "installer" // RunDownload: all that is run comes from installers of known tools, over https
-	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
-	CauseNamed     Cause = "named"     // StopProcess: those of a name or at a port, anyone who started them
+	CauseRecursion Cause = "recursion" // StopProcess: endless recursion, as in a fork bomb
+	CauseScanning  Cause = "scanning"  // ChangeSystem: script scanning (AMSI) is turned off
+	CauseInstaller Cause = "installer" // RunDownload: all code that runs is from installers of known tools, over https
+	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or only their names are shown
+	CauseNamed     Cause = "named"     // StopProcess: processes by name or port, whoever started them
 	CauseUnboxed   Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
 	CauseValue     Cause = "value"     // SendSecret: a value that the session has read
-	CausePackages  Cause = "packages"  // ChangeSystem: packages are installed by their names, from the sources that the system has
-	CauseContained Cause = "contained" // a program, a change of files or of the system: what it changes is gone with the container
-	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
+	CausePackages  Cause = "packages"  // ChangeSystem: packages are installed by name from the configured sources
+	CauseContained Cause = "contained" // a program, or a change of files or the system, whose changes vanish with the container
+	CauseLater     Cause = "later"     // RunCode, Destroy: written now, happens when the written code runs
 )
 
 var causes = [...]Cause{
@@ -51,7 +50,7 @@ var causes = [...]Cause{
 	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CausePackage, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseNamed, CauseUnboxed, CauseInstaller, CausePackages, CauseContained,
 }
 
-// Causes returns all words that a rule may look for as a cause, see [Effect.Variant].
+// Causes returns all words that a rule may use as a cause, see [Effect.Variant].
 func Causes() []Cause {
 	list := slices.Clone(causes[:])
 	for _, h := range [...]Harm{Destroys, Grants, Exposes, Weakens, Redirects, Runs} {

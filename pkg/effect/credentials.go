@@ -9,16 +9,16 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A secretFiles says which files hold credentials.
+// secretFiles are the path lists by which credential files are recognised.
 type secretFiles struct {
-	stores *Globs   // all files there do, whatever their names
+	stores *Globs   // folders and files that hold credentials, whatever their names
 	names  *Globs   // files that hold credentials by their name
-	public *Globs   // files of the others that do not
-	given  *Globs   // files that are made to be delivered
-	bases  []string // the names of names that are written out, in lower case
+	public *Globs   // exceptions from names: files without credentials
+	given  *Globs   // files that are made to be published
+	bases  []string // the literal last names in names, in lower case
 }
 
-// Lists of pkg/knowledge with files that hold credentials.
+// Lists of package knowledge with paths of credential files.
 var (
 	storeLists = []string{"credential_stores", "browser_data", "wallets", "system_secrets", "sensitive_folders"}
 	nameLists  = []string{"secret_names", "sensitive_files", "browser_files"}
@@ -51,10 +51,9 @@ var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 	return s, nil
 })
 
-// SecretPath reports whether a canonical path is, or as a folder holds,
-// credentials. Of a pattern its last name counts, and the folders before it as far
-// as they are written out: "src/*/main.go" may reach a folder of keys, and does
-// not mean it.
+// SecretPath reports whether a canonical path is a credential file or a folder of such files. Of a pattern
+// only the last name and the folders before the first wildcard count: "src/*/main.go" could match a file in a
+// folder of keys, but is not meant to.
 func SecretPath(p string, pattern bool) bool {
 	known, err := knownSecrets()
 	if err != nil {
@@ -85,7 +84,7 @@ func SecretPath(p string, pattern bool) bool {
 	return true
 }
 
-// Delivered reports whether a file is made to be delivered.
+// Delivered reports whether a file is made to be published.
 func Delivered(p string, pattern bool) bool {
 	known, err := knownSecrets()
 	if err != nil {
@@ -95,7 +94,7 @@ func Delivered(p string, pattern bool) bool {
 	return ok && !SecretPath(p, pattern)
 }
 
-// appendBases adds the names that "**/NAME" and "**/{NAME,NAME}" write out.
+// appendBases appends the literal names of a glob of the form "**/NAME" or "**/{NAME,NAME}".
 func appendBases(to []string, glob string) []string {
 	name, anywhere := strings.CutPrefix(glob, "**/")
 	if !anywhere || strings.ContainsAny(name, "/*?[") {
@@ -112,8 +111,8 @@ func appendBases(to []string, glob string) []string {
 	return to
 }
 
-// mayBe reports whether a pattern of a name matches one that is written out:
-// "*.json" may be credentials.json.
+// mayBe reports whether a pattern matches a literal name of a credential file: "*.json" matches
+// credentials.json.
 func (s *secretFiles) mayBe(base string) bool {
 	return slices.ContainsFunc(s.bases, func(name string) bool { return Overlap(base, name, true) })
 }

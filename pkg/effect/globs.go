@@ -6,52 +6,49 @@ import (
 	"strings"
 )
 
-// Globs is a set of path globs with an index, which means that a path is compared
-// with only a few of them. Goroutines may share it.
+// Globs is an indexed set of path globs: each path is compared with only a few of them. Goroutines may share
+// it.
 //
-// A glob starts with "/" or a drive ("c:/"), with "~/" for every home folder,
-// with "$NAME/" for every folder that a variable holds, or with "**/" for any
-// folder. Within it * is any run of characters without a slash, ** between
-// slashes any number of folders, ? one character, […] one of several, \x the
-// character x, and {a,b} either of two. A trailing "/**" also matches the
-// folder itself.
+// A glob starts with "/" or a drive ("c:/"), with "~/" for every home folder, with "$NAME/" for every folder
+// in a variable, or with "**/" for any folder. Within it * matches any characters except a slash, ** between
+// slashes any number of folders, ? one character, […] one of several, \x the character x, and {a,b} either of
+// two. A trailing "/**" also matches the folder itself.
 type Globs struct {
 	rules            []rule
 	abs, home, float index
-	homes            [][]segment // folders that "~" may stand for
-	known            [][]segment // folders that it certainly stands for
+	homes            [][]segment // possible home folders
+	known            [][]segment // home folders that are certain
 }
 
 // A rule is one glob after its braces and variables are expanded.
 type rule struct {
 	glob   int       // index of the glob it came from
 	segs   []segment // case folded; without the home folder or a leading "**"
-	exact  []segment // the same with its case
-	runs   uint64    // which segments are "**", as bits
-	loop   uint64    // state 0 if it was written with a leading "**"
-	strong uint64    // which segments are evidence, see [rule.match]
-	open   bool      // nothing in it is evidence, and "**" stands for any depth
-	float  bool      // what it names may lie anywhere below its start
-	lone   bool      // it is one segment, so it is the last of a path
+	exact  []segment // segs without case folding
+	runs   uint64    // bit set of segments that are "**"
+	loop   uint64    // 1 (state 0) if the glob starts with "**"
+	strong uint64    // bit set of segments that are evidence, see [rule.match]
+	open   bool      // no segment is evidence, and "**" matches any depth
+	float  bool      // matches at any depth below the start
+	lone   bool      // a single segment, which matches the last name of a path
 }
 
 // An index finds rules by the text of their first segment.
 type index struct {
 	first map[string][]int32
-	wild  []int32 // rules that do not start with literal text
+	wild  []int32 // rules whose first segment is not literal
 	all   []int32
 }
 
 const (
 	maxGlob       = 1024 // bytes
-	maxRuleDepth  = 60   // segments: a rule's states fit a word
-	maxExpansions = 64   // of the braces of one glob
+	maxRuleDepth  = 60   // segments; a rule's states fit in a 64-bit word
+	maxExpansions = 64   // from the braces of one glob
 )
 
-// NewGlobs returns the set of some globs. vars holds the folders that $NAME
-// stands for, as canonical paths; globs of a variable without folders match
-// nothing, and a variable that is not a key is an error. The folders of HOME are
-// home folders in addition to the usual ones. An error says which glob is at fault.
+// NewGlobs returns the set of some globs. vars maps variables to folders as canonical paths. A glob with a
+// variable without folders matches nothing; a variable that is not in vars is an error. The folders of HOME
+// are added to the usual home folders. An error names the invalid glob.
 func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 	b := builder{vars: vars, g: &Globs{
 		rules: make([]rule, 0, len(globs)+len(globs)/2),
@@ -70,12 +67,12 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 type builder struct {
 	g        *Globs
 	vars     map[string][]string
-	arena    []segment // what is left of the block that segments are cut from
+	arena    []segment // unused rest of the block from which segments are allocated
 	glob     int
 	expanded int
 }
 
-// braces expands the braces of a glob and adds what comes out.
+// braces expands the braces of a glob and adds the results.
 func (b *builder) braces(glob string) error {
 	if len(glob) > maxGlob {
 		return fmt.Errorf("it is longer than %d bytes; shorten it", maxGlob)
@@ -103,7 +100,7 @@ func (b *builder) expand(glob string) error {
 	return nil
 }
 
-// ExpandBraces returns the globs without braces that one of shield's own data stands for.
+// ExpandBraces returns the expansions of a glob with braces. It is for shield's own lists.
 func ExpandBraces(glob string) []string {
 	parts, err := alternatives(glob)
 	if parts == nil || err != nil {
@@ -116,7 +113,7 @@ func ExpandBraces(glob string) []string {
 	return out
 }
 
-// alternatives returns the globs that the first braces of one stand for; nil if it has none.
+// alternatives returns the globs that the first braces of a glob expand to; nil if it has no braces.
 func alternatives(glob string) ([]string, error) {
 	open := strings.IndexByte(glob, '{')
 	for open > 0 && glob[open-1] == '\\' {
@@ -190,7 +187,7 @@ func (b *builder) add(glob string) error {
 	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
 }
 
-// isDrive reports whether s is a drive such as "c:", or "?:" for any.
+// isDrive reports whether s is a drive such as "c:", or "?:" for any drive.
 func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0] == '?' || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
 }
@@ -235,7 +232,7 @@ func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
 	return nil
 }
 
-// segments returns room for n segments.
+// segments allocates n segments.
 func (b *builder) segments(n int) []segment {
 	if len(b.arena) < n {
 		b.arena = make([]segment, max(n, 256))
@@ -245,7 +242,7 @@ func (b *builder) segments(n int) []segment {
 	return room
 }
 
-// globSegment reads one segment of a glob.
+// globSegment parses one segment of a glob.
 func globSegment(name string) (segment, error) {
 	switch name {
 	case "":
@@ -271,8 +268,7 @@ func globSegment(name string) (segment, error) {
 	return s, nil
 }
 
-// oneStar writes each run of stars in a segment, which mean what one means, as one.
-// An escaped star is a character of its own.
+// oneStar replaces each run of stars in a segment by one star, which means the same. Escaped stars are kept.
 func oneStar(s string) string {
 	if !strings.Contains(s, "**") {
 		return s
@@ -290,9 +286,9 @@ func oneStar(s string) string {
 	return b.String()
 }
 
-// weigh notes which segments are evidence that a pattern without a known start
-// means what the rule protects: names, and wildcards with a literal head, such
-// as "id_*". "*.json" says too little, unless the rule has nothing else.
+// weigh determines which segments are evidence that a pattern with an unknown start means a protected path:
+// names, and wildcards with a literal prefix such as "id_*". "*.json" is too common, unless the rule has
+// nothing else.
 func (r *rule) weigh(anchor int) {
 	var names, any uint64
 	for i, s := range r.segs {
@@ -330,16 +326,15 @@ func (g *Globs) insert(ix *index, r rule) {
 	ix.first[r.segs[0].text] = append(ix.first[r.segs[0].text], id)
 }
 
-// usualHomes are where home folders lie on Linux, BSD, macOS and Windows, also
-// as seen from WSL, Cygwin and Git's bash.
+// usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin and Git
+// Bash.
 var usualHomes = [...]string{
 	"/home/*", "/root", "/Users/*", "/var/root", "/var/home/*", "/usr/home/*", "/export/home/*",
 	"?:/users/*", "?:/documents and settings/*",
 	"/mnt/?/users/*", "/cygdrive/?/users/*", "/?/users/*",
 }
 
-// homeFolders returns the folders that "~" may stand for, folded, and those
-// that it certainly stands for.
+// homeFolders returns all folders that "~" may be, case folded, and those that it certainly is.
 func homeFolders(known []string) (all, certain [][]segment) {
 	all = make([][]segment, 0, len(known)+len(usualHomes))
 	room := make([]segment, 0, 4*len(usualHomes))

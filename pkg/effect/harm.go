@@ -2,16 +2,16 @@ package effect
 
 import "slices"
 
-// A Harm is what an effect does to the user or the machine, beyond its kind. The entry
-// of a program names it for certain words and options, and the verb of a change on
-// another machine says it; rules judge it.
+// A Harm is damage that an effect does to the user or the machine, beyond its kind. The table of a program
+// gives it for certain words and options, or it follows from the verb of a change on another machine. Rules
+// match it.
 type Harm string
 
-// The harms.
+// The harms; each comment completes the word.
 const (
 	Destroys  Harm = "destroys"  // data, containers, resources or accounts
 	Wipes     Harm = "wipes"     // a disk or its keys
-	Strands   Harm = "strands"   // backups and what restores the machine
+	Strands   Harm = "strands"   // backups and recovery data
 	Discards  Harm = "discards"  // uncommitted work, or commits that nothing else holds
 	Rewrites  Harm = "rewrites"  // published history
 	Halts     Harm = "halts"     // the machine, or all processes or services of a kind
@@ -23,16 +23,16 @@ const (
 	Disarms   Harm = "disarms"   // a firewall, an audit log or a malware scanner
 	Weakens   Harm = "weakens"   // a protection, a log or a check
 	Conceals  Harm = "conceals"  // changes of a repository
-	Hides     Harm = "hides"     // files, or when they were changed
+	Hides     Harm = "hides"     // files or their modification times
 	Erases    Harm = "erases"    // logs and histories
 	Accounts  Harm = "accounts"  // changes accounts, passwords or login keys
 	Elevates  Harm = "elevates"  // takes more rights, or a way out of a sandbox
 	Grants    Harm = "grants"    // access, or more of it: credentials, roles
-	Exposes   Harm = "exposes"   // something to everybody
+	Exposes   Harm = "exposes"   // something to everyone
 	Leaks     Harm = "leaks"     // credentials, the clipboard or the screen to another machine
 	Runs      Harm = "runs"      // commands on another machine, or reaches files of a server
-	Redirects Harm = "redirects" // name lookups or proxies, or where images and data come from or go to
-	Caches    Harm = "caches"    // takes results of builds from another machine
+	Redirects Harm = "redirects" // name lookups, proxies, or the sources and destinations of images and data
+	Caches    Harm = "caches"    // build results from another machine
 	Records   Harm = "records"   // screen, camera, keys or traffic
 	Dumps     Harm = "dumps"     // memory of another process, or a directory of accounts
 	Steals    Harm = "steals"    // credentials, with a program that has no other use
@@ -40,14 +40,14 @@ const (
 	Surveys   Harm = "surveys"   // accounts, domains or hardware
 	Scans     Harm = "scans"     // other machines
 	Cracks    Harm = "cracks"    // passwords
-	Calls     Harm = "calls"     // the internal interface of a service
+	Calls     Harm = "calls"     // the internal API of a service
 	Tunnels   Harm = "tunnels"   // into the machine or out of it
-	Reaches   Harm = "reaches"   // runs commands on other machines of Windows
+	Reaches   Harm = "reaches"   // runs commands on other Windows machines
 	Logs      Harm = "logs-in"   // with a password in the arguments
-	Fetches   Harm = "fetches"   // files through a program that is not meant for it
-	Proxies   Harm = "proxies"   // runs code through a program that is not meant for it
+	Fetches   Harm = "fetches"   // files with a program not meant for downloads
+	Proxies   Harm = "proxies"   // runs code through a program not meant for it
 	Uploads   Harm = "uploads"   // files
-	Trusts    Harm = "trusts"    // packages that no one checks
+	Trusts    Harm = "trusts"    // packages that are not verified
 )
 
 // Harms returns all harms.
@@ -57,8 +57,8 @@ var harms = [...]Harm{
 	Destroys, Wipes, Strands, Discards, Rewrites, Halts, CutsOff, Schedules, Enables, Installs, Registers, Disarms, Weakens, Conceals, Hides, Erases, Accounts, Elevates, Grants, Exposes, Leaks, Runs, Redirects, Caches, Records, Dumps, Steals, Shows, Surveys, Scans, Cracks, Calls, Tunnels, Reaches, Logs, Fetches, Proxies, Uploads, Trusts,
 }
 
-// ChangeHarms returns what a change on another machine with a verb does, unless the place is
-// one for development or tests by its name; nil if it is an everyday change.
+// ChangeHarms returns the harms of a verb applied to another machine; nil if it is an everyday change.
+// It does not consider whether the place is for development or tests.
 func ChangeHarms(verb string) []Harm {
 	switch verb {
 	case "delete":

@@ -11,12 +11,10 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Host returns the canonical form of a host: a name in lower case and in ASCII,
-// or an address in its usual notation, without port, user, zone or trailing
-// dot. It reads IPv4 addresses as the C library and browsers do, in decimal,
-// octal, hexadecimal and with fewer parts, and takes those that IPv6 addresses
-// embed out of them. It returns "" for text that is not a host, and for text that
-// two common clients would read as different hosts.
+// Host returns the canonical form of a host: a name in lower-case ASCII, or an address in its usual notation,
+// without port, user, zone or trailing dot. It parses IPv4 addresses as the C library and browsers do, in
+// decimal, octal, hexadecimal and with fewer than four parts, and extracts those embedded in IPv6 addresses.
+// It returns "" for text that is not a host, and for text that two common clients parse as different hosts.
 func Host(raw string) string {
 	s := strings.Trim(raw, " \t\r\n")
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
@@ -47,8 +45,7 @@ func Host(raw string) string {
 	return hostName(s)
 }
 
-// isPort reports whether s is empty or a colon with a port, which may be left
-// out.
+// isPort reports whether s is empty or a colon with an optional port.
 func isPort(s string) bool {
 	return s == "" || s[0] == ':' && len(s) <= 6 && strings.Trim(s[1:], "0123456789") == ""
 }
@@ -83,14 +80,14 @@ func hostName(s string) string {
 	return s
 }
 
-// lookup returns the mapping of international names that clients use: it also
-// turns full-width digits and other full stops into plain ones.
+// lookup returns the mapping of international names that clients use. It also converts full-width digits and
+// other full stops to ASCII.
 func lookup() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 }
 
-// address4 reads an IPv4 address of one to four parts, the last of which fills
-// what is left. A part with a leading zero is octal, one with 0x hexadecimal.
+// address4 parses an IPv4 address of one to four parts; the last part fills the remaining bytes. A part with
+// a leading zero is octal, one with 0x hexadecimal.
 func address4(s string) string {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
@@ -124,8 +121,7 @@ func address4(s string) string {
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}).String()
 }
 
-// address6 returns an IPv6 address in its usual notation, or the IPv4 address
-// that it stands for.
+// address6 returns an IPv6 address in its usual notation, or the IPv4 address embedded in it.
 func address6(s string) string {
 	s, _, _ = strings.Cut(s, "%")
 	a, err := netip.ParseAddr(s)
@@ -148,15 +144,14 @@ func address6(s string) string {
 	return a.String()
 }
 
-// URL returns a URL with its scheme in lower case, its host in canonical form
-// and without user and password, and the host. A URL without a scheme is read
-// as clients read it, as http; "user@host:path" is read as ssh. The host is ""
-// if there is none, and if two common clients would find different ones: the
-// caller then does not know what is contacted.
+// URL returns a URL with its scheme in lower case, its host in canonical form and without user and password,
+// and the host. A URL without a scheme is parsed as http, as clients do; "user@host:path" as ssh. The host is
+// "" if there is none, or if two common clients would find different hosts: it is then unknown which host is
+// contacted.
 func URL(raw string) (url, host string) {
 	s := strings.Trim(raw, " \t\r\n\f\v\x00")
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return s, "" // browsers drop tabs and newlines, others stop there
+		return s, "" // browsers drop tabs and newlines; other clients stop there
 	}
 	scheme, rest := cutScheme(s)
 	if rest == "" {
@@ -195,9 +190,8 @@ func URL(raw string) (url, host string) {
 	return scheme + "://" + shown + tail, host
 }
 
-// cutScheme returns the scheme of a URL and what follows its two slashes. rest
-// is "" for a URL that names no host, or does so differently for each client,
-// such as http:/host.
+// cutScheme splits a URL into its scheme and the text after the two slashes. rest is "" for a URL without a
+// host, or whose host differs between clients, such as http:/host.
 func cutScheme(s string) (scheme, rest string) {
 	if rest, ok := strings.CutPrefix(s, "//"); ok {
 		return "http", rest

@@ -15,8 +15,7 @@ type HostPattern struct {
 	glob   string
 }
 
-// ParseHostPattern reads a name, a glob or a CIDR prefix. Its errors say what is
-// wrong with the text.
+// ParseHostPattern parses a name, a glob or a CIDR prefix.
 func ParseHostPattern(s string) (HostPattern, error) {
 	if strings.Contains(s, "/") {
 		p, err := netip.ParsePrefix(s)
@@ -48,8 +47,7 @@ func ParseHostPattern(s string) (HostPattern, error) {
 	return HostPattern{glob: strings.ToLower(strings.TrimSuffix(s, "."))}, nil
 }
 
-// Match reports whether a canonical host matches; addr is the host as an
-// address, if it is one.
+// Match reports whether a canonical host matches; addr is the host as an address, or the zero Addr.
 func (p *HostPattern) Match(host string, addr netip.Addr) bool {
 	if p.glob == "" {
 		return addr.IsValid() && p.prefix.Contains(addr)
@@ -67,9 +65,8 @@ func ParseAddr(host string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// MatchStars reports whether a glob, in which * stands for any text and every
-// other character for itself, matches all of s. It backtracks only to the last
-// star, so it takes at most len(glob)·len(s) steps.
+// MatchStars reports whether a glob matches all of s. * matches any text, every other character itself. It
+// backtracks only to the last star, so it takes at most len(glob)·len(s) steps.
 func MatchStars(glob, s string) bool {
 	g, i, star, mark := 0, 0, -1, 0
 	for i < len(s) {

@@ -1,8 +1,8 @@
 package effect
 
-// An Identity is what a file is, whatever its name: the same one has the same
-// Device and Inode, and a copy the same Sum.
+// An Identity identifies a file independently of its name: hard links have the same Device and Inode, copies
+// the same Sum.
 type Identity struct {
 	Device, Inode uint64   // 0 where the system has none
-	Sum           [16]byte // of its SHA-256
+	Sum           [16]byte // the first half of its SHA-256
 }

@@ -2,8 +2,8 @@ package effect
 
 import "slices"
 
-// A Label says what is known of data: where it comes from, or what it holds.
-// Labels follow values, streams and files through one text.
+// A Label is a taint of data: its origin or its content. Labels follow values, streams and files through a
+// command.
 type Label string
 
 // The labels.
@@ -11,12 +11,12 @@ const (
 	LabelSecret     Label = "secret"     // read from a place that holds credentials
 	LabelCredential Label = "credential" // a variable whose name says that it is one
 	LabelPrivate    Label = "private"    // clipboard, screen, mail, messages
-	LabelNetwork    Label = "network"    // another machine sent it
-	LabelDecoded    Label = "decoded"    // a decoder wrote it
-	LabelInput      Label = "input"      // another part of the command writes it
-	LabelUntrusted  Label = "untrusted"  // an untrusted person or page wrote it
-	LabelRows       Label = "rows"       // a database of this machine holds it
-	LabelPublic     Label = "public"     // made to be delivered: what a build writes, and templates
+	LabelNetwork    Label = "network"    // received from another machine
+	LabelDecoded    Label = "decoded"    // written by a decoder
+	LabelInput      Label = "input"      // written by another part of the command
+	LabelUntrusted  Label = "untrusted"  // written by an untrusted person or page
+	LabelRows       Label = "rows"       // from a database of this machine
+	LabelPublic     Label = "public"     // made to be published: build output and templates
 )
 
 // Labels returns all labels.

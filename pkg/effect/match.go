@@ -6,25 +6,22 @@ import (
 	"strings"
 )
 
-// Touches reports whether some path that an effect touches could match a glob,
-// and the least index of such a glob. path, pattern and recursive are those of
-// an [Effect]. Case is ignored: what a rule protects is protected on every file
-// system.
+// Touches reports whether some path that an effect touches could match a glob, and the least index of such a
+// glob. path, pattern and recursive are fields of the [Effect]. Case is ignored, so that a rule protects its
+// files on every file system.
 //
-// A pattern or a folder that is read recursively may hold anything, so that
-// two cases need evidence, at least one name of the glob that the path spells
-// out too: a pattern whose start is unknown ("**/id_rsa" meets
-// "~/.ssh/id_rsa", yet not "~/.ssh/**"), and a glob whose start is free (a
-// recursive read of "/src" does not meet "**/.env", one of "/src/.git" meets
-// "**/.git/hooks/**").
+// A pattern or a recursively read folder may contain any file, so two cases need evidence: at least one name
+// of the glob must also be in the path. These are a pattern with an unknown start ("**/id_rsa" matches
+// "~/.ssh/id_rsa", but not "~/.ssh/**"), and a glob with a free start (a recursive read of "/src" does not
+// match "**/.env", one of "/src/.git" matches "**/.git/hooks/**").
 func (g *Globs) Touches(path string, pattern, recursive bool) (index int, ok bool) {
 	f := finder{g: g, best: -1}
 	f.touch(path, pattern, recursive)
 	return f.best, f.best >= 0
 }
 
-// TouchesBelow is [Globs.Touches] for a pattern whose "**" are folders that were
-// searched, which lead to nothing outside them, see [Effect.Tree].
+// TouchesBelow is like [Globs.Touches] for a pattern whose "**" matches searched folders, which cannot lead
+// outside, see [Effect.Tree].
 func (g *Globs) TouchesBelow(path string, recursive bool) (index int, ok bool) {
 	f := finder{g: g, best: -1, tree: true}
 	f.touch(path, true, recursive)
@@ -39,24 +36,23 @@ func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) [
 	return f.sorted(len(dst))
 }
 
-// Covers reports whether every path that an effect touches certainly matches
-// one glob, and the least index of such a glob. Case matters, but for Windows.
-// tree is [Effect.Tree].
+// Covers reports whether every path that an effect touches certainly matches one glob, and the least index of
+// such a glob. Case matters, except on Windows. tree is [Effect.Tree].
 func (g *Globs) Covers(path string, pattern, tree, recursive bool) (index int, ok bool) {
 	f := finder{g: g, best: -1}
 	f.cover(path, pattern, tree, recursive)
 	return f.best, f.best >= 0
 }
 
-// AppendCovering appends the indices of all globs that [Globs.Covers] would
-// accept to dst, in ascending order.
+// AppendCovering appends the indices of all globs that cover an effect, see [Globs.Covers], to dst, in
+// ascending order.
 func (g *Globs) AppendCovering(dst []int, path string, pattern, tree, recursive bool) []int {
 	f := finder{g: g, best: -1, all: true, found: dst}
 	f.cover(path, pattern, tree, recursive)
 	return f.sorted(len(dst))
 }
 
-// A finder holds one question to a set and the answer so far.
+// A finder is the state of matching one path with a set of globs.
 type finder struct {
 	g         *Globs
 	best      int
@@ -64,9 +60,9 @@ type finder struct {
 	found     []int
 	recursive bool
 	pattern   bool
-	tree      bool // no part of the path leads out of the folders before it
+	tree      bool // "**" of the path stays inside the folder before it
 	anywhere  bool // the start of the path is unknown
-	covering  bool // certainty is asked for
+	covering  bool // search for rules that match with certainty
 	folded    bool // the path's case is folded
 }
 
@@ -99,7 +95,7 @@ func (f *finder) touch(path string, pattern, recursive bool) {
 	}
 }
 
-// clipIf shortens a path that is a pattern.
+// clipIf limits the length of a pattern.
 func clipIf(path string, pattern bool) string {
 	if pattern {
 		return clip(path)
@@ -107,11 +103,11 @@ func clipIf(path string, pattern bool) string {
 	return path
 }
 
-// literal finds the rules for a path without wildcards.
+// literal finds the rules that match a path without wildcards.
 func (f *finder) literal(path []segment) {
 	g := f.g
 	f.below(&g.abs, path)
-	entered := -1 // length of the last home folder entered, as several may name one
+	entered := -1 // length of the last matched home folder, since several may name the same
 	for _, home := range g.homes {
 		if len(home) == entered || len(g.home.all) == 0 {
 			continue
@@ -124,7 +120,7 @@ func (f *finder) literal(path []segment) {
 	f.floating(path)
 }
 
-// floating tries the rules that may start at any segment.
+// floating tries the rules that may match from any segment on.
 func (f *finder) floating(path []segment) {
 	float := &f.g.float
 	for i := range path {
@@ -148,7 +144,7 @@ func (f *finder) floating(path []segment) {
 	}
 }
 
-// key returns the text under which an index holds a segment.
+// key returns the text of a segment as the index stores it.
 func (f *finder) key(text string) string {
 	if f.covering {
 		return foldPath(text)
@@ -156,8 +152,8 @@ func (f *finder) key(text string) string {
 	return text
 }
 
-// enter returns what is left of a path below a folder. Of a folder above, that
-// is read recursively, nothing is left: everything below the folder is meant.
+// enter returns the rest of a path below a folder. If the path is a recursively read parent of the folder,
+// the rest is empty: everything below is touched.
 func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
 	for i := range folder {
 		if i == len(path) {
@@ -173,7 +169,7 @@ func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
 	return path[len(folder):], true
 }
 
-// below tries the rules of an index against what is left of a path.
+// below tries the rules of an index on the rest of a path.
 func (f *finder) below(ix *index, path []segment) {
 	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literal {
 		for _, id := range ix.all {
@@ -193,7 +189,7 @@ func (f *finder) below(ix *index, path []segment) {
 	}
 }
 
-// walk finds the rules for a pattern.
+// walk finds the rules that match a pattern.
 func (f *finder) walk(path []segment) {
 	g := f.g
 	run := slices.IndexFunc(path, func(s segment) bool { return s.kind == anyRun })
@@ -211,7 +207,7 @@ func (f *finder) walk(path []segment) {
 	if run < 0 || run > 0 && f.tree {
 		return
 	}
-	// Unknown text may climb: "/src/$X/passwd" is "/etc/passwd" too.
+	// Unknown text may contain "..": "/src/$X/passwd" could be "/etc/passwd".
 	f.anywhere = true
 	for i := range g.rules {
 		r := &g.rules[i]
@@ -219,7 +215,7 @@ func (f *finder) walk(path []segment) {
 	}
 }
 
-// try matches one rule from some of its states on.
+// try matches a rule, starting from a set of its states.
 func (f *finder) try(r *rule, path []segment, from uint64) {
 	if f.covering {
 		f.certain(r, path)
@@ -237,8 +233,8 @@ func (f *finder) try(r *rule, path []segment, from uint64) {
 	}
 }
 
-// apart reports whether one comparison shows that a rule does not match: of the
-// last names, or of those that an anchored rule and the path begin with.
+// apart reports, after a cheap comparison, whether a rule cannot match: the last names differ, or literal
+// names at the start of an anchored rule.
 func (f *finder) apart(r *rule, path []segment, from uint64) bool {
 	if len(path) == 0 || len(r.segs) == 0 {
 		return false
@@ -261,8 +257,8 @@ func (f *finder) apart(r *rule, path []segment, from uint64) bool {
 	return false
 }
 
-// ends reports whether the last name of a path, which may be a pattern, could be that
-// of a rule, as far as their first and last bytes say.
+// ends reports whether the last name of a path or pattern could match that of a rule, comparing only first
+// and last bytes.
 func ends(last, want *segment) bool {
 	switch {
 	case last.kind == literal && want.kind == literal:
@@ -275,9 +271,9 @@ func ends(last, want *segment) bool {
 	return sameEnds(last.text, want.text)
 }
 
-// match returns the states that a rule can be in behind a path, as bits: state
-// i is before segment i, the last is behind all. proven are the states that are
-// reached with evidence: by a path that spells out a name of the rule.
+// match returns the set of states of a rule after a path, as bits: state i is before segment i, the last
+// state after all segments. proven are the states reached with evidence: the path contains a name of the
+// rule.
 func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
 	end := uint64(1) << len(r.segs)
 	matched = from | from&r.runs<<1
@@ -307,8 +303,7 @@ func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
 	return matched, proven
 }
 
-// smear returns the states that a "**" of a path leads to: all behind the
-// first.
+// smear returns the states after a "**" in the path: the lowest state and all after it.
 func smear(set, end uint64) uint64 {
 	if set == 0 {
 		return 0
@@ -316,9 +311,9 @@ func smear(set, end uint64) uint64 {
 	return (end | (end - 1)) &^ (set&-set - 1)
 }
 
-// spells reports whether a path's segment, which meets a rule's, also spells
-// out enough of it: its head, its tail if its head is free, or half of its
-// letters. "*.json" does not spell out "credentials.json".
+// spells reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
+// prefix, or its suffix if it starts with a star, or half of its letters. "*.json" is no evidence for
+// "credentials.json".
 func spells(s, rule *segment) bool {
 	switch {
 	case s.kind == literal:
@@ -331,7 +326,7 @@ func spells(s, rule *segment) bool {
 	return literalTail(s.text) > 0 && literalTail(rule.text) > 0
 }
 
-// letters counts the characters of a segment that are not free.
+// letters returns the number of characters of a segment that are not stars.
 func letters(s *segment) int {
 	var buf [48]token
 	n := 0
@@ -343,13 +338,13 @@ func letters(s *segment) int {
 	return n
 }
 
-// cover finds the rules that match all of what an effect touches. It widens
-// the path where it must, and never the rule.
+// cover finds the rules that match everything an effect touches. An approximation must make the path's
+// pattern match more, never the rule's.
 func (f *finder) cover(path string, pattern, tree, recursive bool) {
 	var buf [32]segment
 	segs := split(buf[:0], path, pattern)
 	if pattern && (len(path) > maxPath || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == anyRun && !tree || inner(s) })) {
-		segs = append(segs[:0], segment{kind: anyRun}) // unknown text may climb out of any folder
+		segs = append(segs[:0], segment{kind: anyRun}) // unknown text may contain ".."
 	}
 	f.covering, f.recursive, f.pattern = true, recursive, pattern
 	f.folded = len(segs) > 0 && (segs[0].text == unc || isDrive(segs[0].text))
@@ -362,8 +357,8 @@ func (f *finder) cover(path string, pattern, tree, recursive bool) {
 	f.floating(segs)
 }
 
-// certain matches one rule as [finder.try] does, but takes a step only where
-// the rule matches every name that the path's segment stands for.
+// certain is like [finder.try], but moves to the next state only if the rule matches every name that the
+// path's segment matches.
 func (f *finder) certain(r *rule, path []segment) {
 	segs := r.exact
 	if f.folded {
@@ -386,7 +381,7 @@ func (f *finder) certain(r *rule, path []segment) {
 		}
 	}
 	if f.recursive {
-		// Only a trailing "**" matches what is below as well.
+		// Only a trailing "**" also matches everything below.
 		set &= r.runs<<1 | r.loop
 	}
 	if set&end != 0 {

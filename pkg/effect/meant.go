@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Meant returns the part of a pattern that says what is meant by it: the last
-// name, and the folders before it as far as they are written out. "src/*/a.go"
-// may reach a folder of keys, and does not mean it; "~/.ssh/*" does. meant is a
-// pattern only if its last name is one that says something.
+// Meant returns the intended part of a pattern: the last name, and the folders with wildcards replaced by a
+// letter. "src/*/a.go" could match a file in a folder of keys, but is not meant to; "~/.ssh/*" is. still says
+// that meant is a pattern, because its last name has text beside the wildcard.
 func Meant(pattern string) (meant string, still bool) {
 	base := path.Base(pattern)
 	folder := strings.NewReplacer("*", "x", "?", "x", "[", "x", "]", "x").Replace(path.Dir(pattern))
@@ -18,8 +17,8 @@ func Meant(pattern string) (meant string, still bool) {
 	return folder + "/" + base, strings.ContainsAny(base, "*?[")
 }
 
-// Says reports whether a pattern contains a character that is certain and more
-// than a dot, which only says that a file is hidden.
+// Says reports whether a pattern contains a literal character other than a dot, which only marks hidden
+// files.
 func Says(pattern string) bool {
 	return strings.ContainsFunc(pattern, func(r rune) bool { return !strings.ContainsRune(`*?[]!^\/.`, r) })
 }

@@ -2,13 +2,11 @@ package effect
 
 import "strings"
 
-// Overlap reports whether two patterns have a path in common. In a pattern *
-// is any run of characters without a slash, ** any run with slashes, ? one
-// character, […] one of several, and \x the character x; "/**/" also matches
-// "/", and a trailing "/**" also nothing. A path without these characters is a
-// pattern of itself. fold ignores case. The answer for patterns too large to
-// compare is true. The time is at most proportional to the product of both
-// lengths.
+// Overlap reports whether two patterns match a common path. In a pattern * matches any characters except a
+// slash, ** any characters, ? one character, […] one of several, and \x the character x; "/**/" also matches
+// "/", and a trailing "/**" also nothing. A path without these characters matches itself. fold ignores case.
+// For patterns too large to compare the answer is true. The time is at most proportional to the product of
+// both lengths.
 func Overlap(a, b string, fold bool) bool {
 	if fold {
 		a, b = foldPath(a), foldPath(b)
@@ -31,7 +29,7 @@ func oneName(s string) bool {
 	return len(s) <= maxPath && strings.IndexByte(s, '/') < 0 && !isMeta(s)
 }
 
-// overlaps is [Overlap] on segments, the same walk as that within a segment.
+// overlaps is [Overlap] on segments, with the same algorithm as inside a segment.
 func overlaps(a, b []segment) bool {
 	var rows [2][32]bool
 	row, next := rows[0][:], rows[1][:]
@@ -71,14 +69,12 @@ func overlaps(a, b []segment) bool {
 	return false
 }
 
-// inner reports whether a segment holds "**" beside other text: unknown text
-// that may hold slashes.
+// inner reports whether a segment has "**" beside other text: unknown text that may contain slashes.
 func inner(s segment) bool { return s.kind == wild && strings.Contains(s.text, "**") }
 
-// unfold rewrites segments such as "a**b", which match "a/x/b" as well as
-// "axb", into two patterns in which "**" is alone. For several of them the
-// two match more than the original does, never less; second is nil if there is
-// none.
+// unfold rewrites a segment such as "a**b", which matches "a/x/b" and "axb", into two patterns in which "**"
+// is a segment. With several such segments the two may match more than the original, never less. second is
+// nil if there is no such segment.
 func unfold(segs []segment) (first, second []segment) {
 	lo, hi := -1, -1
 	for i, s := range segs {

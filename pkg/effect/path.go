@@ -6,20 +6,16 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Path returns the canonical form of one word of a command, or of a payload's
-// path: absolute, with slashes, without "." and "..", and by its usual name
-// where the system has several. Folders of variables and "~" are put in. The
-// paths of Windows start with a drive ("c:/users/me") or "unc:/" and are in lower
-// case. Path does not access files, except that it asks p.Links what
-// ".." means behind a symbolic link. The caller must resolve other links in a
-// path.
+// Path returns the canonical form of a word of a command, or of a path in a payload: absolute, with slashes,
+// without "." and "..", and with its usual name where the system has several. Variables with known folders
+// and "~" are expanded. Paths of Windows start with a drive ("c:/users/me") or "unc:/" and are in lower case.
+// Path does not access files, except that it calls p.Links to resolve ".." after a symbolic link. The caller
+// must resolve other links.
 //
-// pattern says that word is a pattern as in [Overlap]: a shell's glob, or text
-// that is known in part, where "**" stands for what is not known. Path may
-// return a pattern for a word that is not a pattern: "**/notes" if the folder of a
-// relative path is unknown, "/home/*" for an unknown home folder. The
-// canonical form of a canonical path is itself. A word without a path
-// yields "", which as a pattern is a path of which nothing is known.
+// pattern says that word is a pattern as in [Overlap]: a shell glob, or partly unknown text, in which "**"
+// matches the unknown part. Path may return a pattern for a word that is none: "**/notes" if the folder of a
+// relative path is unknown, "/home/*" for an unknown home folder. The canonical form of a canonical path is
+// the path itself. A word without a path yields "", as a pattern a path that is completely unknown.
 func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	if plain(word, pattern) && !p.onWindows() {
 		if word[0] == '/' {
@@ -40,8 +36,8 @@ func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	return w.path()
 }
 
-// plain reports whether a word is a path in canonical form already, seen from
-// the folder it is relative to: most words are.
+// plain reports whether a word is already canonical relative to its folder. Most words are, so this is a fast
+// path.
 func plain(word string, pattern bool) bool {
 	if word == "" || len(word) > maxPath || word[len(word)-1] == '/' && len(word) > 1 {
 		return false
@@ -72,8 +68,7 @@ func plain(word string, pattern bool) bool {
 	return strings.Count(word, "/") < maxSegments
 }
 
-// aliased reports whether an absolute path may lie where the same file has
-// several names.
+// aliased reports whether an absolute path is in a place where files have several names.
 func aliased(path string) bool {
 	if len(path) < 2 {
 		return false
@@ -89,23 +84,21 @@ func aliased(path string) bool {
 	return false
 }
 
-// A walk follows a path a segment at a time, since what ".." means depends on
-// where the path has led so far.
+// A walk follows a path one segment at a time, since the meaning of ".." depends on the links before it.
 type walk struct {
 	place     *Place
 	pattern   bool   // the word is a pattern
-	backslash bool   // backslashes separate
-	windows   bool   // where the walk is, names are those of Windows
+	backslash bool   // backslashes are separators
+	windows   bool   // the current folder has Windows names
 	root      string // "/", unc or a drive; "" if unknown
 	segs      []segment
-	links     int // how often Links was asked
+	links     int // number of calls of Links
 }
 
-// maxClimbs bounds how often a path may go up from where a link may lead
-// elsewhere.
+// maxClimbs is the maximum number of ".." that are resolved through links.
 const maxClimbs = 16
 
-// start finds the folder that a word starts from and follows the word.
+// start determines the folder that a word starts from and follows the word.
 func (w *walk) start(word string) {
 	w.windows = w.onWindows()
 	w.backslash = w.isWindows(word)
@@ -121,8 +114,7 @@ func (w *walk) start(word string) {
 	w.follow(word, w.pattern)
 }
 
-// relative sets the folder that a word without a root starts from, and returns
-// what follows.
+// relative starts at the folder of a word without a root, and returns the rest of the word.
 func (w *walk) relative(word string) string {
 	if base, rest, ok := w.variable(word); ok {
 		w.from(base)
@@ -132,7 +124,7 @@ func (w *walk) relative(word string) string {
 	return word
 }
 
-// from starts the walk at a canonical path; "" is an unknown one.
+// from moves the walk to a canonical path; "" is an unknown folder.
 func (w *walk) from(folder string) {
 	w.segs = w.segs[:0]
 	switch {
@@ -174,7 +166,7 @@ func (w *walk) follow(word string, pattern bool) {
 		wildcard := pattern
 		if pattern && !w.backslash {
 			if s := patternSegment(name); s.kind == literal {
-				name, wildcard = s.text, false // "\.\." is ".."
+				name, wildcard = s.text, false // an escaped name such as "\.\." is literal
 			}
 		}
 		switch name {
@@ -187,14 +179,13 @@ func (w *walk) follow(word string, pattern bool) {
 	}
 }
 
-// climbs reports whether a pattern matches "..", where shells that let ".*" do so
-// climb.
+// climbs reports whether a pattern matches "..": some shells expand ".*" to it.
 func climbs(name string) bool {
 	s := patternSegment(name)
 	return s.meets(&segment{text: ".."})
 }
 
-// step goes into a folder, or to a file. more says that the word goes on.
+// step enters a folder or reaches a file. more says that the word has more segments.
 func (w *walk) step(name string, more, pattern bool) {
 	if more && pattern && name[0] == '.' && isMeta(name) && climbs(name) {
 		w.from("")
@@ -218,7 +209,7 @@ func (w *walk) push(name string, pattern bool) {
 	}
 	s := segment{text: name}
 	if w.windows {
-		if folded := foldPath(name); folded != "" { // a name of invisible characters is also a name
+		if folded := foldPath(name); folded != "" { // a name of only invisible characters stays as it is
 			name = folded
 		}
 		s.text = name
@@ -239,15 +230,14 @@ func (w *walk) push(name string, pattern bool) {
 	w.segs = append(w.segs, s)
 }
 
-// up goes to the folder above. Behind a symbolic link that is not the folder
-// the path names.
+// up moves to the parent folder. After a symbolic link that is the parent of the link's target.
 func (w *walk) up() {
 	n := len(w.segs)
 	if n == 0 {
 		return
 	}
 	if w.segs[n-1].kind == anyRun {
-		return // unknown text stays unknown above
+		return // the parent of an unknown folder is unknown
 	}
 	if links := w.place.Links; links != nil && w.root != "" && w.allLiteral() {
 		if w.links++; w.links > maxClimbs {
@@ -275,7 +265,7 @@ func (w *walk) allLiteral() bool {
 	return true
 }
 
-// path returns where the walk has led.
+// path returns the current path, and whether it is a pattern.
 func (w *walk) path() (string, bool) {
 	isPattern := w.root == "" || w.root == "?:" || !w.allLiteral()
 	var b strings.Builder
@@ -312,7 +302,7 @@ func (w *walk) path() (string, bool) {
 	return b.String(), isPattern
 }
 
-// tooLong returns a pattern for a path that is too long for any system call.
+// tooLong returns a pattern for a path that is longer than system calls accept.
 func tooLong(path string, isPattern bool) string {
 	cut := strings.LastIndexByte(path[:maxPath], '/')
 	if !isPattern {
@@ -321,7 +311,7 @@ func tooLong(path string, isPattern bool) string {
 	return path[:cut+1] + "**"
 }
 
-// fileURL returns the path of a file URL; other words are returned as they are.
+// fileURL returns the path of a file URL; it returns other words unchanged.
 func fileURL(word string, pattern bool) (string, bool) {
 	if len(word) < 5 || !strings.EqualFold(word[:5], "file:") {
 		return word, pattern

@@ -6,28 +6,28 @@ import (
 	"sync"
 )
 
-// Paths are canonical paths in their order. What was chosen of them is kept, so that
-// looking for it again costs nothing. Goroutines share them; nil holds no path.
+// Paths is a sorted list of canonical paths that caches selections from it. Goroutines share it; nil is
+// empty.
 type Paths struct {
 	all     []string
-	at      int // the change after which these are the paths, counted from 0
+	at      int // number of the change that led to this list, counted from 0
 	choices *choices
 
 	once  sync.Once
 	named map[string][]string
 }
 
-// choices are what was chosen of paths that change, and of those that came after them.
+// choices caches the selections from a list that changes over time.
 type choices struct {
 	mu    sync.Mutex
 	kept  map[any]choice
 	added []addition
-	last  int // the last change
-	gone  int // the last change that removed any
+	last  int // number of the last change
+	gone  int // number of the last change that removed a path
 }
 
 type choice struct {
-	at    int // the change that it was made after
+	at    int // number of the change after which it was made
 	paths []string
 }
 
@@ -36,19 +36,18 @@ type addition struct {
 	path string
 }
 
-// Bounds of what is kept.
+// Limits of the cache.
 const (
-	maxChosen = 256  // choices
-	maxAdded  = 4096 // paths, in all changes
+	maxChosen = 256  // selections
+	maxAdded  = 4096 // paths added by all changes together
 )
 
-// NewPaths returns paths that are sorted and do not change any more.
+// NewPaths returns Paths of a sorted list. The caller must not change the list afterwards.
 func NewPaths(sorted []string) *Paths {
 	return &Paths{all: sorted, choices: &choices{kept: map[any]choice{}}}
 }
 
-// Next returns paths that are sorted, which are mostly those of p: of these, what was
-// chosen is not looked for again.
+// Next returns Paths of a sorted list that differs little from that of p. It reuses the cached selections.
 func (p *Paths) Next(sorted []string) *Paths {
 	if p == nil {
 		return NewPaths(sorted)
@@ -73,8 +72,8 @@ func (p *Paths) Next(sorted []string) *Paths {
 	return &Paths{all: sorted, at: c.last, choices: c}
 }
 
-// difference returns what sorted texts have that others have not, and whether any of
-// those is gone.
+// difference returns the texts that sorted has and old has not, and whether a text of old is gone. Both are
+// sorted.
 func difference(old, sorted []string) (added []string, gone bool) {
 	for _, text := range sorted {
 		for len(old) > 0 && old[0] < text {
@@ -97,8 +96,8 @@ func (p *Paths) All() []string {
 	return p.all
 }
 
-// Chosen returns the paths that choose accepts, in their order. key stands for choose:
-// what accepts other paths has another one.
+// Chosen returns the paths that choose accepts, in order. The result is cached under key, so a different
+// choose needs a different key.
 func (p *Paths) Chosen(key any, choose func(path string) bool) (out []string) {
 	if p == nil || len(p.all) == 0 {
 		return nil
@@ -128,7 +127,7 @@ func (p *Paths) Chosen(key any, choose func(path string) bool) (out []string) {
 	return out
 }
 
-// since returns an earlier choice with what was added since, and without what is gone.
+// since updates a cached selection: it adds accepted new paths and drops removed ones.
 func (p *Paths) since(kept choice, choose func(path string) bool) []string {
 	c, out := p.choices, slices.Clone(kept.paths)
 	first, _ := slices.BinarySearchFunc(c.added, kept.at+1, func(a addition, at int) int { return a.at - at })
@@ -145,7 +144,7 @@ func (p *Paths) since(kept choice, choose func(path string) bool) []string {
 	return out
 }
 
-// Named returns the paths with a last name, in their order.
+// Named returns the paths whose last name is name, in order.
 func (p *Paths) Named(name string) []string {
 	if p == nil || len(p.all) == 0 {
 		return nil

@@ -5,21 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// Patterns are written in the language of [Overlap]. They are matched a
-// segment at a time, which keeps every question about them polynomial: a
-// segment is literal text, text with wildcards, or "**".
+// Patterns have the syntax of [Overlap]. They are matched one segment at a time, which keeps comparisons
+// polynomial: a segment is literal text, text with wildcards, or "**".
 
 // A segment is one part of a path or pattern between slashes.
 type segment struct {
 	text string // unescaped if literal
 	kind segmentKind
 
-	// Of a wildcard segment of a rule: how many bytes at its ends are literal, at
-	// most 255. Most names differ there.
+	// For a wildcard segment of a rule: the number of literal bytes at its start and end, at most 255.
+	// Comparing the ends rules out most names.
 	head, tail uint8
 }
 
-// ends notes how many bytes at the ends of a wildcard segment are literal.
+// ends counts the literal bytes at both ends of a wildcard segment.
 func (s *segment) ends() {
 	if s.kind == wild {
 		s.head, s.tail = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
@@ -34,31 +33,30 @@ const (
 	anyRun              // "**": any number of segments, also none
 )
 
-// may reports whether a name begins and ends with the bytes that a segment of a
-// rule begins and ends with, as every name that it matches does.
+// may reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
+// name that the segment matches does.
 func (s *segment) may(name string) bool {
 	return (s.head == 0 || name != "" && name[0] == s.text[0]) && (s.tail == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
 }
 
-// maxSegments bounds the depth of a path; what lies deeper is "**".
+// maxSegments is the maximum depth of a path; deeper parts become "**".
 const maxSegments = 256
 
-// maxWild is the length in bytes of the longest wildcard segment that is looked
-// at closely, and maxWilds how many of them; longer ones keep their literal
-// head, and what follows further ones is "**". Both make a pattern
-// match more, which cannot hide anything, and keep comparisons fast.
+// maxWild is the maximum length in bytes of a wildcard segment, and maxWilds the maximum number of such
+// segments. Longer segments keep only their literal prefix, and everything after too many of them becomes
+// "**". Both only make a pattern match more, so nothing is missed, and keep comparisons fast.
 const (
 	maxWild  = 64
 	maxWilds = 8
 )
 
-// maxPath is the length in bytes, after cleaning, beyond which no system call
-// takes a path; what lies beyond is "**".
+// maxPath is the maximum length in bytes of a path in system calls, after cleaning; anything longer becomes
+// "**".
 const maxPath = 4096
 
 const metaChars = `*?[\`
 
-// isMeta reports whether a pattern's text differs from what it matches.
+// isMeta reports whether a text has a character with a special meaning in patterns.
 func isMeta(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -69,7 +67,7 @@ func isMeta(s string) bool {
 	return false
 }
 
-// Quote escapes text so that it is a pattern of itself, see [Overlap].
+// Quote escapes text so that as a pattern it matches only itself, see [Overlap].
 func Quote(s string) string {
 	if !isMeta(s) {
 		return s
@@ -84,8 +82,7 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// patternSegment reads one segment of a pattern. Text without wildcards loses
-// its escapes.
+// patternSegment parses one segment of a pattern. Literal text is unescaped.
 func patternSegment(s string) segment {
 	if !isMeta(s) {
 		return segment{text: s}
@@ -125,8 +122,8 @@ const (
 	tokenClass
 )
 
-// nextToken reads the first token of a non-empty pattern and its length in
-// bytes. A bracket that is never closed stands for itself, as in a shell.
+// nextToken returns the first token of a non-empty pattern and its length in bytes. An unclosed bracket is
+// literal, as in a shell.
 func nextToken(s string) (token, int) {
 	switch s[0] {
 	case '*':
@@ -151,9 +148,8 @@ func nextToken(s string) (token, int) {
 	return token{r: r}, n
 }
 
-// classEnd returns the index of the bracket that closes the class s starts
-// with, or 0. Like shells, it takes a bracket that comes first as a member,
-// and reads over named classes such as [:alpha:].
+// classEnd returns the index of the bracket that closes the class at the start of s, or 0. As in shells, a
+// bracket in first place is a member, and named classes such as [:alpha:] are skipped.
 func classEnd(s string) int {
 	i := 1
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
@@ -181,8 +177,8 @@ func classEnd(s string) int {
 	return 0
 }
 
-// meets reports whether two tokens, neither of them a star, have a character
-// in common. Two classes always count as having one, which is the strict answer.
+// meets reports whether two tokens, neither of them a star, can match the same character. For two classes it
+// returns true without comparing them, which is the strict answer.
 func (t token) meets(u token) bool {
 	switch {
 	case t.kind == tokenRune && u.kind == tokenRune:
@@ -195,9 +191,8 @@ func (t token) meets(u token) bool {
 	return true
 }
 
-// inClass reports whether a class holds r. Named classes are taken to hold
-// everything, and case does not matter: a class is only ever matched to find
-// what an effect could touch.
+// inClass reports whether a class contains r. Named classes count as containing every character, and case is
+// ignored: classes are only used to find what an effect could touch.
 func inClass(class string, r rune) bool {
 	negated := class != "" && (class[0] == '!' || class[0] == '^')
 	if negated {
@@ -259,11 +254,11 @@ func (s segment) tokens(dst []token) []token {
 	return dst
 }
 
-// maxProduct bounds the states of a comparison of two wildcard segments.
+// maxProduct is the maximum number of states in a comparison of two wildcard segments.
 const maxProduct = 1 << 20
 
-// meets reports whether two segments, neither of them "**", have a name in
-// common. It walks the product of both, position by position.
+// meets reports whether two segments, neither of them "**", match a common name. It simulates both automata
+// together.
 func (s *segment) meets(u *segment) bool {
 	if s.kind == literal && u.kind == literal {
 		return s.text == u.text
@@ -304,8 +299,8 @@ func (s *segment) meets(u *segment) bool {
 	return false
 }
 
-// sameEnds reports whether two wildcard segments could agree in their first and
-// last byte, which settles most comparisons.
+// sameEnds reports whether two wildcard segments can agree in their first and last byte. This decides most
+// comparisons.
 func sameEnds(a, b string) bool {
 	x, y := a[0], b[0]
 	if x != y && strings.IndexByte(metaChars, x) < 0 && strings.IndexByte(metaChars, y) < 0 {
@@ -315,8 +310,8 @@ func sameEnds(a, b string) bool {
 	return x == y || strings.IndexByte("*?]", x) >= 0 || strings.IndexByte("*?]", y) >= 0
 }
 
-// matches reports whether a wildcard segment matches a name. Only the last
-// star is ever tried again, so the time is at most the product of both.
+// matches reports whether a wildcard segment matches a name. It backtracks only to the last star, so the time
+// is at most the product of both lengths.
 func (s *segment) matches(name string) bool {
 	p := s.text
 	if p == "*" {
@@ -357,8 +352,7 @@ func (s *segment) matches(name string) bool {
 	return strings.Trim(p[i:], "*") == ""
 }
 
-// stepProduct adds the states that follow (i, j): those with the same i to
-// row, those with i+1 to next.
+// stepProduct marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
 func stepProduct(a, b []token, i, j int, row, next []bool) {
 	aStar := i < len(a) && a[i].kind == tokenStar
 	bStar := j < len(b) && b[j].kind == tokenStar
@@ -378,8 +372,7 @@ func stepProduct(a, b []token, i, j int, row, next []bool) {
 	}
 }
 
-// within reports whether every name that s matches is certainly matched by u.
-// It may answer false for a pair that is.
+// within reports whether u certainly matches every name that s matches. It may return false although it does.
 func (s *segment) within(u *segment) bool {
 	if s.kind == literal {
 		if u.kind == literal {
@@ -393,7 +386,7 @@ func (s *segment) within(u *segment) bool {
 	if u.text == "*" || u.text == s.text {
 		return true
 	}
-	// A rule of one star holds what starts and ends as it does.
+	// With a single star it is enough to compare the literal ends.
 	pre, post, one := strings.Cut(u.text, "*")
 	if !one || isMeta(pre) || isMeta(post) {
 		return false
@@ -440,7 +433,7 @@ func split(dst []segment, path string, pattern bool) []segment {
 	return dst
 }
 
-// widen shortens a wildcard segment to its literal head.
+// widen shortens a wildcard segment to its literal prefix and a star.
 func widen(s segment) segment {
 	star := "*"
 	if inner(s) {
@@ -450,7 +443,7 @@ func widen(s segment) segment {
 	return segment{text: strings.ToValidUTF8(head, "") + star, kind: wild}
 }
 
-// cutSlash cuts at the first slash; in a pattern, an escaped slash is one too.
+// cutSlash cuts at the first slash; in a pattern an escaped slash also separates.
 func cutSlash(s string, pattern bool) (name, rest string, found bool) {
 	i := strings.IndexByte(s, '/')
 	if i < 0 {
@@ -463,7 +456,7 @@ func cutSlash(s string, pattern bool) (name, rest string, found bool) {
 	return name, s[i+1:], true
 }
 
-// clip shortens a pattern to the part that [Overlap] compares.
+// clip limits a pattern to the length that [Overlap] compares.
 func clip(s string) string {
 	if len(s) <= maxPath {
 		return s

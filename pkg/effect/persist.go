@@ -7,13 +7,12 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Persists returns the class of files that run code later if an effect touches,
-// or may touch, such a file, and "" otherwise. Writing such a file is a [Persist]
-// effect with the class as its Reason.
+// Persists returns the class of a file that runs code later (autostart, shell startup, hooks) if an effect
+// touches or may touch such a file, and "" otherwise. Writing such a file is a [Persist] effect with the
+// class as its Reason.
 //
-// The files of most classes are rarely written in everyday work. Those of some,
-// such as build_script, are: they hold project settings that people change
-// daily and that also run commands; see [Everyday].
+// Files of most classes are rarely written in everyday work. Files of some classes, such as build_script, are
+// often written: project settings that also contain commands; see [Everyday].
 func Persists(path string, pattern, recursive bool) string {
 	g, err := persistGlobs()
 	if err != nil {
@@ -32,7 +31,7 @@ func Persists(path string, pattern, recursive bool) string {
 	return ""
 }
 
-// Persists is like the function Persists, for a home folder that lies anywhere.
+// Persists is like the function Persists, but with the place's own home folder.
 func (pl *Place) Persists(path string, pattern, recursive bool) string {
 	if rest, ok := strings.CutPrefix(path, pl.Home+"/"); ok && pl.Home != "" {
 		path = "/root/" + rest
@@ -40,8 +39,7 @@ func (pl *Place) Persists(path string, pattern, recursive bool) string {
 	return Persists(path, pattern, recursive)
 }
 
-// Everyday reports whether a class of files that run code later is written in
-// everyday work.
+// Everyday reports whether files of a class are written in everyday work.
 func Everyday(class string) bool {
 	for i := range knowledge.LaterClasses {
 		if c := &knowledge.LaterClasses[i]; c.Name == class {

@@ -7,16 +7,15 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// PageAddressFile is the file of the state folder that holds HOST:PORT of the approval
-// page, one line, from the first time that the page is served. Requests to it answer
-// questions.
+// PageAddressFile is the name of the file in the state folder with HOST:PORT of the approval page on one
+// line. It exists once the page has been served. Requests to that address answer questions.
 const PageAddressFile = "page.address"
 
-// A Place is where an action is judged: what relative paths, "~" and the
-// workspace mean there. The zero Place knows nothing and is the strictest.
-// Goroutines may share a Place; it must not be changed after it is built.
+// A Place is the context in which an action is judged: it defines relative paths, "~" and the workspace. The
+// zero Place knows nothing and is the strictest. Goroutines may share a Place; it must not be changed after
+// it is built.
 type Place struct {
-	CWD   string   // canonical folder that relative paths start from; "" if unknown
+	CWD   string   // canonical working folder; "" if unknown
 	Home  string   // canonical home folder; "" if unknown
 	Roots []string // canonical folders that count as workspace
 
@@ -25,41 +24,39 @@ type Place struct {
 	// means that links are not resolved.
 	Links func(path string) string
 
-	// Linker returns a function that resolves as Links does, for paths that are asked for
-	// at one time: it looks up each folder on their way once. nil where Links is.
+	// Linker returns a function like Links for a batch of paths: it looks up each folder only once. nil if
+	// Links is nil.
 	Linker func() func(path string) string
 
-	// Script reads a local script that would be executed, by canonical path.
-	// Its error is [io/fs.ErrNotExist] if there surely is no such file, and another
-	// one for what is not a regular file, is larger than 64 KiB, or is not on a
-	// local file system. nil reads nothing.
+	// Script reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
+	// if the file certainly does not exist, and another error if it is not a regular file, is larger than 64
+	// KiB, or is not on a local file system. nil reads nothing.
 	Script func(path string) ([]byte, error)
 
-	// Archive returns what is in an archive, by canonical path; its errors are those of Script
-	// and of [packed.Members]. nil reads nothing.
+	// Archive returns the members of an archive, by canonical path; its errors are those of Script and of
+	// [packed.Members]. nil reads nothing.
 	Archive func(path string, q packed.Query) ([]packed.Member, error)
 
-	// Origin returns the labels that a file has from earlier actions of the same
-	// session, by its own or a parent's canonical path; nil if it has none. A nil
-	// function knows no earlier actions.
+	// Origin returns the labels of a file from earlier actions of the session, by its own or a parent's
+	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
 	Origin func(path string) []Label
 
-	// Brought returns the canonical paths of the files and folders that earlier
-	// actions of the session downloaded, decoded, unpacked or cloned, in their order:
-	// what Origin calls [LabelNetwork], [LabelDecoded] or [LabelUntrusted]. A folder that
-	// came as a whole ends in a slash. A nil function knows no earlier actions.
+	// Brought returns the sorted canonical paths of files and folders that earlier actions of the session
+	// downloaded, decoded, unpacked or cloned: those that Origin labels [LabelNetwork], [LabelDecoded] or
+	// [LabelUntrusted]. A folder with everything in it ends in a slash. A nil function means that no earlier
+	// actions are known.
 	Brought func() *Paths
 
-	// Made reports whether earlier actions of the session created the file, or the folder
-	// with all that is in it, and no one has changed it since. nil knows none.
+	// Made reports whether earlier actions of the session created the file, or the folder with everything in
+	// it, and nothing else has changed it since. nil: no such files.
 	Made func(path string) bool
 
 	FoldCase   bool // the file system ignores case (Windows, macOS)
-	PowerShell bool // a field of the action or the name of its tool says that the text is PowerShell
+	PowerShell bool // the payload or the tool's name says that the text is PowerShell
 }
 
-// In returns the place after changing into a folder: a word or a canonical path.
-// "" is an unknown folder.
+// In returns the place after changing into a folder, given as a word or a canonical path; "" is an unknown
+// folder.
 func (p *Place) In(dir string) *Place {
 	q := *p
 	q.CWD = ""
@@ -69,12 +66,11 @@ func (p *Place) In(dir string) *Place {
 	return &q
 }
 
-// Inside reports whether a canonical path, or whatever a pattern matches, is
-// certainly a root or below one. The caller must resolve links in it. tree
-// is [Effect.Tree].
+// Inside reports whether a canonical path, or everything that a pattern matches, is certainly in a root. The
+// caller must resolve links in it. tree is [Effect.Tree].
 func (p *Place) Inside(path string, pattern, tree bool) bool {
 	if path == "" || pattern && (strings.Contains(path, "**") && !tree || len(path) > maxPath) {
-		return false // unknown text may climb out again
+		return false // unknown text may contain ".."
 	}
 	for _, root := range p.Roots {
 		if p.below(path, pattern, root) {
@@ -84,8 +80,8 @@ func (p *Place) Inside(path string, pattern, tree bool) bool {
 	return false
 }
 
-// below reports whether a path is a folder or inside it. In a pattern only the
-// part before the first wildcard counts.
+// below reports whether a path is a folder or inside it. Of a pattern only the part before the first wildcard
+// is compared.
 func (p *Place) below(path string, pattern bool, folder string) bool {
 	if !pattern {
 		n := len(folder)
@@ -108,8 +104,8 @@ func (p *Place) same(a, b string) bool {
 	return a == b || p.FoldCase && strings.EqualFold(a, b)
 }
 
-// CheckRoot returns an error if a canonical path must not be a root: roots are the
-// workspace, and actions that only read inside them are harmless. home may be "".
+// CheckRoot returns an error if a canonical path must not be a root: roots form the workspace, in which
+// reading is harmless. home may be "".
 func CheckRoot(path, home string) error {
 	fold := foldPath(path)
 	switch {

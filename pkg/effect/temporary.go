@@ -2,11 +2,11 @@ package effect
 
 import "strings"
 
-// temporary are the folders that the system clears away.
+// temporary are the folders that the system clears.
 var temporary = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
 
-// Temporary returns the folder for temporary files that a canonical path is in, and what
-// follows behind it; both are "" if it is in none.
+// Temporary returns the temporary folder that contains a canonical path, and the rest of the path; both are
+// "" if there is none.
 func Temporary(path string) (folder, rest string) {
 	for _, folder := range temporary {
 		if rest, ok := strings.CutPrefix(path, folder); ok {
@@ -16,8 +16,8 @@ func Temporary(path string) (folder, rest string) {
 	return "", ""
 }
 
-// Shared reports whether a canonical path is in a folder where all users put what goes away by itself: one for
-// temporary files, or one in memory.
+// Shared reports whether a canonical path is in a folder that all users share for short-lived files: a
+// temporary folder, or one in memory.
 func Shared(path string) bool {
 	folder, _ := Temporary(path)
 	return folder != "" || strings.HasPrefix(path, "/dev/shm/")

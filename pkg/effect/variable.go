@@ -2,8 +2,8 @@ package effect
 
 import "strings"
 
-// variable cuts the variable or "~" off that a word starts with, and returns
-// the folder that it stands for, "" if that is not known.
+// variable splits a word after a leading variable or "~" and returns the folder of the variable, "" if it is
+// not known.
 func (w *walk) variable(word string) (base, rest string, ok bool) {
 	switch word[0] {
 	case '~':
@@ -27,7 +27,7 @@ func (w *walk) variable(word string) (base, rest string, ok bool) {
 		}
 		base, known := w.folder(name)
 		if known && rest != "" && rest[0] != '/' && rest[0] != '\\' {
-			return "", rest, true // text goes on behind the folder's name
+			return "", rest, true // text directly after the variable continues the folder's name
 		}
 		if !known && word[0] == '$' && name != strings.ToUpper(name) {
 			return "", "", false // a file name such as $slug.tsx
@@ -37,7 +37,7 @@ func (w *walk) variable(word string) (base, rest string, ok bool) {
 	return "", "", false
 }
 
-// variableName cuts $NAME, ${NAME}, $env:NAME, ${env:NAME} or %NAME% off a word.
+// variableName splits $NAME, ${NAME}, $env:NAME, ${env:NAME} or %NAME% from the start of a word.
 func variableName(word string) (name, rest string, ok bool) {
 	if word[0] == '%' {
 		end := strings.IndexByte(word[1:], '%')
@@ -85,7 +85,7 @@ var nameBytes = func() (set [256]bool) {
 	return set
 }()
 
-// folder returns the folder that a variable holds on most systems.
+// folder returns the folder in a well-known variable.
 func (w *walk) folder(name string) (folder string, known bool) {
 	switch strings.ToLower(name) {
 	case "home", "userprofile", "homepath", "zdotdir":
@@ -138,8 +138,8 @@ func (w *walk) windowsHome() string {
 	return "?:/users/*"
 }
 
-// homeOf returns the home folder of a user, the present one for "", or "" if
-// it is unknown. "+" and "-" are folders that a shell remembers.
+// homeOf returns the home folder of a user, of the current user for "", or "" if it is unknown. "+" and "-"
+// are the current and previous folders of the shell.
 func (w *walk) homeOf(user string) string {
 	switch user {
 	case "":
@@ -161,7 +161,7 @@ func (w *walk) homeOf(user string) string {
 	return "/home/" + user
 }
 
-// isUser reports whether a segment is a variable that holds the user's name.
+// isUser reports whether a segment is a variable with the user's name, such as $USER.
 func isUser(name string) bool {
 	if name[0] != '$' && name[0] != '%' {
 		return false
@@ -177,7 +177,7 @@ func isUser(name string) bool {
 	return false
 }
 
-// user goes to the folder named after the user.
+// user enters the folder named after the user.
 func (w *walk) user() {
 	home := w.place.Home
 	if i := strings.LastIndexByte(home, '/'); i >= 0 && i+1 < len(home) {

@@ -2,12 +2,11 @@ package effect
 
 import "strings"
 
-// unc is the root of paths on the network: \\server\share is
-// unc:/server/share, which no path of another system is written as.
+// unc is the root of network paths: \\server\share is unc:/server/share. No path of another system starts
+// with it.
 const unc = "unc:"
 
-// isWindows reports whether a word is a Windows path, in which backslashes
-// separate folders.
+// isWindows reports whether a word is a Windows path, in which backslashes are separators.
 func (w *walk) isWindows(word string) bool {
 	switch word[0] {
 	case '\\':
@@ -24,7 +23,7 @@ func (w *walk) isWindows(word string) bool {
 		return len(word) > 5 && (strings.EqualFold(word[1:5], "env:") || strings.EqualFold(word[1:6], "{env:")) ||
 			w.onWindows() || strings.IndexByte(word, '\\') > 0 && !w.pattern
 	case '~', '.':
-		// ~\x and ..\x are unlikely names on other systems.
+		// On other systems names such as ~\x and ..\x are unlikely.
 		i := strings.IndexAny(word, `/\`)
 		return w.onWindows() || !w.pattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
 	case '?':
@@ -51,7 +50,7 @@ func windowsPath(path string) bool {
 	return strings.HasPrefix(path, unc) || len(path) >= 2 && isDrive(path[:2])
 }
 
-// windowsRoot finds the root that a word has, if any, and returns what follows.
+// windowsRoot determines the root of a word, if it has one, and returns the rest.
 func (w *walk) windowsRoot(word string) string {
 	slashed := strings.ReplaceAll(word, `\`, "/")
 	for _, head := range [...]string{"//?/", "//./", "/??/"} {
@@ -67,7 +66,7 @@ func (w *walk) windowsRoot(word string) string {
 	case len(word) >= 2 && isDrive(word[:2]):
 		return w.drive(word)
 	case slashed[0] == '/':
-		// \x is on the present drive, /c/x is how Git's bash writes c:\x.
+		// \x is on the current drive; in Git Bash, /c/x is c:\x.
 		if len(slashed) >= 2 && isDrive(slashed[1:2]+":") && slashed[1] != '?' && (len(slashed) == 2 || slashed[2] == '/') {
 			w.setDrive(slashed[1:2] + ":")
 			return word[2:]
@@ -86,7 +85,7 @@ func (w *walk) windowsRoot(word string) string {
 
 func (w *walk) setDrive(drive string) { w.root, w.windows = strings.ToLower(drive), true }
 
-// drive starts at a drive. "c:x" is relative to the present folder of c:.
+// drive enters a drive. "c:x" is relative to the current folder of c:.
 func (w *walk) drive(word string) string {
 	rest := word[2:]
 	if rest == "" || rest[0] == '/' || rest[0] == '\\' {
@@ -102,7 +101,7 @@ func (w *walk) drive(word string) string {
 	return rest
 }
 
-// device32 starts behind \\?\ or \\.\, where the kernel's own names are.
+// device32 parses a path after \\?\ or \\.\, which use the kernel's names.
 func (w *walk) device32(slashed, word string) string {
 	head, _, _ := strings.Cut(slashed, "/")
 	switch lower := strings.ToLower(head); {
@@ -112,7 +111,7 @@ func (w *walk) device32(slashed, word string) string {
 		w.setDrive(head)
 		return word[2:]
 	case lower == "globalroot" || strings.HasPrefix(lower, "volume{") || strings.HasPrefix(lower, "harddisk"):
-		// A volume by another name: its drive is unknown.
+		// A volume by another name: the drive is unknown.
 		w.setDrive("?:")
 		w.segs = append(w.segs, segment{kind: anyRun})
 		return word[len(head):]
@@ -122,8 +121,7 @@ func (w *walk) device32(slashed, word string) string {
 	return word
 }
 
-// share starts at \\server\share. This machine's own shares are its drives, or
-// the file systems of its Linux guests.
+// share parses a path after \\server\share. Shares of this machine are drives, or file systems of WSL.
 func (w *walk) share(word string) string {
 	word = strings.TrimLeft(word, `/\`)
 	server, rest := cutSeparator(word)
@@ -143,11 +141,10 @@ func (w *walk) share(word string) string {
 	return word
 }
 
-// uncHost returns the host that the server of a share is. Addresses of IPv6 are
-// written as a name there.
+// uncHost returns the host of the server of a share. IPv6 addresses are encoded as names there.
 func uncHost(server string) string {
 	if literal, ok := strings.CutSuffix(server, ".ipv6-literal.net"); ok {
-		literal, _, _ = strings.Cut(literal, "s") // the zone
+		literal, _, _ = strings.Cut(literal, "s") // cut off the zone
 		return Host(strings.ReplaceAll(literal, "-", ":"))
 	}
 	return Host(server)
@@ -161,8 +158,8 @@ func cutSeparator(s string) (name, rest string) {
 	return s[:i], s[i+1:]
 }
 
-// windowsName returns the name that Windows opens: without a stream's name and
-// without dots and blanks at the end.
+// windowsName returns the name that Windows opens: without a stream (name:stream) and without trailing dots
+// and spaces.
 func windowsName(name string) string {
 	if i := strings.IndexByte(name, ':'); i >= 0 {
 		name = name[:i]
@@ -174,9 +171,8 @@ func windowsName(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// longName returns a pattern of the long names that a short name of the form
-// PROGRA~1 may stand for, or "". Short names leave out blanks and dots, so that
-// SSH~1 may be ".ssh".
+// longName returns a pattern for the long names of a short name such as PROGRA~1; "" if it is not a short
+// name. Short names omit spaces and dots, so SSH~1 may be ".ssh".
 func longName(short string) string {
 	stem, number, ok := strings.Cut(short, "~")
 	if !ok || stem == "" || len(stem) > 6 {
@@ -195,7 +191,7 @@ func longName(short string) string {
 	return b.String()
 }
 
-// quoteWindows is [quote] without backslashes, which separate folders there.
+// quoteWindows is like [Quote] without backslashes, which are separators on Windows.
 func quoteWindows(s string) string {
 	if !strings.ContainsAny(s, "*?[") {
 		return s
