@@ -13,7 +13,7 @@ import (
 // must resolve other links.
 //
 // pattern says that word is a pattern as in [Overlap]: a shell glob, or partly unknown text, in which "**"
-// matches the unknown part. Path may return a pattern for a word that is none: "**/notes" if the folder of a
+// matches the unknown part. Path may return a pattern for a word that is not one: "**/notes" if the folder of a
 // relative path is unknown, "/home/*" for an unknown home folder. The canonical form of a canonical path is
 // the path itself. A word without a path yields "", as a pattern a path that is completely unknown.
 func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
