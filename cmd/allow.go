@@ -138,7 +138,7 @@ func pickRefusal(ctx context.Context, w *World, refusals *approve.Refusals) (str
 	return strings.TrimSpace(line), nil
 }
 
-// confirmRefusal asks the person at the terminal, and returns who that is.
+// confirmRefusal asks the person at the terminal, and returns that person's name.
 func confirmRefusal(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal) (by string, err error) {
 	o := approval(set, w, "allow")
 	o.Approval = set.Approval
@@ -194,7 +194,7 @@ func allowScope(c *cli.Context) (scope string, err error) {
 	return scope, nil
 }
 
-// kindToAllow shows which actions an answer of a scope covers, and returns that kind.
+// kindToAllow prints which actions an approval with a scope covers, and returns their kind.
 func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
 	s := r.Kind
 	if s == nil && scope != "session" {

@@ -61,7 +61,7 @@ func approvalsCommand(w *World) *cli.Command {
 	}
 }
 
-// printWaiting prints the address of the approval page and the questions that wait.
+// printWaiting prints the address of the approval page and the waiting questions.
 func printWaiting(c *cli.Context, w *World) error {
 	set, err := settings(c, w)
 	if err != nil {
@@ -88,7 +88,7 @@ func printWaiting(c *cli.Context, w *World) error {
 	}
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + webHint(set)
-		if q.Link != "" { // a running service keeps the page open
+		if q.Link != "" { // a running service serves the page
 			text += "The page is open at " + q.Link + " with the code " + q.Code + "\n"
 		}
 		_, err := fmt.Fprint(w.Out, text)
@@ -123,7 +123,7 @@ func usesPage(set *config.Loaded) bool {
 	return wait > 0 || set.Approval.Channels.Auto() || slices.Contains(set.Approval.Channels, "web")
 }
 
-// webHint says why nothing can wait while the page is off.
+// webHint says why no question can wait while the page is off.
 func webHint(set *config.Loaded) string {
 	if usesPage(set) {
 		return ""
@@ -138,7 +138,7 @@ func folder(path string) string {
 	return ", in " + path
 }
 
-// formatAge returns a span in whole seconds or minutes.
+// formatAge formats a duration in whole seconds or minutes.
 func formatAge(d time.Duration) string {
 	if d >= 2*time.Minute {
 		return fmt.Sprintf("%d min", int(d.Minutes()))
@@ -318,7 +318,7 @@ func standingAnswers(c *cli.Context, w *World, set *config.Loaded, store *state.
 	return append(kinds, stored...), err
 }
 
-// revokeStanding takes back the kinds and answers with a name, or all for "".
+// revokeStanding revokes the session approvals and answers with a name, or all for "".
 func revokeStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, name string) (int, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {

@@ -40,8 +40,8 @@ func describeSelfAndParent(command string) string {
 // person returns the name of the user at this machine.
 func person(w *World) string { return cmp.Or(w.User, "a person") }
 
-// approval returns how people are asked, beside what the settings say; command
-// is the name of the one that asks.
+// approval returns the options for asking people, based on the settings; command is the name of the
+// asking command.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
 	return approve.Options{
 		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), Host: w.hostAsks,
@@ -49,20 +49,19 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 		Reachable:       func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
 		UndoHint:        func() string { return keptToday(set, w) },
 		Person:          person(w), Asker: describeSelfAndParent(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
-		// In the mode in which a question is asked the terminal does not turn ^C
-		// into a signal.
+		// While a question is asked, the terminal is in raw mode and does not turn ^C into a signal.
 		Interrupt: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = p.Signal(os.Interrupt) // on Windows, which has no signals, only the question is denied
+				_ = p.Signal(os.Interrupt) // on Windows, which has no signals, this fails and only the question is denied
 			}
 		},
 	}
 }
 
-// approvalCommand returns the argv of the approval program. A bare name is
-// looked up in the absolute folders of PATH; one that is not there stays as it
-// is, and cannot be run. A hook looks in the folders of the system alone: hosts forward
-// the PATH that a project sets, and what answers there would be the project's program.
+// approvalCommand returns the argv of the approval program. A bare name is looked up in the absolute
+// folders of PATH; a name that is not found stays as it is, and fails to run. A hook looks only in
+// system folders: hosts forward the PATH that a project sets, which could name the project's own
+// program.
 func approvalCommand(set *config.Loaded, w *World) []string {
 	argv := set.Approval.Command
 	if len(argv) == 0 {

@@ -18,7 +18,7 @@ type questionRoute struct {
 	How string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
 	Why string // why questions cannot be asked
 
-	// Chosen reports that the settings say so: they name no channel, or approval.unattended.
+	// Chosen means that the settings say so: they name no channel, or set approval.unattended.
 	Chosen bool
 }
 
@@ -38,8 +38,8 @@ func (a questionRoute) String() string {
 	return "Questions: asked " + a.How + "."
 }
 
-// arrivalOf returns how the questions of a host's hook reach the user, as far as that can
-// be told outside a session of the host.
+// arrivalOf returns how the questions of a host's hook reach the user, as far as that is known outside
+// a session of the host.
 func arrivalOf(w *World, set *config.Loaded, h *host.Host) questionRoute {
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
 	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.Auto()
@@ -85,8 +85,8 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) questionRoute {
 	return questionRoute{Why: strings.Join(why, "; "), Chosen: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
 }
 
-// canAsk returns why a host is not told to ask its user, as far as that can be told
-// outside its sessions, or nil if it is told.
+// canAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
+// or nil if it is told.
 func canAsk(w *World, stateDir string, h *host.Host) error {
 	if err := h.CanAsk(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func canAsk(w *World, stateDir string, h *host.Host) error {
 	})
 }
 
-// onChannel returns where a question on a channel is asked.
+// onChannel describes where a channel asks its questions.
 func onChannel(w *World, name string) string {
 	switch {
 	case name == "web" && approve.Notifies(w.Getenv):
@@ -124,7 +124,7 @@ func onChannel(w *World, name string) string {
 	}
 }
 
-// inCI returns an error if this process belongs to a build server, where no user is.
+// inCI returns an error if this process runs on a build server, where no user is.
 func inCI(w *World) error {
 	if v := w.Getenv("CI"); !slices.Contains([]string{"", "0", "false"}, v) {
 		return errors.New("the variable CI is set, so no user can be asked; unset it")
@@ -140,7 +140,7 @@ func userReachable(w *World, hosted bool) error {
 		return err
 	}
 	if h := w.calling; hosted && h != nil {
-		running, _ := w.hostProcess(h) // processes that cannot be read do not count
+		running, _ := w.hostProcess(h) // ignore processes that cannot be read
 		if h.Headless(context.Background(), w.Getenv, running) {
 			return fmt.Errorf("%s runs without a user here; run it interactively", h.Title())
 		}
@@ -151,8 +151,8 @@ func userReachable(w *World, hosted bool) error {
 	return errors.New("this session has no terminal and no desktop to ask on; set approval.unattended to let questions wait")
 }
 
-// hasTerminal reports whether a process, or one that started it, belongs to a terminal.
+// hasTerminal reports whether a process or one of its ancestors has a terminal.
 func hasTerminal(pid int) bool {
-	above, _ := ancestry.Of(pid) // processes that could be read count
+	above, _ := ancestry.Of(pid) // use the processes that could be read
 	return slices.ContainsFunc(above, func(p ancestry.Process) bool { return p.TTY != 0 })
 }

@@ -159,13 +159,13 @@ func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
 		if checked {
 			report.Beyond = 0
 		}
-		if err != nil || report.Beyond == 0 || tries == 3 { // another process appends to the log at the same time
+		if err != nil || report.Beyond == 0 || tries == 3 { // retry: another process appended to the log meanwhile
 			return report, err
 		}
 	}
 }
 
-// verified returns the result of a verification in words.
+// verified describes the result of a verification.
 func verified(file string, r *audit.Report) string {
 	entries := fmt.Sprintf("%s: %d entries", file, r.Lines)
 	if r.Files > 1 {
@@ -185,8 +185,8 @@ func verified(file string, r *audit.Report) string {
 	}
 }
 
-// keptHead returns the head that is known from a checkpoint, or, for the
-// configured log, from the state file, which also has the gaps that it has seen.
+// keptHead returns the last known entry (head) of the log from a checkpoint or, for the configured
+// log, from the state file, together with the known gaps.
 func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]string, err error) {
 	if name := c.String("checkpoint"); name != "" {
 		point, err := audit.LoadCheckpoint(name)
@@ -273,7 +273,7 @@ func exportAudit(c *cli.Context, w *World) error {
 	return notePassedOver(w, skipped, err)
 }
 
-// followAudit returns the whole log, and then what is appended to it.
+// followAudit returns a reader of the whole log that continues with what is appended later.
 func followAudit(c *cli.Context, w *World) (io.ReadCloser, error) {
 	file, err := auditLog(c, w)
 	if err != nil {
@@ -315,7 +315,7 @@ func checkpointAudit(c *cli.Context, w *World) error {
 	return json.NewEncoder(w.Out).Encode(point)
 }
 
-// signedHead returns a checkpoint of the log at file, which must be whole.
+// signedHead returns a signed checkpoint of the log at file, which must verify.
 func signedHead(c *cli.Context, w *World, file, key string) (audit.Checkpoint, error) {
 	private, err := audit.LoadKey(key)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/audit"
 )
 
-// exportSegment writes a part of the log that verifies by itself.
+// exportSegment exports a part of the log that can be verified without the rest.
 func exportSegment(c *cli.Context, w *World) error {
 	if c.Bool("follow") {
 		return errors.New("audit export: --follow cannot be combined with --format segment; leave one out")

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// tailAudit prints the last entries of the log: one line an entry on a terminal, the
-// entries as they are in a pipe.
+// tailAudit prints the last entries of the log: one readable line per entry on a terminal, the raw
+// entries in a pipe.
 func tailAudit(c *cli.Context, w *World) error {
 	format := c.String("format")
 	if !slices.Contains([]string{"auto", "table", "json"}, format) {
@@ -35,14 +35,14 @@ func tailAudit(c *cli.Context, w *World) error {
 	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), followEvery)
 }
 
-// An entryTable writes each line of a log that is written to it as a line for people.
+// An entryTable is a writer that turns each line of a log into a line for people.
 type entryTable struct {
 	w     *World
 	style report.Style
-	rest  []byte // the start of a line whose end was not written yet
+	rest  []byte // the start of an incomplete line
 }
 
-// maxEntry bounds a line that is kept until its end comes.
+// maxEntry bounds an incomplete line, in bytes.
 const maxEntry = 64 << 20
 
 func (t *entryTable) Write(text []byte) (int, error) {
@@ -62,7 +62,7 @@ func (t *entryTable) Write(text []byte) (int, error) {
 	}
 }
 
-// entry writes one entry as a line of the table, or says that the line is not an entry.
+// entry writes one entry as a line of the table, or a note that the line is not an entry.
 func (t *entryTable) entry(line []byte) error {
 	var e audit.Entry
 	if err := json.Unmarshal(line, &e); err != nil {

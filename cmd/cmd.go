@@ -1,6 +1,5 @@
-// Package cmd is the command line of shield: it knows flags, streams and exit
-// statuses, and nothing about judging. A command is a file, and a line in
-// [commands].
+// Package cmd is the command line of shield: it handles flags, streams and exit statuses; other
+// packages judge. Each command has a file, and a line in [commands].
 package cmd
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// A World is everything outside the process that a command may use.
+// A World is the environment of a command: all it uses outside the process.
 type World struct {
 	In         io.Reader
 	Out, Err   io.Writer
@@ -37,35 +36,34 @@ type World struct {
 	Environ    func() []string
 	Now        func() time.Time
 	Home       string // the user's home folder; "" if unknown
-	Dir        string // the folder shield was started in; "" if unknown
-	Executable string // shield's own file; "" if unknown
-	User       string // the user's name; may be unknown
+	Dir        string // the initial working folder; "" if unknown
+	Executable string // path of shield's executable; "" if unknown
+	User       string // the user's name; "" if unknown
 	OS         string // the operating system, as in GOOS
-	Kernel     fs.FS  // the file system from / on, for what the kernel says of this process; nil shows nothing
+	Kernel     fs.FS  // the file system from / on, for /proc and similar files; nil shows no files
 
-	Reload <-chan os.Signal // tells a service to load its models again; nil: never
+	Reload <-chan os.Signal // signals a service to reload its models; nil: never
 
-	Ahead *watch.Watch // the watchdog's part of a hook, started before the rest of shield; nil if there is none
+	Ahead *watch.Watch // the watchdog of a hook, started before the rest of shield; nil if there is none
 
 	args       []string                                                                                 // the arguments of the command line, without the program
 	calling    *host.Host                                                                               // the host that called this hook; nil if no host did
 	hostAsks   func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
-	parent     int                                                                                      // the process that asks; 0 if it is the parent
-	pid        int                                                                                      // the process that judges for the one that asks; 0 if it is this one
+	parent     int                                                                                      // the asking process; 0 means the parent
+	pid        int                                                                                      // the process that judges for the asking one; 0 if it is this one
 	person     func(sure int) error                                                                     // returns why no person started this process; nil: find out
 	attended   func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil: find out
 	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
 	ownBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil: find out
 	judged     *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
-	served     *served                                                                                  // the question of another process that this one answers; nil if there is none
+	served     *served                                                                                  // the question that this process answers for another one; nil if there is none
 	running    func(*World, *host.Host) (*host.Running, error)                                          // nil: runningHost
 	startJudge func(args []string) (*watch.Judge, error)                                                // starts the second process; nil: shield itself
 	endParent  func() error                                                                             // kills a process; nil: the parent
 }
 
-// commands returns the command that a command line names, and if it names none, all
-// in the order of the help text: making the others would take a good part of the
-// time that a hook takes.
+// commands returns the command that a command line names, or else all in the order of the help text:
+// creating the others would take much of the time of a hook.
 func commands(w *World, args []string) (out []*cli.Command) {
 	table := [...]struct {
 		name, group string
@@ -114,8 +112,8 @@ func commands(w *World, args []string) (out []*cli.Command) {
 	return out
 }
 
-// A sharedFlag is one of the library's, such as --help, that all command lines of a
-// process share. Applying such a flag writes to it, so that each applies a copy.
+// A sharedFlag is a flag of the CLI library, such as --help, that all command lines of a process
+// share. Applying it writes to it, so each command line applies a copy.
 type sharedFlag struct{ *cli.BoolFlag }
 
 func (f sharedFlag) Apply(set *flag.FlagSet) error {
@@ -129,7 +127,7 @@ func init() {
 	}
 }
 
-// newApp returns the command tree, as far as a command line needs it.
+// newApp returns the command tree with the commands that a command line needs.
 func newApp(w *World, args ...string) *cli.App {
 	app := &cli.App{
 		Name:            "shield",
@@ -141,9 +139,9 @@ func newApp(w *World, args ...string) *cli.App {
 		Writer:          w.Out,
 		ErrWriter:       w.Err,
 		HideHelpCommand: true,
-		ExitErrHandler:  func(*cli.Context, error) {}, // the library would exit by itself
+		ExitErrHandler:  func(*cli.Context, error) {}, // without it the library would exit
 		OnUsageError:    usageError,
-		// Without it "--root a,b" would name two folders.
+		// Otherwise "--root a,b" would name two folders.
 		DisableSliceFlagSeparator: true,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
@@ -204,8 +202,8 @@ func Run(ctx context.Context, args []string, w World) int {
 	return status
 }
 
-// startsAllowedProgram reports whether a command line is one of exec or mcp that starts a program if the action is
-// allowed. A caller of exec or mcp treats every other failure status as permission.
+// startsAllowedProgram reports whether a command line is an exec or mcp command that starts a program
+// if the action is allowed. A caller of exec or mcp may treat any other failure status as permission.
 func startsAllowedProgram(app *cli.App, args []string) bool {
 	for i, arg := range args {
 		if arg == "--" {
@@ -233,7 +231,7 @@ func startsAllowedProgram(app *cli.App, args []string) bool {
 	return false
 }
 
-// eachOf returns the errors of a file one by one, and any other error alone.
+// eachOf splits the errors of a file, and returns any other error alone.
 func eachOf(err error) []error {
 	var all yamlfile.Errors
 	if errors.As(err, &all) {
@@ -242,12 +240,12 @@ func eachOf(err error) []error {
 	return []error{err}
 }
 
-// withoutSecrets returns the text of an error, which may quote what was read.
+// withoutSecrets returns the redacted text of an error, which may quote its input.
 func withoutSecrets(err error) string {
 	return (*redact.Redactor)(nil).String(err.Error())
 }
 
-// setDefaults gives what a caller left out a value that knows nothing.
+// setDefaults sets fields that the caller left unset to defaults.
 func (w *World) setDefaults() {
 	if w.In == nil {
 		w.In = strings.NewReader("")
@@ -287,8 +285,8 @@ func (w *World) setDefaults() {
 	}
 }
 
-// usageError says what is wrong with a command line. It keeps the library from
-// printing to stdout, where verdicts go.
+// usageError returns the error for an invalid command line. It keeps the library from printing to
+// stdout, where verdicts go.
 func usageError(c *cli.Context, err error, _ bool) error {
 	name, flags := "shield", c.App.Flags
 	if c.Command != nil && c.Command.HelpName != "" {
@@ -311,7 +309,7 @@ func needSubcommand(c *cli.Context) error {
 	return cli.ShowSubcommandHelp(c)
 }
 
-// operands returns exactly the operands that names ask for.
+// operands returns the operands, exactly one for each of names.
 func operands(c *cli.Context, names ...string) ([]string, error) {
 	args := c.Args().Slice()
 	many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
@@ -331,10 +329,10 @@ func walkCommands(cs []*cli.Command, visit func(*cli.Command)) {
 	}
 }
 
-// shortenText shortens text from outside for a message.
+// shortenText shortens untrusted text for a message.
 func shortenText(s string) string { return brief.Text(s, 80) }
 
-// version returns the module's version as the Go command recorded it.
+// version returns the module's version as recorded by the Go command.
 func version() string {
 	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
 		return b.Main.Version

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completions make the completion of each shell, in the order of the help text.
+// completions are the generators of completion scripts per shell, in the order of the help text.
 var completions = []struct {
 	shell, file string
 	text        func([]completed) string
@@ -43,7 +43,7 @@ func completionCommand(w *World) *cli.Command {
 	return cmd
 }
 
-// A completedCommand lists the words that can follow one command: subcommands and flags.
+// A completed lists the words that can follow one command: subcommands and flags.
 type completed struct {
 	path        string // "shield policy check"
 	subcommands []*cli.Command
@@ -58,7 +58,7 @@ type completedFlag struct {
 	files, dirs bool     // a file or a folder can follow
 }
 
-// completedCommands lists all commands but hidden ones, depth first.
+// completedCommands lists all commands except hidden ones, depth first.
 func completedCommands(app *cli.App) []completed {
 	out := []completed{{"shield", visibleCommands(app.Commands), completedFlags(app.Flags)}}
 	var walk func(prefix string, cs []*cli.Command)
@@ -77,8 +77,8 @@ func visibleCommands(cs []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(cs), func(c *cli.Command) bool { return c.Hidden })
 }
 
-// completedFlags returns long flags. The values of a flag are the lower-case
-// words of its placeholder, as in `auto|always|FILE`.
+// completedFlags returns the long flags. The values of a flag are the lower-case words of its
+// placeholder, as in `auto|always|FILE`.
 func completedFlags(flags []cli.Flag) []completedFlag {
 	var out []completedFlag
 	for _, f := range visibleFlags(flags) {
@@ -105,7 +105,7 @@ func completedFlags(flags []cli.Flag) []completedFlag {
 	return append(out, completedFlag{name: "help", usage: "show help"})
 }
 
-// placeholder returns what a usage text has in backquotes.
+// placeholder returns the part of a usage text in backquotes.
 func placeholder(usage string) string {
 	_, rest, _ := strings.Cut(usage, "`")
 	value, _, _ := strings.Cut(rest, "`")
@@ -163,8 +163,8 @@ func flagsWithValue(commands []completed) (all, some string) {
 	return strings.Join(out, " "), "|" + strings.Join(in, "|") + "|"
 }
 
-// bashWordScript is the part of a completion that bash and zsh share: the path of the
-// command that was typed so far, without flags and their values.
+// bashWordScript is the part of a completion script shared by bash and zsh: it finds the command path
+// typed so far, without flags and their values.
 const bashWordScript = `	local typed=shield skip= word choices= action=
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
@@ -179,7 +179,7 @@ const bashWordScript = `	local typed=shield skip= word choices= action=
 @CASES@	esac
 `
 
-// cases returns the branches that say what follows a command or a flag.
+// cases returns the case branches for what can follow each command or flag.
 func cases(commands []completed) string {
 	var b strings.Builder
 	for _, c := range commands {

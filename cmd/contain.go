@@ -26,10 +26,10 @@ import (
 // A containFlag is --contain, or --contain=require.
 type containFlag struct{ *cli.GenericFlag }
 
-// TakesValue reports that no word behind the flag is its value.
+// TakesValue reports that the next word is not the flag's value.
 func (containFlag) TakesValue() bool { return false }
 
-// A containment is how a program is contained: not at all, if the machine can, or always.
+// A containment is whether a program is contained: no, if possible, or always.
 type containment string
 
 const (
@@ -52,7 +52,7 @@ func (m *containment) Set(s string) error {
 
 func (m *containment) String() string { return "" }
 
-// IsBoolFlag lets the flag stand without a value.
+// IsBoolFlag allows the flag without a value.
 func (m *containment) IsBoolFlag() bool { return true }
 
 func containFlagOf(what string) cli.Flag {
@@ -68,7 +68,7 @@ func containing(c *cli.Context) containment {
 	return *m
 }
 
-// placeOf returns where a program is started.
+// placeOf returns the folders and settings under which a program is started.
 func placeOf(set *config.Loaded, w *World) bounds.Place {
 	at := bounds.Place{Home: w.Home, Roots: set.Roots, Own: append(ownFiles(set, w), absolute([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
 	if len(at.Roots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
@@ -77,7 +77,7 @@ func placeOf(set *config.Loaded, w *World) bounds.Place {
 	return at
 }
 
-// profileOf returns the profile of a command that was judged, by its effects.
+// profileOf returns the containment profile of a judged command, from its effects.
 func profileOf(set *config.Loaded, w *World, program string, raw []byte) (*contain.Profile, error) {
 	an, err := shield.NewAnalyzer(shieldConfig(set, w, "exec"))
 	if err != nil {
@@ -103,8 +103,8 @@ func printProfile(w *World, p *contain.Profile) error {
 	}{p, contain.Probe()})
 }
 
-// runContained runs a command contained, as a child. ran is false if it cannot be, for a reason that was
-// told, and may run without.
+// runContained runs a command contained, as a child. ran is false if it cannot be contained, for a
+// reason that was printed, and may run without containment.
 func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ran bool, err error) {
 	mode := containing(c)
 	set, err := settings(c, w)
@@ -144,7 +144,7 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 	return false, nil
 }
 
-// containmentGaps says what containment leaves open here, each to be told.
+// containmentGaps lists what containment does not restrict here, as messages.
 func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string) (out []string) {
 	if used&contain.Namespaces == 0 {
 		out = append(out, landlockAlone(p))
@@ -155,7 +155,7 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 	return out
 }
 
-// landlockAlone says what a program can do that Landlock contains without namespaces.
+// landlockAlone says what a program can still do if only Landlock, without namespaces, contains it.
 func landlockAlone(p *contain.Profile) string {
 	can := []string{"permissions and times of other files can be changed"}
 	if len(p.Fixed) > 0 {
@@ -164,8 +164,8 @@ func landlockAlone(p *contain.Profile) string {
 	return "contained by Landlock alone: " + strings.Join(can, ", ")
 }
 
-// containmentMechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves a part of
-// it open.
+// containmentMechanisms returns the mechanisms that may enforce a profile; if containment is required,
+// only complete ones.
 func containmentMechanisms(mode containment) contain.Mechanism {
 	if mode == required {
 		return contain.Namespaces
@@ -173,7 +173,8 @@ func containmentMechanisms(mode containment) contain.Mechanism {
 	return contain.Landlock | contain.Namespaces
 }
 
-// containmentMissing returns why a program runs without containment, if it does and containment is not required.
+// containmentMissing returns true and the reason if a program runs without containment because it is
+// unavailable and not required.
 func containmentMissing(err error) (bool, string) {
 	var cannot *bounds.UnboundedError
 	var unavailable *contain.UnavailableError
@@ -183,9 +184,9 @@ func containmentMissing(err error) (bool, string) {
 // mostRefusals limits how many refusals are printed at once.
 const mostRefusals = 5
 
-// explainRefusals says what a contained command was refused, and how it gets it. Of one that
-// has not failed only what it must not read or reach is told: what it tried to write beside
-// its work, such as a cache, it did without.
+// explainRefusals says what a contained command was refused, and how to allow it. For a command that
+// succeeded it mentions only refused reads and connections: refused writes, such as to a cache, were
+// not needed.
 func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed bool) {
 	if len(refused) == 0 {
 		return
@@ -208,8 +209,8 @@ func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed
 	}
 }
 
-// waitContained waits for a contained program, and forwards the signal that ends shield. The terminal
-// sends its signals to both processes.
+// waitContained waits for a contained program, and forwards the signal that ends shield. A signal of
+// the terminal reaches both processes.
 func waitContained(ctx context.Context, started *contain.Process) error {
 	defer started.End()
 	stop := context.AfterFunc(ctx, func() {
@@ -226,7 +227,7 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 	return err
 }
 
-// tellContained writes an event of containment to the audit log.
+// tellContained logs a containment event in the audit log.
 func tellContained(c *cli.Context, w *World, text string) {
 	_, p, err := pipelineOf(c, w, func(*shield.Config) {})
 	if err != nil {
@@ -237,8 +238,7 @@ func tellContained(c *cli.Context, w *World, text string) {
 	p.Tell(audit.KindContain, text)
 }
 
-// containmentOf returns how a server of the settings is contained; asked is what the command
-// line says.
+// containmentOf returns how a configured server is contained; asked is the value of the command line.
 func containmentOf(s *config.Contain, asked containment) containment {
 	if s.Require || asked == required {
 		return required
@@ -246,7 +246,7 @@ func containmentOf(s *config.Contain, asked containment) containment {
 	return contained
 }
 
-// startServer starts a server, contained if that is wanted.
+// startServer starts a server, contained if requested.
 func startServer(mode containment, grants config.Contain, set *config.Loaded, w *World, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
 	var profile *contain.Profile
 	err := error(nil)
@@ -288,7 +288,7 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 	return gateway.Start(path, argv, env, w.Dir, w.Err, nil, 0, nil)
 }
 
-// settingThatAllows says which setting of a server allows what it was refused.
+// settingThatAllows names the server setting that would allow a refused access.
 func settingThatAllows(r contain.Refusal, server string) string {
 	switch r.What {
 	case contain.Read:
@@ -299,8 +299,8 @@ func settingThatAllows(r contain.Refusal, server string) string {
 	return fmt.Sprintf("set contain.network of the server %s in mcp.servers to open", server)
 }
 
-// refusedAction returns the action that a refused access of a server amounts to, for its session; nil if the
-// access is not known well enough.
+// refusedAction returns the action that corresponds to a refused access of a server, for its session;
+// nil if too little is known about the access.
 func refusedAction(r contain.Refusal, session, dir string) *action.Action {
 	fields := map[string]any{"type": "read_file", "payload": map[string]string{"path": r.Name}, "session": session, "cwd": dir}
 	switch {

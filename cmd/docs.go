@@ -165,8 +165,8 @@ func visibleFlags(flags []cli.Flag) []cli.Flag {
 	})
 }
 
-// flagForms returns "-h, --help" or "--config FILE": the placeholder is what
-// the usage text has in backquotes.
+// flagForms returns "-h, --help" or "--config FILE": the placeholder is the part of the usage text in
+// backquotes.
 func flagForms(f cli.Flag) string {
 	var forms []string
 	for _, n := range f.Names() {

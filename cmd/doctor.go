@@ -46,7 +46,7 @@ func doctorCommand(w *World) *cli.Command {
 	}
 }
 
-// A mark says how much a finding matters.
+// A mark is the severity of a finding.
 type mark string
 
 const (
@@ -180,7 +180,7 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	}
 }
 
-// sealKey returns the key of seals, and creates it on first use.
+// sealKey returns the seal key, and creates it on first use.
 func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
@@ -205,7 +205,7 @@ func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err
 	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
-// repair replaces damaged state, which loses what was counted, and prints what it did.
+// repair replaces damaged state, which resets the counts, and prints what it did.
 func repair(c *cli.Context, set *config.Loaded, w *World) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
@@ -261,8 +261,7 @@ func openStore(set *config.Loaded, w *World) (*state.Store, error) {
 	return state.Open(stateDir(&set.Settings, w), opts)
 }
 
-// printSettings prints the settings in force and where each came from, those that have
-// their default only if all are asked for.
+// printSettings prints the settings in force and where each was set; defaults only if all is set.
 func printSettings(set *config.Loaded, w *World, all bool) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	defaults := 0

@@ -26,7 +26,7 @@ func licence(ctx context.Context, set *config.Loaded, w *World) (shield.Licence,
 	return shield.LicenceOf(ctx, shieldConfig(set, w, "doctor"), store, key)
 }
 
-// examineLicence says whether the evaluator's model may lift questions.
+// examineLicence reports whether the evaluator's model may answer questions in the user's place.
 func examineLicence(out *findings, set *config.Loaded, w *World) {
 	l, err := licence(context.Background(), set, w)
 	switch {
@@ -53,7 +53,7 @@ func examineLicence(out *findings, set *config.Loaded, w *World) {
 }
 
 // whyModelHinders says why agents can hardly work with the evaluator's model; "" if they can, or if
-// that is not known.
+// that is unknown.
 func whyModelHinders(l shield.Licence) string {
 	if l.Result == nil {
 		return ""
@@ -61,7 +61,7 @@ func whyModelHinders(l shield.Licence) string {
 	return l.Result.Hinders()
 }
 
-// examText says what an exam has shown.
+// examText describes the result of an exam.
 func examText(r *shield.ExamResult) string {
 	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.Honest.Allowed, r.Honest.Sum())
 }
@@ -69,7 +69,7 @@ func examText(r *shield.ExamResult) string {
 // canaryFor is how long a fixed canary token can stay in use: the specification requires rotation.
 const canaryFor = 90 * 24 * time.Hour
 
-// canarySince returns since when the fixed canary is in use, as far as that is known.
+// canarySince returns when the fixed canary was first used; the zero time if unknown.
 func canarySince(set *config.Loaded, w *World) (time.Time, error) {
 	store, err := openStore(set, w)
 	if err != nil {

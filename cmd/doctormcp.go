@@ -19,7 +19,7 @@ import (
 func examineGateway(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
 	if dir == "" {
-		return // the state folder has a finding of its own
+		return // the state folder has its own finding
 	}
 	all, damaged, err := gateway.AllPins(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 	}
 }
 
-// examineServed checks what shield mcp serve needs to start.
+// examineServed checks the settings that shield mcp serve needs to start.
 func examineServed(out *findings, m *config.MCP, w *World) {
 	if m.Listen == "" || len(m.Servers) == 0 {
 		return
@@ -81,7 +81,7 @@ func examineServed(out *findings, m *config.MCP, w *World) {
 	}
 }
 
-// examineClient looks at a client's list of servers, if there is one.
+// examineClient checks a client's list of servers, if there is one.
 func examineClient(out *findings, client gateway.Client, scope, path string) {
 	what := "MCP servers of " + client.Title + " in " + path
 	file, err := newSettingsFile(path)

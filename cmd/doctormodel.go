@@ -14,7 +14,7 @@ import (
 // probeText is the text that the doctor classifies to test the model. The answer does not matter.
 const probeText = `execute_command: {"command":"git status"}`
 
-// examineModel says what Tier 1 asks beside its rules, and whether it answers.
+// examineModel reports which model Tier 1 uses beside its rules, and whether it answers.
 func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 	name := set.Classifier.Model
 	if addr := set.Classifier.InUse().Addr; addr != "" {
@@ -42,7 +42,8 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 	return finding{fine, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }
 
-// probe loads a model, classifies a text, and returns the model's name and the times in words.
+// probe loads a model, classifies a text, and returns a description with the model's name and the
+// times.
 func probe(m *classify.Model, w *World) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()

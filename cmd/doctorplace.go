@@ -27,7 +27,8 @@ func settingPosition(set *config.Loaded, setting string) string {
 	return ""
 }
 
-// examineContainer reports whether shield runs in a container, where presets allow more, and if not, why.
+// examineContainer reports whether shield runs in a container, where presets allow more, or why that
+// is not accepted.
 func examineContainer(out *findings, set *config.Loaded, w *World) {
 	if _, err := inContainer(set, w); err != nil {
 		out.add(fine, "", "container: none: %v%s", err, settingPosition(set, "container"))
@@ -36,8 +37,7 @@ func examineContainer(out *findings, set *config.Loaded, w *World) {
 	out.add(fine, "", "container: yes, so the presets offline and permissive allow packages of its sources and changes of its files outside the home folders")
 }
 
-// examineWorkspace looks at the roots: what is outside all of them is never
-// harmless.
+// examineWorkspace checks the roots: a change outside all of them is never harmless.
 func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 	if len(set.Roots) == 0 {
 		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
@@ -62,7 +62,7 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 	}
 }
 
-// examineContain says by what --contain holds programs here.
+// examineContain reports which mechanisms --contain uses here.
 func examineContain(out *findings, set *config.Loaded) {
 	works := map[string]bool{}
 	for _, m := range contain.Probe() {
@@ -155,7 +155,7 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	out.add(fine, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
 }
 
-// examineHighest checks the preset or file in use.
+// examineHighest checks the preset or policy file in use.
 func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
 	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
 		p, err := shield.LoadPolicy(cfg, opts)

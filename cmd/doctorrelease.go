@@ -61,8 +61,8 @@ func checkRelease(c *cli.Context, w *World) error {
 	return nil
 }
 
-// downgradeWarning returns the warning that a release is older than the program that is installed:
-// its signature is good for ever, also with what was corrected since. "" if it is not.
+// downgradeWarning returns a warning if a release is older than the installed program: its signature
+// stays valid, even if it has vulnerabilities fixed since. "" if it is not older.
 func downgradeWarning(release, installed string) string {
 	if !versionOlder(release, installed) {
 		return ""
@@ -70,13 +70,13 @@ func downgradeWarning(release, installed string) string {
 	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", doubt, release, installed)
 }
 
-// versionOlder reports whether a version is before another; false where one has no such form, as a build
-// without a version.
+// versionOlder reports whether a is an older version than b; false if one of them is not a version
+// number, as in a development build.
 func versionOlder(a, b string) bool {
 	return semver.IsValid(a) && semver.IsValid(b) && semver.Compare(a, b) < 0
 }
 
-// releaseKeys returns the keys that this program carries, or the one in a file.
+// releaseKeys returns the built-in keys, or the key in a file.
 func releaseKeys(file string) (genuine.Keys, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)

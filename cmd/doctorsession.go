@@ -8,11 +8,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// examineSessions looks for sessions that are stopped, or cannot be read.
+// examineSessions reports sessions that are stopped, or cannot be read.
 func examineSessions(out *findings, set *config.Loaded, w *World) {
 	file, err := openStore(set, w)
 	if err != nil {
-		return // the state file has a finding of its own
+		return // the state file has its own finding
 	}
 	defer file.Close()
 	list, err := session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "doctor"), w.Now)).List(context.Background())

@@ -6,11 +6,11 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// examineStore asks the shared store, if one is set, and reports whether it can be read.
+// examineStore checks the shared store, if one is set, and reports whether the state can be read.
 func examineStore(out *findings, set *config.Loaded, w *World) bool {
 	store, err := openStore(set, w)
 	if err != nil {
-		return false // the state file has a finding of its own
+		return false // the state file has its own finding
 	}
 	defer store.Close()
 	shared, err := store.Shared(context.Background())

@@ -18,10 +18,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeTime is how long the doctor waits for an evaluator's list of models.
+// probeTime is how long the doctor waits for the evaluator's list of models.
 const probeTime = 5 * time.Second
 
-// examineSkipTypes looks for types that the model would never be asked about.
+// examineSkipTypes reports action types for which the model would never be asked.
 func examineSkipTypes(out *findings, set *config.Loaded) {
 	for _, t := range set.Classifier.SkipTypes.List {
 		if slices.Contains(action.Types(), t) {
@@ -68,7 +68,8 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 	}
 }
 
-// examineApproval checks the channels of Tier 3. Without a terminal now, a later start can still have one.
+// examineApproval checks the channels of Tier 3. A missing terminal is no fault: a later start may
+// have one.
 func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
@@ -90,7 +91,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, settingPosition(set, "approval.command"))
 		case name == "command":
 			examineProgram(out, opts)
-		case name == approve.HostChannel: // examineHosts reports these
+		case name == approve.HostChannel: // reported by examineHosts
 		default:
 			out.add(fine, "", "approval: %s", name)
 		}
@@ -111,7 +112,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	}
 }
 
-// examineHosts says how questions of the hosts that have a hook of shield reach the user.
+// examineHosts reports how questions of hosts with a shield hook reach the user.
 func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *World) {
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
@@ -130,7 +131,7 @@ func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *Wor
 	}
 }
 
-// examineProgram says which program answers questions.
+// examineProgram reports which program answers questions.
 func examineProgram(out *findings, opts approve.Options) {
 	path := opts.Command[0]
 	if info, err := os.Stat(path); err == nil {

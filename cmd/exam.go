@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeFlag makes a process ask the model the probes that are due, after another process has answered the
-// host.
+// probeFlag makes a process ask the model the probes (single exam questions) that are due, after
+// another process has answered the host.
 const probeFlag = "probe"
 
 // examFlags are the flags of evaluate for exams.
@@ -118,10 +118,10 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// insteadOfModel is what helps where a model blocks ordinary work.
+// insteadOfModel is the advice for a model that blocks ordinary work.
 const insteadOfModel = "Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself"
 
-// takeProbes asks the model what is due.
+// takeProbes asks the model the probes that are due.
 func takeProbes(c *cli.Context, w *World) error {
 	ctx, stop := context.WithTimeout(c.Context, 2*time.Minute)
 	defer stop()
@@ -132,8 +132,8 @@ func takeProbes(c *cli.Context, w *World) error {
 	return errors.Join(p.Probe(ctx), p.Close())
 }
 
-// probeLater starts a process that asks the model the probes that are due, after the host was answered and
-// no longer waits.
+// probeLater starts a process that asks the model the probes that are due, once the host has its
+// answer.
 func (w *World) probeLater(c *cli.Context) {
 	p := w.judged
 	if p == nil || !p.ProbeDue(c.Context) || w.Executable == "" {

@@ -3,8 +3,8 @@ package cmd
 // An example is a command line for the man page, with its purpose.
 type example struct{ purpose, line string }
 
-// examples are those of each man page, by command; "" is shield itself. They
-// are for a POSIX shell.
+// examples are the examples of each man page, by command; "" is shield itself. They are for a POSIX
+// shell.
 var examples = map[string][]example{
 	"": {
 		{"Judge one command.", `echo '{"type":"execute_command","payload":{"command":"git status"}}' | shield run --no-action`},

@@ -39,7 +39,7 @@ func execCommand(w *World) *cli.Command {
 			if w.served != nil {
 				return answerExec(c, w)
 			}
-			var own *statusError // the exit status of the command
+			var own *statusError // the exit status is that of the command
 			err := runAllowed(c, w)
 			if err == nil || errors.As(err, &own) {
 				return err
@@ -52,15 +52,16 @@ func execCommand(w *World) *cli.Command {
 // A judgedText is the command that exec judges.
 type judgedText struct {
 	text   string
-	unread bool // the shell may parse the text differently
+	unread bool // text that a shell may parse differently from shield
 }
 
-// runAllowed returns only if the command does not run, or was only checked.
+// runAllowed judges a command and runs it in place of shield. It returns only if the command does not
+// run or is only checked.
 func runAllowed(c *cli.Context, w *World) error {
 	argv := c.Args().Slice()
 	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
 	env = append(env, launch.Judged)
-	var cmd *launch.Command // nil for the line of an interactive shell
+	var cmd *launch.Command // nil for a line of an interactive shell
 	var judged judgedText
 	var err error
 	if c.IsSet("dialect") {
@@ -93,7 +94,7 @@ func runAllowed(c *cli.Context, w *World) error {
 		_, err := runContained(c, w, cmd, raw)
 		return err
 	}
-	if c.Context.Err() != nil { // the signal was sent to the command, too
+	if c.Context.Err() != nil { // the command got the signal as well
 		return errors.New("exec: interrupted; nothing was run")
 	}
 	// Every login sets SHELL, and few commands read it.
@@ -112,7 +113,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	return become(cmd, w)
 }
 
-// become runs the command in place of shield. Where that is not possible (Windows), shield exits with the
+// become replaces shield by the command. Where that is not possible (Windows), shield exits with the
 // command's status.
 func become(cmd *launch.Command, w *World) error {
 	err := cmd.Become(launch.Streams{In: w.In, Out: w.Out, Err: w.Err})
@@ -147,7 +148,7 @@ func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, e
 	return cmd, nil
 }
 
-// newLine returns a line of an interactive shell, to be judged only.
+// newLine returns a line of an interactive shell, which is judged but not run.
 func newLine(argv []string, shell string) (judgedText, error) {
 	if len(argv) != 1 {
 		return judgedText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
@@ -168,7 +169,7 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	return judgedText{text, !same}, nil
 }
 
-// judgeExec judges an action by the user's service, or else in this process.
+// judgeExec judges an action with the user's service, or else in this process.
 func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)
@@ -200,11 +201,11 @@ func evaluateExec(c *cli.Context, w *World, p *shield.Pipeline, raw []byte) (hoo
 	return hookAnswer{Reason: v.ForUser()}, nil
 }
 
-// answersRule is the rule of the protected core about shield's own commands.
+// answersRule is the rule of the protected core that protects shield's own approval commands.
 const answersRule = "shield_answers"
 
-// unguarded says about a verdict on a line of a guarded shell where the user's own remedy can be
-// typed. The guarded shell is no such place: an agent may type there.
+// unguarded adds to a verdict in a guarded shell where the user can type the proposed remedy: not in
+// the guarded shell itself, since an agent may type there.
 func unguarded(v *verdict.Verdict) {
 	switch {
 	case v.Told.Remedy != "":
@@ -214,7 +215,7 @@ func unguarded(v *verdict.Verdict) {
 	}
 }
 
-// answerExec judges the action of another process that runs exec.
+// answerExec judges an action for another process that runs exec.
 func answerExec(c *cli.Context, w *World) error {
 	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
 	if err != nil {
@@ -227,8 +228,8 @@ func answerExec(c *cli.Context, w *World) error {
 	return answer.write(w.Out)
 }
 
-// action returns the command line as an action. Text that JSON cannot hold byte for
-// byte is refused: what is judged has to be what runs.
+// action returns the command line as an action. Text that JSON cannot represent byte for byte is an
+// error: the judged text must be the text that runs.
 func (l judgedText) action(dir string) ([]byte, error) {
 	if !utf8.ValidString(l.text) {
 		return nil, errors.New("exec --shell: the text is not valid UTF-8; correct its encoding")

@@ -15,7 +15,7 @@ const (
 	statusEscalate = 3
 )
 
-// statuses explain the exit statuses, in the order of the man page.
+// statuses describe the exit statuses, in the order of the man page.
 var statuses = []struct {
 	Status  int
 	Meaning string
@@ -55,7 +55,7 @@ func (t *tally) count(d verdict.Decision) {
 	}
 }
 
-// status returns the exit status of a stream: an empty one is not an ALLOW.
+// status returns the exit status of a stream; an empty stream does not count as ALLOW.
 func (t *tally) status() int {
 	switch {
 	case t.block > 0 || t.allow+t.escalate == 0:
@@ -67,8 +67,7 @@ func (t *tally) status() int {
 	}
 }
 
-// exitStatus returns the status a command's error stands for, and the error to
-// print, if any.
+// exitStatus returns the exit status for a command's error, and the error to print, if any.
 func exitStatus(err error) (int, error) {
 	var s *statusError
 	switch {

@@ -77,7 +77,7 @@ func explain(c *cli.Context, w *World) error {
 	return nil
 }
 
-// explainConfig returns the settings of a pipeline that writes nothing but the counters of the evaluator.
+// explainConfig returns the configuration of a pipeline that writes only the evaluator's counters.
 func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
 	cfg.Own = append(cfg.Own, auditFile(set, w))
@@ -88,7 +88,7 @@ func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	return cfg
 }
 
-// optionalOperand returns the name of an operand that may be left out.
+// optionalOperand returns name, or nothing if the command line has no operand.
 func optionalOperand(c *cli.Context, name string) []string {
 	if c.NArg() == 0 {
 		return nil

@@ -13,18 +13,17 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// configFlag names the configuration file; every command that reads settings
-// has it.
+// configFlag is the flag for the configuration file; all commands that read settings have it.
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config", Usage: "read settings from `FILE` instead of the user's file"}
 }
 
-// stateFlag names the state folder.
+// stateFlag is the flag for the state folder.
 func stateFlag() cli.Flag {
 	return &cli.StringFlag{Name: "state", Usage: "keep seal key, state and audit log in `DIR`"}
 }
 
-// placeFlags are the flags of every command that judges.
+// placeFlags are the flags of all commands that judge.
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		configFlag(),
@@ -37,12 +36,12 @@ func placeFlags() []cli.Flag {
 	}
 }
 
-// unattendedFlag decides about questions that reach no user.
+// unattendedFlag sets what happens to questions that reach no user.
 func unattendedFlag() cli.Flag {
 	return &cli.StringFlag{Name: "unattended", Usage: "`deny|\"wait TIME\"`: deny what needs approval where no user can be reached, or let the question wait on the approval page"}
 }
 
-// judgingFlags are the flags of every command that judges a stream.
+// judgingFlags are the flags of all commands that judge a stream.
 func judgingFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(placeFlags(),
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
@@ -73,7 +72,7 @@ func colorFlag() cli.Flag {
 	}}
 }
 
-// settings reads the configuration that the flags name.
+// settings reads the configuration according to the flags.
 func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 	src, err := settingsSources(c, w)
 	if err != nil {
@@ -82,15 +81,15 @@ func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 	return config.Load(src)
 }
 
-// settingsSources returns the files and flags that a command line takes settings from.
+// settingsSources returns the files and flags from which a command line gets its settings.
 func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if c.IsSet("config") {
 		file = absolute([]string{c.String("config")}, w.Dir)[0]
 	}
 	if file != "" && !filepath.IsAbs(file) {
-		// A relative SHIELD_CONFIG would name another file after a change of folder, perhaps one that an
-		// agent wrote.
+		// A relative SHIELD_CONFIG would name another file after a change of the working folder,
+		// perhaps one that an agent wrote.
 		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", shortenText(file))
 	}
 	return config.Sources{
@@ -126,7 +125,7 @@ func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
 	}, nil
 }
 
-// stateDir returns the folder of seal key, state and audit log.
+// stateDir returns the folder with seal key, state and audit log.
 func stateDir(s *config.Settings, w *World) string {
 	if s.State == "" {
 		return config.StateDir(w.Home, w.Getenv)
@@ -134,7 +133,7 @@ func stateDir(s *config.Settings, w *World) string {
 	return s.State
 }
 
-// jobs returns how many actions are judged at a time.
+// jobs returns how many actions are judged in parallel.
 func jobs(c *cli.Context) (int, error) {
 	n := c.Int("jobs")
 	if n < 1 || n > 256 {
@@ -143,10 +142,9 @@ func jobs(c *cli.Context) (int, error) {
 	return n, nil
 }
 
-// flagsFirst returns a command line with the flags of its command before the
-// operands, where the library looks for them, and "--" between the two. What
-// is behind a "--" is an operand. Unknown flags are left for the library to
-// refuse. exec takes everything from its first operand on as a command.
+// flagsFirst returns a command line with the command's flags before its operands, where the library
+// expects them, and "--" between the two. Words after a "--" are operands. Unknown flags are left for
+// the library to report. For exec, everything from the first operand on is the command.
 func flagsFirst(app *cli.App, args []string) []string {
 	cmd, at := (*cli.Command)(nil), 0
 	for list := app.Commands; at < len(args); at++ {
@@ -182,7 +180,7 @@ func flagsFirst(app *cli.App, args []string) []string {
 	return append(append(flags, "--"), operands...)
 }
 
-// takesNext reports whether a flag's value is the next word.
+// takesNext reports whether the next word is the flag's value.
 func takesNext(cmd *cli.Command, arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool {

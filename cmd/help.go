@@ -25,11 +25,12 @@ const (
 var groups = []string{groupJudge, groupProtect, groupDecide, groupPolicies, groupLookBack, groupFleet}
 
 const (
-	helpWidth  = 100 // columns at most
-	helpColumn = 30  // where the explanation of a flag begins
+	helpWidth  = 100 // maximum columns
+	helpColumn = 30  // column of flag descriptions
 )
 
-// printHelp writes the help text of an app or a command, as wide as the terminal, in place of the library's templates.
+// printHelp writes the help text of an app or a command, in the width of the terminal. It replaces the
+// library's templates.
 func printHelp(out io.Writer, _ string, data any) {
 	p := helpPage{width: min(columns(out), helpWidth)}
 	switch d := data.(type) {
@@ -90,7 +91,7 @@ func (p *helpPage) paragraph(indent int, text string) {
 	}
 }
 
-// row writes a name, and beside it, or below a long one, what it means.
+// row writes a name and its description, below the name if that is long.
 func (p *helpPage) row(name, meaning string, column int) {
 	if term.Width(name)+2 > column-3 {
 		fmt.Fprintf(&p.text, "   %s\n", name)

@@ -58,7 +58,7 @@ func hookCommand(w *World) *cli.Command {
 				switch {
 				case err != nil && c.IsSet("timeout"):
 					return err
-				case err != nil: // the settings cannot be read; the judge answers in the form of the event
+				case err != nil: // the settings cannot be read; the judge reports that in the format of the event
 					deadline = config.Default().Hook.Timeout.Std()
 				}
 				switch {
@@ -87,7 +87,8 @@ func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
 	return set.Hook.Timeout.Std(), nil
 }
 
-// A denial is why a tool must not run: the text for the agent, and the text for its user ("": the same).
+// A denial is the reason why a tool must not run: the text for the agent, and the text for its user
+// ("": the same).
 type denial struct {
 	agent, user string
 	host        string // the host of the event, if it is not the host of the command line
@@ -96,7 +97,7 @@ type denial struct {
 
 func (d denial) Error() string { return d.agent }
 
-// failureDenial returns the denial for what shield could not judge.
+// failureDenial returns the denial after an internal failure.
 func failureDenial(cause, host string, after bool) denial {
 	return denial{unjudged, "shield could not judge an action, so it was stopped: " + withoutSecrets(errors.New(cause)), host, after}
 }
@@ -115,10 +116,10 @@ const maxReason = 4000
 // unjudged is the text for the agent about an internal failure of shield.
 const unjudged = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
 
-// deniedHook returns what Run has to end with after the error of a command line
-// that a host may have run as its hook: the host's own denial goes to standard
-// output, the reason and what the user is to read to standard error, and the status is the
-// one that the host treats as a denial. Other command lines are left alone.
+// deniedHook returns the error with which Run ends after err, for a command line that a host may run
+// as its hook: it prints the host's own form of denial to standard output, the reason and the user's
+// text to standard error, and sets the status that the host treats as a denial. Other command lines
+// return err unchanged.
 func deniedHook(w *World, args []string, err error) error {
 	name, hooked := hookedBy(args)
 	if err == nil || !hooked {
@@ -155,7 +156,8 @@ func deniedHook(w *World, args []string, err error) error {
 	return &statusError{status, d.stderrText(h.Silent())}
 }
 
-// stderrText returns the text of a denial for standard error; agent: the host shows standard error to the agent.
+// stderrText returns the text of a denial for standard error. agent means that the host shows standard
+// error to the agent.
 func (d denial) stderrText(agent bool) error {
 	if agent || d.user == "" {
 		return errors.New(d.agent)
@@ -163,8 +165,7 @@ func (d denial) stderrText(agent bool) error {
 	return errors.New(d.agent + "\n" + d.user)
 }
 
-// hookedBy reports whether a command line is one that answers a host, and which:
-// "" if that cannot be told.
+// hookedBy reports whether a command line answers a host, and returns the host's name, "" if unknown.
 func hookedBy(args []string) (name string, hooked bool) {
 	i := slices.Index(args, "hook")
 	if i < 0 || i > 0 && !strings.HasPrefix(args[0], "-") {

@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-// tellKept answers the event by which a host says that its agent stops. It tells the user once which files
-// were kept in the session.
+// tellKept answers the event that ends an agent's turn. It tells the user once which files were kept
+// in the session.
 func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
 	set, err := settings(c, w)
 	if err != nil {
@@ -38,7 +38,7 @@ func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// keptToday says what was kept in the last 24 hours; "" if nothing was.
+// keptToday describes the files kept in the last 24 hours; "" if there are none.
 func keptToday(set *config.Loaded, w *World) string {
 	store := shield.UndoStore(shieldConfig(set, w, "approve"))
 	if store == nil {
@@ -51,7 +51,7 @@ func keptToday(set *config.Loaded, w *World) string {
 	return keptSummary(slices.DeleteFunc(sets, func(s undo.Set) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
 }
 
-// keptSummary says what was kept, the newest set first; "" if nothing was.
+// keptSummary describes kept files, newest set first; "" if there are none.
 func keptSummary(sets []undo.Set) string {
 	if len(sets) == 0 {
 		return ""

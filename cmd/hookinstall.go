@@ -21,11 +21,11 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// maxEditWait is how long an edit of settings waits for another.
+// maxEditWait is how long an edit of settings waits for a concurrent one.
 const maxEditWait = 10 * time.Second
 
-// withLock runs an edit while no other shield edits settings: of two that install
-// at once, the second has to see what the first did.
+// withLock runs an edit under a lock: of two concurrent installations, the second must see the changes
+// of the first.
 func (s *hookSettings) withLock(ctx context.Context, edit func() error) error {
 	dir := config.StateDir(s.world.Home, s.world.Getenv)
 	if dir == "" {
@@ -45,7 +45,7 @@ func (s *hookSettings) withLock(ctx context.Context, edit func() error) error {
 	return edit()
 }
 
-// install edits the settings. A second time changes nothing.
+// install edits the settings. Repeating it changes nothing.
 func (s *hookSettings) install(c *cli.Context) error {
 	edits, err := s.edited(c)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 	return s.arrival.checkReachable()
 }
 
-// check returns why one of the files cannot be edited; then no file is edited.
+// check returns why one of the files cannot be edited; then none is edited.
 func (s *hookSettings) check(ctx context.Context, edits []edit) error {
 	for _, e := range edits {
 		before, _, err := e.file.read()
@@ -121,7 +121,7 @@ func (s *hookSettings) check(ctx context.Context, edits []edit) error {
 	return nil
 }
 
-// write puts the hook into all files.
+// write installs the hook in all files.
 func (s *hookSettings) write(ctx context.Context, edits []edit) error {
 	if err := recordProgram(s.world); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *hookSettings) write(ctx context.Context, edits []edit) error {
 	return nil
 }
 
-// ownEdits leaves out the edits of files that belong to other programs, if a denial works without them.
+// ownEdits removes the edits of files that belong to other programs, if denials work without them.
 func (s *hookSettings) ownEdits(ctx context.Context, edits []edit) (left []edit, err error) {
 	for _, e := range edits {
 		if e.place.Optional() {
@@ -152,7 +152,7 @@ func (s *hookSettings) ownEdits(ctx context.Context, edits []edit) (left []edit,
 	return left, nil
 }
 
-// writeHook puts the hook into a settings file.
+// writeHook installs the hook in one settings file.
 func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file settingsFile) error {
 	before, existed, err := file.read()
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file se
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	if !place.Installed(ctx, before) { // the file from before shield
+	if !place.Installed(ctx, before) { // the copy from before shield
 		if err := file.keep(before, existed); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file se
 	return file.replace(after, place.Program)
 }
 
-// uninstall takes the hook out of the settings.
+// uninstall removes the hook from the settings.
 func (s *hookSettings) uninstall(c *cli.Context) error {
 	if err := requirePerson(s.world, "hook uninstall", notByAgent); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	return s.withLock(c.Context, func() error {
 		for _, e := range edits {
 			_, err := s.remove(c.Context, e.place, e.file, false)
-			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // a file that an older version did not install, or that belongs to another program
+			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // an older version did not install this file, or it belongs to another program
 				return err
 			}
 		}
@@ -194,8 +194,8 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	})
 }
 
-// remove takes the hook out of one file, and reports whether the file is as it was before the
-// installation. A trial changes nothing.
+// remove removes the hook from one file, and reports whether the file is as before the installation.
+// With trial it changes nothing.
 func (s *hookSettings) remove(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *hookSettings) remove(ctx context.Context, place *host.Place, file setti
 	return restored, file.forget()
 }
 
-// showChange prints the lines that go and come.
+// showChange prints the changed lines.
 func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
 	if bytes.Equal(before, after) {
 		fmt.Fprintf(s.world.Err, "shield: %s: already installed\n", file.path)
@@ -239,7 +239,7 @@ func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
 
 // unifiedDiff returns the difference between two texts, without control characters and credentials.
 func unifiedDiff(oldName string, before []byte, newName string, after []byte) string {
-	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line names both
+	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line contains both names
 	var b strings.Builder
 	for line := range strings.Lines((*redact.Redactor)(nil).String(text)) {
 		b.WriteString(shown(strings.TrimSuffix(line, "\n")) + "\n")
@@ -247,8 +247,8 @@ func unifiedDiff(oldName string, before []byte, newName string, after []byte) st
 	return b.String()
 }
 
-// shown returns a line of a settings file, which a repository may have written, without control
-// characters.
+// shown returns a line of a settings file without control characters, since a repository may have
+// written it.
 func shown(line string) string {
 	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
 }

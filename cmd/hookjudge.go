@@ -21,29 +21,27 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A hookQuestion is the line that a judge is given, with Bytes bytes of a host's
-// input behind it. Its standard input then stays open for as long as the
-// watchdog lives.
+// A hookQuestion is the line that a judge process reads, followed by Bytes bytes of the host's input.
+// Its standard input stays open until the watchdog ends.
 type hookQuestion struct {
 	Bytes  int `json:"bytes"`
-	Parent int `json:"parent"` // the process that asks: the host, or its shell
+	Parent int `json:"parent"` // the asking process: the host, or its shell
 }
 
-// A hookAnswer is the line that a judge answers.
+// A hookAnswer is the line that a judge process writes.
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
 	Ask    bool           `json:"ask,omitzero"`     // the host must ask its user, for Reason, in the form of Answer
-	Failed bool           `json:"failed,omitempty"` // not judged, for Reason
+	Failed bool           `json:"failed,omitempty"` // not judged; Reason says why
 	Answer jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
 	Reason string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
 	User   string         `json:"user,omitempty"`   // the reason of a refusal, for the user
 	Host   string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
-	After  bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent stops
+	After  bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent ends its turn
 }
 
-// judgeHook answers the watchdog that has started this process, and then sees
-// to it that the watchdog ends: one that is stopped would be waited for by the
-// host, which lets the tool run in the end.
+// judgeHook answers the watchdog that started this process, and then makes sure that the watchdog
+// ends: the host would wait for a stopped watchdog and in the end run the tool.
 func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) error {
 	ended := make(chan error, 2)
 	guard := time.AfterFunc(deadline+watch.GuardGrace, func() { ended <- w.endParent() })
@@ -85,7 +83,7 @@ func judgeAlone(c *cli.Context, w *World, name string, deadline time.Duration) e
 	return judgeInTime(ctx, c, w, name, event).writeOrFail(w.Out)
 }
 
-// answerHook answers the question of a hook's watchdog, if that can be done at once.
+// answerHook answers the question of a hook's watchdog, unless a later tier must decide.
 func answerHook(c *cli.Context, w *World, name string) error {
 	if !c.Bool(watch.Flag) || c.Bool(permissionFlag) {
 		return errUndecided
@@ -107,7 +105,7 @@ func (a hookAnswer) write(out io.Writer) error {
 	return err
 }
 
-// readQuestion reads a host's input as the watchdog passes it on.
+// readQuestion reads a host's input as passed on by the watchdog.
 func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -126,8 +124,8 @@ func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
 	return event, err
 }
 
-// judgeInTime judges one event of a host. The deadline holds whatever judging
-// waits for, such as a lock.
+// judgeInTime judges one event of a host before the deadline, whatever judging waits for, such as a
+// lock.
 func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGrace, func() { close(late) }) })
@@ -145,8 +143,8 @@ func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, eve
 // errLate is the error of [inTime] for a call that has not returned.
 var errLate = errors.New("it took too long; raise hook.timeout")
 
-// inTime returns what f returns, or errLate as soon as late has something to
-// receive; f then goes on alone.
+// inTime returns what f returns, or errLate as soon as late can be received from; f then continues in
+// the background.
 func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T
@@ -165,8 +163,7 @@ func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	}
 }
 
-// judgeEvent judges one event of a host. What it returns beside an error says whose event
-// it was.
+// judgeEvent judges one event of a host. The answer beside an error contains the event's host.
 func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in []byte) (hookAnswer, error) {
 	h, err := hookedHost(name, c.Bool(permissionFlag))
 	if err != nil {
@@ -188,7 +185,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	return answer, nil
 }
 
-// judgeRead judges an event of a host that has been read.
+// judgeRead judges a decoded event of a host.
 func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
 	if event.Returned != nil {
 		return examineResult(ctx, c, w, h, event)
@@ -246,10 +243,10 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// judgeAll judges the actions of an event until one is refused, and returns that refusal. ESCALATE is for the
-// host to ask its person, for the reasons of all that need one.
+// judgeAll judges the actions of an event until one is refused, and returns that refusal. After an
+// ESCALATE the host must ask its user, with the reasons of all actions that need it.
 func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
-	if w.served != nil && len(event.Actions) > 1 { // some of these verdicts can be left to a later tier
+	if w.served != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
 		return nil, verdict.Block, "", errUndecided
 	}
 	var asked []string
@@ -276,7 +273,7 @@ func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Even
 	return nil, verdict.Allow, reason, nil
 }
 
-// refusedBy returns the answer for what a verdict refuses.
+// refusedBy returns the answer for a refusal.
 func refusedBy(v *verdict.Verdict) hookAnswer {
 	return hookAnswer{Reason: v.ForAgent(), User: "shield stopped: " + v.ForUser()}
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// pinnedVariables are the variables that say where shield finds its settings and state, and what
-// belongs to the user. Hosts forward what a project's own settings set, so the installed
-// command sets them itself, to what they were when it was installed.
+// pinnedVariables are the variables that determine shield's settings and state, and the user's files.
+// Hosts forward variables that a project's settings set, so the installed command sets them itself, to
+// their values at installation.
 var pinnedVariables = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
 // A hookShell is the shell text around the command that runs shield. Hosts take
@@ -45,19 +45,17 @@ type hookShell struct {
 	userShell     bool
 }
 
-// noVerdict is what a host is told where shield said nothing that can be used.
+// noVerdict is the text for the host if shield gave no usable answer.
 const noVerdict = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
 
-// unexamined is what an agent is told about a result where shield said nothing that can
-// be used.
+// unexamined is the text for the agent about a result for which shield gave no usable answer.
 const unexamined = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
 
-// otherProgram is what a host is told where shield was replaced.
+// otherProgram is the text for the host if shield's executable was replaced.
 const otherProgram = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
 
-// newResultShell returns the text around the command that examines results. Where
-// that does not answer with status 0, the host is told what keeps the agent from
-// reading the result, if anything does.
+// newResultShell returns the shell text around the command that examines results. If that command
+// fails, the text withholds the result from the agent, where the host supports that.
 func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	lost, err := h.Lost(ctx, unexamined)
 	if err != nil {
@@ -71,13 +69,13 @@ func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	return newShell(h, no, otherwise+`echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
-// newPromptShell returns the text around the command that is told what the user has written:
-// whatever it answers, the prompt goes on.
+// newPromptShell returns the shell text around the command that records the user's prompts: whatever
+// it answers, the prompt is not blocked.
 func newPromptShell(h *host.Host) hookShell {
 	return newShell(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
 }
 
-// printAnswer prints the answer in a line that the reader was given, without its status.
+// printAnswer prints the reader's line without the status at its beginning.
 const printAnswer = `printf '%s\n' "${l#?}"; `
 
 func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
@@ -99,8 +97,8 @@ func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	return newShell(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
-// newShell returns the text that ends with no where there is no answer, with other where
-// shield is another program, and takes the answers that have a pattern of case.
+// newShell returns the shell text that prints no if there is no answer, and other if shield was
+// replaced. It accepts answers that match a case pattern.
 func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
 	return hookShell{
 		before: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
@@ -111,12 +109,12 @@ func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
 	}
 }
 
-// afterCommandScript is the shell text between the command and what follows it. $$ is the process that the host waits
-// for, also in a subshell.
+// afterCommandScript is the shell text behind the command. $$ is the process that the host waits for,
+// even in a subshell.
 const afterCommandScript = ` --` + watch.Line + ` $$ <&3 & echo "s$!"; `
 
-// wrapCommand returns the command line for a command, with a check before it. Where a host uses the user's own
-// shell, which may be no POSIX shell, the line starts sh.
+// wrapCommand returns the command line for a command, with a check before it. If a host uses the
+// user's own shell, which may not be a POSIX shell, the line starts sh.
 func (t hookShell) wrapCommand(check, command string, sleep []string) string {
 	line := t.before + check + command + afterCommandScript + strings.Replace(t.after, "@SLEEP@", strings.Join(sleep, " "), 1)
 	if t.userShell {
@@ -125,7 +123,7 @@ func (t hookShell) wrapCommand(check, command string, sleep []string) string {
 	return line
 }
 
-// quotedForSh returns a line for any shell that has sh run another line.
+// quotedForSh returns a line, valid in any shell, that runs another line with sh.
 func quotedForSh(line string) string {
 	return "/bin/sh -c " + command.Quote(line)
 }
@@ -168,8 +166,8 @@ var (
 	errOtherLine   = errors.New("the installed command does not block when shield is missing, killed or gives no clear answer")
 )
 
-// hookLines returns the command lines that a host is given to run, for sh: before a
-// tool runs, and after it has returned something.
+// hookLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
+// returned.
 func hookLines(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (lines host.Lines, err error) {
 	before, err := newHookShell(ctx, h)
 	if err != nil {
@@ -188,7 +186,7 @@ func hookLines(ctx context.Context, w *World, h *host.Host, deadline time.Durati
 	return lines, err
 }
 
-// permissionLine returns the command line for a host's event of permissions.
+// permissionLine returns the command line for a host's permission event.
 func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (string, error) {
 	shell, err := newHookShell(ctx, h)
 	if err != nil {
@@ -197,7 +195,7 @@ func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.D
 	return hookLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
-// hookLine returns the command line that runs shield. more are its further arguments.
+// hookLine returns the command line that runs shield. more are additional arguments.
 func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
@@ -228,7 +226,7 @@ func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, m
 // it is not searched.
 var toolFolders = []string{"/usr/bin", "/bin", "/sbin", "/run/current-system/sw/bin"}
 
-// findTool returns the path of a program of the system.
+// findTool returns the path of a system program.
 func findTool(name string) (string, error) {
 	for _, dir := range toolFolders {
 		if path := filepath.Join(dir, name); checkProgram(path) == nil {
@@ -238,11 +236,11 @@ func findTool(name string) (string, error) {
 	return "", fmt.Errorf("the program %s, which the hook needs, is in none of %s", name, strings.Join(toolFolders, ", "))
 }
 
-// killGrace is how long after shield's deadline the line denies for it. It is later than
-// shield's own watchdog, and earlier than the host.
+// killGrace is how long after shield's deadline the line itself denies: later than shield's own
+// watchdog, and before the host's timeout.
 const killGrace = watch.GuardGrace + time.Second
 
-// An installedLine is what an installed command line says.
+// An installedLine is a parsed installed command line.
 type installedLine struct {
 	command  string        // the command that runs shield, without the shell text around it
 	program  string        // the path of shield
@@ -252,8 +250,8 @@ type installedLine struct {
 	ends     time.Duration // the deadline of the shell text
 }
 
-// readHookLine reads a command line that was installed in a shell text for a host. An
-// error says what is wrong with it.
+// readHookLine parses a command line that was installed in a shell text for a host. An error says what
+// is wrong with it.
 func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine, err error) {
 	command, seconds, err := shell.splitLine(line)
 	if err != nil {
@@ -317,7 +315,7 @@ func isPlainCommand(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 
-// literal returns the text of a word in which nothing is expanded; nil is "".
+// literal returns the text of a word without expansions; "" for nil.
 func literal(word *syntax.Word) (string, bool) {
 	var b strings.Builder
 	if word == nil {

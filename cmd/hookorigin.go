@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// An agent can send shield an event of a host as well as the host can. What such an event
-// says is believed where it makes judgement stricter. What would make it less strict is
-// believed only of an event that the host itself has sent: its process has started the shell
-// that runs the installed line, and that has started shield.
+// An agent can send shield an event of a host just as the host can. The content of such an event is
+// believed if it makes judgement stricter. If it would make judgement less strict, it is believed only
+// if the host itself sent the event: the host's process started the shell that runs the installed
+// line, and that shell started shield.
 
-// sentByHost returns why nothing shows that a host has sent the event that this process judges,
-// to the installed line in a shell text, or nil.
+// sentByHost returns nil if a host sent the event that this process judges through the installed line
+// in a shell text, or else why that is not certain.
 func sentByHost(w *World, h *host.Host, shell hookShell) error {
 	if err := readBelow(w.pid, w.parent); err != nil {
 		return err
@@ -30,8 +30,8 @@ func sentByHost(w *World, h *host.Host, shell hookShell) error {
 	return startedByHost(above, h, shell)
 }
 
-// readBelow returns an error unless a child of a shell reads what a process writes: it is the
-// reader of the installed line, which names that shell. The process itself is no child of it.
+// readBelow returns an error unless a child of the shell reads the output of a process: the reader of
+// the installed line, which names that shell. The process itself is not a child of it.
 func readBelow(pid, shell int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", pid))
 	if err != nil {
@@ -49,7 +49,7 @@ func readBelow(pid, shell int) error {
 	return fmt.Errorf("no child process of %d reads the answer", shell)
 }
 
-// startedByHost is [sentByHost] for the processes above shield, nearest first.
+// startedByHost is [sentByHost] for the ancestors of shield, nearest first.
 func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) error {
 	if len(above) < 2 {
 		return errors.New("shield was not started by a shell")
@@ -72,7 +72,7 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 	}
 	starter := above[1]
 	if i := slices.IndexFunc(starter.Args[min(1, len(starter.Args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 {
-		starter.Args = starter.Args[:i+2] // an interpreter's script, and not what that is given
+		starter.Args = starter.Args[:i+2] // the script of an interpreter, without the script's arguments
 	}
 	if of := host.OfProcess(&starter); of == nil || of.Name != h.Name {
 		return fmt.Errorf("the hook was started by %s instead of %s", describeProcess(&above[1]), h.Title())
@@ -80,7 +80,8 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 	return nil
 }
 
-// oneLine returns the text that a shell was started with, and nothing else.
+// oneLine returns the script text with which a shell was started; ok is false if it has other
+// arguments.
 func oneLine(p *ancestry.Process) (string, bool) {
 	args := slices.DeleteFunc(slices.Clone(p.Args), func(arg string) bool { return arg == "--norc" || arg == "--noprofile" })
 	if len(args) != 3 || args[1] != "-c" || !slices.Contains(launcherPrograms, filepath.Base(p.Exe)) && !slices.Contains(launcherPrograms, p.Name) {
@@ -89,8 +90,8 @@ func oneLine(p *ancestry.Process) (string, bool) {
 	return args[2], true
 }
 
-// fileOfLine returns the line in a script that a host runs and that has nothing else of
-// shield's.
+// fileOfLine returns the line in a script that a host runs, if the script contains no other line of
+// shield.
 func fileOfLine(p *ancestry.Process, h *host.Host) (string, bool) {
 	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(launcherPrograms, p.Name) {
 		return "", false

@@ -17,11 +17,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// permissionFlag says that a hook is for the event by which a host asks before it
-// asks a person.
+// permissionFlag marks a hook for the event that a host sends before it asks its user for permission.
 const permissionFlag = "permission-request"
 
-// hookedHost returns a host as the hook of a command line knows it.
+// hookedHost returns the host for which a hook command line is installed.
 func hookedHost(name string, permission bool) (*host.Host, error) {
 	h, err := host.Named(name)
 	if err == nil && permission {
@@ -30,10 +29,9 @@ func hookedHost(name string, permission bool) (*host.Host, error) {
 	return h, err
 }
 
-// judgePermission answers in the place of the person whom a host is about to ask, if
-// the policy and the classifier allow all of it, the settings want that, and no rule of
-// the person's own asks for a question. A denial is told; otherwise nothing is said, so
-// that the host asks.
+// judgePermission answers the question that a host is about to ask its user, if policy and classifier
+// allow all actions, the settings enable it, and no rule of the user's asks for the question. It also
+// reports a denial; otherwise it is silent, so that the host asks.
 func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, on bool, event host.Event, in []byte) (hookAnswer, error) {
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
@@ -51,31 +49,30 @@ func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipe
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// foldersOf returns the folders in or below which the project of an event may be.
+// foldersOf returns folders at or below which the project of an event may be.
 func foldersOf(w *World, h *host.Host, event host.Event) []string {
 	dirs := []string{w.Dir}
 	if _, project, _ := h.PermissionRules(); project != "" {
 		dirs = append(dirs, w.Getenv(project))
 	}
 	for _, raw := range event.Actions {
-		if a, err := action.Parse(raw); err == nil { // else nothing is judged
+		if a, err := action.Parse(raw); err == nil { // otherwise there is nothing to judge
 			dirs = append(dirs, a.CWD)
 		}
 	}
 	return dirs
 }
 
-// Bounds of the search for a person's own rules.
+// Bounds of the search for a user's own permission rules.
 const (
-	maxAncestors   = 64     // of a folder
-	maxRuleEntries = 10_000 // of folders that are searched
+	maxAncestors   = 64     // ancestors of a folder
+	maxRuleEntries = 10_000 // folder entries that are searched
 	maxRuleFiles   = 256
 )
 
-// personAsks returns why a host has to ask its person about a call: a rule of theirs
-// mentions it, or their rules cannot be read. It returns nil if neither is so. Rules
-// are looked for in each of dirs and above it, since nothing says where the host's
-// project begins.
+// personAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
+// or the rules cannot be read; else nil. It looks for rules in each of dirs and their ancestors, since
+// the root of the host's project is unknown.
 func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {
 	options, _, places := h.PermissionRules()
 	if err := bringsRules(w.parent, options); err != nil {
@@ -90,9 +87,9 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 	})
 }
 
-// hostAsks returns why a host is not told to ask its user about an event, or nil if it is:
-// it was not seen to wait for one, what says so could be a project's word, or a hook could
-// answer in the user's place. The version is that of the host, "" if it does not matter.
+// hostAsks returns nil if a host is told to ask its user about an event, or why not: the host was not
+// seen to wait for its user, its report may come from a project, or a hook could answer in the user's
+// place. version is the host's version, "" if it does not matter.
 func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) (version string, err error) {
 	if err := h.CanAsk(); err != nil {
 		return "", err
@@ -119,8 +116,8 @@ func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []b
 	})
 }
 
-// eachFile calls f with the files of places that exist, for a project those in each of
-// dirs and above it, and returns the first error. One that cannot be read is one.
+// eachFile calls f for each existing file of some places, for a project those in each of dirs and
+// their ancestors, and returns the first error, including read errors.
 func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
 	read := 0
 	for i := range places {
@@ -150,7 +147,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 	return nil
 }
 
-// ruleFolders returns the folders in which the files of a place are.
+// ruleFolders returns the folders that contain the files of a place.
 func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
 	switch p.Scope {
 	case "managed":
@@ -175,9 +172,9 @@ func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
 	return folders
 }
 
-// matchFiles returns the files whose path is a pattern in its last element alone: the
-// names of folders are an agent's to choose, and may look like patterns. With below, those
-// in any folder below count, too.
+// matchFiles returns the files that match a pattern in the last path element; folder names are
+// literal, since an agent can choose them and they may look like patterns. With below, files in
+// subfolders count as well.
 func matchFiles(pattern string, below bool) (files []string, err error) {
 	dir, name := filepath.Split(pattern)
 	if below {
@@ -198,8 +195,8 @@ func matchFiles(pattern string, below bool) (files []string, err error) {
 	return files, nil
 }
 
-// bringsRules returns an error if a process, or one that has started it, was given one
-// of some options, or if that cannot be told.
+// bringsRules returns an error if a process or one of its ancestors was started with one of some
+// options, or if that is unknown.
 func bringsRules(pid int, options []string) error {
 	if len(options) == 0 {
 		return nil
@@ -219,8 +216,7 @@ func bringsRules(pid int, options []string) error {
 	return nil
 }
 
-// matchingBelow returns the files in a folder, and in those below it, whose name is a
-// pattern.
+// matchingBelow returns the files in a folder and its subfolders whose name matches a pattern.
 func matchingBelow(dir, name string) (files []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {

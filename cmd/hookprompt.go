@@ -17,9 +17,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// rememberPrompt remembers what a host says that its user has written: of an event that the
-// host itself has sent, in a session that a user attends. Everything else is no user's word.
-// Whatever happens, the prompt goes on.
+// rememberPrompt remembers the user's prompt from an event that the host itself has sent, in a session
+// that a user attends. Other prompts do not count as the user's. It never blocks the prompt.
 func rememberPrompt(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
 	answer, err := h.Answer(ctx, host.Event{Host: h, Name: event.Name}, true, "")
 	done := hookAnswer{Allow: true, Answer: answer, After: true}
@@ -38,8 +37,8 @@ func rememberPrompt(ctx context.Context, c *cli.Context, w *World, h *host.Host,
 	return done, err
 }
 
-// unattended returns why what a host says about its user is not believed: the event is not surely
-// the host's, or no user is there.
+// unattended returns why the host's reports about its user are not believed: the event may not come
+// from the host, or no user attends; else nil.
 func (w *World) unattended(ctx context.Context, h *host.Host) error {
 	if w.attended != nil {
 		return w.attended(h)
@@ -59,13 +58,13 @@ func (w *World) unattended(ctx context.Context, h *host.Host) error {
 
 // Bounds of the search for a prompt in a transcript.
 const (
-	maxTranscript = 8 << 20 // bytes, from the end
+	maxTranscript = 8 << 20 // bytes at the end of the file
 	settleTries   = 10
 	settlePause   = 10 * time.Millisecond
 )
 
-// settlePrompts looks up in the host's transcript who has written the prompts of an event's
-// session of which that is not known. One that is not there yet waits for the next event.
+// settlePrompts looks up in the host's transcript who wrote the session's pending prompts. A prompt
+// that is not in the transcript yet waits for the next event.
 func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
 	if !h.HasTranscript() {
 		return
@@ -105,7 +104,7 @@ func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeli
 	}
 }
 
-// settlePrompt reports whether rows of a transcript say who has written the prompt with an ID.
+// settlePrompt reports whether rows of a transcript show who wrote the prompt with an ID.
 func settlePrompt(ctx context.Context, h *host.Host, p *shield.Pipeline, session, id string, rows []byte) (settled bool) {
 	for row := range bytes.Lines(rows) {
 		if id == "" || !bytes.Contains(row, []byte(id)) {
@@ -123,7 +122,7 @@ func settlePrompt(ctx context.Context, h *host.Host, p *shield.Pipeline, session
 	return settled
 }
 
-// tailOf returns the end of a file of this user.
+// tailOf returns the end of a file that belongs to this user.
 func tailOf(path string) []byte {
 	f, err := owner.Open(path)
 	if err != nil {

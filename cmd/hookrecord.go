@@ -60,9 +60,9 @@ func recordIn(state, program string) record {
 	return record{program, filepath.Join(state, "programs", hex.EncodeToString(sum[:8]))}
 }
 
-// userCanReplace reports whether this user can replace a program: another user than root
-// cannot replace one that only root can change, in folders of which the same is true.
-// Then a package manager may update it at any time.
+// userCanReplace reports whether this user can replace a program. A user other than root cannot
+// replace a program that only root can change, in folders that only root can change. A package manager
+// may then update it at any time.
 func userCanReplace(program string) bool {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || os.Geteuid() == 0 {
@@ -81,10 +81,10 @@ func userCanReplace(program string) bool {
 	return false
 }
 
-// statArguments are the arguments of stat that print an identity, of GNU and BusyBox, and of BSD.
+// statArguments are the stat arguments that print an identity, for GNU and BusyBox, and for BSD.
 var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
-// statWords returns the words of a shell that print the identity of a program that follows.
+// statWords returns the shell words that print the identity of the program given next.
 var statWords = sync.OnceValues(func() ([]string, error) {
 	path, err := findTool("stat")
 	if err != nil {
@@ -99,7 +99,7 @@ var statWords = sync.OnceValues(func() ([]string, error) {
 	return nil, fmt.Errorf("%s does not print the identity of a file", path)
 })
 
-// sha256Command returns the words of a shell that print the SHA-256 of standard input.
+// sha256Command returns the shell words that print the SHA-256 of standard input.
 func sha256Command() (string, error) {
 	if path, err := findTool("sha256sum"); err == nil {
 		return path, nil
@@ -116,8 +116,8 @@ const (
 	checkEnd   = " || c; "
 )
 
-// check returns the text of a shell that ends it with the line "changed" if the program is
-// not the recorded one. If its content is the same, the record gets the new identity.
+// check returns the shell text that prints the line "changed" and ends if the program is not the
+// recorded one. If only its identity differs, the record gets the new identity.
 func (r record) check() (string, error) {
 	stat, err := statWords()
 	if err != nil {
@@ -149,7 +149,7 @@ func (r record) check() (string, error) {
 		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + checkEnd, nil
 }
 
-// splitCheck divides the text of a shell into the check of a program and what follows.
+// splitCheck splits a shell text into the check of a program and the rest.
 func splitCheck(text string) (check, command string) {
 	if i := strings.Index(text, checkEnd); strings.HasPrefix(text, checkBegin) && i >= 0 {
 		return text[:i+len(checkEnd)], text[i+len(checkEnd):]
@@ -157,7 +157,7 @@ func splitCheck(text string) (check, command string) {
 	return "", text
 }
 
-// read returns what is recorded.
+// read returns the recorded identity and digest.
 func (r record) read() (identity, digest string, err error) {
 	text, err := os.ReadFile(r.file)
 	if err != nil {
@@ -169,13 +169,13 @@ func (r record) read() (identity, digest string, err error) {
 	return identity, digest, nil
 }
 
-// exists reports whether something is recorded, if only what cannot be read.
+// exists reports whether there is a record, even if it is unreadable.
 func (r record) exists() bool {
 	_, err := os.Lstat(r.file)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// identity returns the identity of the program as it is now.
+// identity returns the current identity of the program.
 func (r record) identity() (string, error) {
 	words, err := statWords()
 	if err != nil {
@@ -185,7 +185,7 @@ func (r record) identity() (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// digest returns the SHA-256 of the program as it is now.
+// digest returns the current SHA-256 of the program.
 func (r record) digest() (string, error) {
 	f, err := os.Open(r.program)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r record) changed() error {
 	return nil
 }
 
-// write records the program as it is now.
+// write records the program in its current state.
 func (r record) write() error {
 	real, err := filepath.EvalSymlinks(r.program)
 	if err != nil {
@@ -244,7 +244,7 @@ func (r record) write() error {
 	if !same {
 		fresh := r.linkPath() + ".new"
 		_ = os.Remove(fresh)
-		if os.Link(real, fresh) == nil { // else on another file system, or of another user
+		if os.Link(real, fresh) == nil { // fails on another file system, or for another user's file
 			err = os.Rename(fresh, r.linkPath())
 		} else if err = os.Remove(r.linkPath()); errors.Is(err, os.ErrNotExist) {
 			err = nil
@@ -253,7 +253,7 @@ func (r record) write() error {
 			return err
 		}
 	}
-	identity, err := r.identity() // after the link, which changes the change time
+	identity, err := r.identity() // after linking, which changes the change time
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// examineResult examines what a tool has returned, and answers what the agent is to
-// read instead where the host can have it read something else. There a failure
-// withholds the result; elsewhere nothing can, and it is an error.
+// examineResult examines the result of a tool and, if the host supports it, returns a replacement for
+// the agent to read. There a failure withholds the result; on other hosts it is an error.
 func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
 	got, err := examineReturned(ctx, c, w, h, event)
 	switch {
@@ -30,7 +29,7 @@ func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, 
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// examineReturned has a pipeline examine what a tool has returned, and remember it.
+// examineReturned examines and remembers the result of a tool with a pipeline.
 func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (got shield.Examined, err error) {
 	line, err := newResultShell(ctx, h)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hookMargin is what the host waits beyond shield's own deadline, so that the
-// answer is always shield's.
+// hookMargin is how much longer the host waits than shield's own deadline, so that shield always
+// answers first.
 const hookMargin = 10 * time.Second
 
-// hookSettingsCommands are the commands that edit and try hosts' settings.
+// hookSettingsCommands are the commands that edit and test hosts' settings.
 func hookSettingsCommands(w *World) []*cli.Command {
 	all := &cli.BoolFlag{Name: "all", Usage: "every host that is found on this machine"}
 	command := func(name, usage string, run func(*hookSettings, *cli.Context) error, flags ...cli.Flag) *cli.Command {
@@ -57,11 +57,11 @@ func hookSettingsCommands(w *World) []*cli.Command {
 	}
 }
 
-// acceptFlag has status record the program of a hook again.
+// acceptFlag makes 'hook status' record the current program of a hook.
 const acceptFlag = "accept"
 
-// chosenHosts returns the hosts that a command line names, or with --all those
-// that are on this machine.
+// chosenHosts returns the hosts that a command line names, or with --all those installed on this
+// machine.
 func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 	names := c.Args().Slice()
 	switch {
@@ -94,7 +94,7 @@ func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 	return chosen, nil
 }
 
-// hostInstalled reports whether a host is on this machine.
+// hostInstalled reports whether a host is installed on this machine.
 func (w *World) hostInstalled(h *host.Host) bool {
 	programs, folders := h.Found()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
@@ -110,7 +110,7 @@ func (w *World) hostInstalled(h *host.Host) bool {
 	})
 }
 
-// hasHook reports whether a settings file that a host reads has a hook of shield.
+// hasHook reports whether one of the host's settings files contains a hook of shield.
 func hasHook(ctx context.Context, w *World, h *host.Host) bool {
 	all, err := h.Settings(ctx, host.Lines{}, 0, w.Dir, w.OS)
 	if err != nil {
@@ -151,10 +151,10 @@ type hookSettings struct {
 	*host.Settings
 	host     *host.Host
 	world    *World
-	deadline time.Duration // of a hook that is installed, or that names none
-	permits  bool          // the settings have shield answer in the place of a person
-	how      string        // what a person runs to install it
-	arrival  questionRoute // of its questions
+	deadline time.Duration // of a newly installed hook, or of one without a deadline
+	permits  bool          // the settings let shield answer in the user's place
+	how      string        // the command line that installs it
+	arrival  questionRoute // how its questions reach the user
 }
 
 func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
@@ -194,7 +194,7 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 		how: fmt.Sprintf("run 'shield hook install %s'", name), arrival: arrivalOf(w, set, h)}, nil
 }
 
-// folder returns where the files of a place are; "" if that is unknown.
+// folder returns the folder of a place's files; "" if unknown.
 func (s *hookSettings) folder(p *host.Place) string {
 	variable, below, _ := strings.Cut(p.Variable, "/")
 	if variable != "" {
@@ -215,8 +215,7 @@ func (s *hookSettings) folder(p *host.Place) string {
 	return filepath.Join(base, p.Folder)
 }
 
-// files returns the settings files of a place: one that may be missing, or those
-// that a pattern matches.
+// files returns the settings files of a place: one that may be missing, or those that match a pattern.
 func (s *hookSettings) files(p *host.Place) ([]settingsFile, error) {
 	folder := s.folder(p)
 	if folder == "" {
@@ -240,7 +239,7 @@ func (s *hookSettings) files(p *host.Place) ([]settingsFile, error) {
 	return files, nil
 }
 
-// An edit is a settings file that is edited, and what it is.
+// An edit is a settings file to edit, with its place.
 type edit struct {
 	place *host.Place
 	file  settingsFile

@@ -22,23 +22,21 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// statusTime bounds how long one installed command line may take. What it is
-// asked is decided by rules.
+// statusTime bounds how long one installed command line may take; its test action is decided by rules.
 const statusTime = 20 * time.Second
 
-// maxDenial is how much a hook may print that denies, in bytes.
+// maxDenial bounds the output of a denying hook, in bytes.
 const maxDenial = 64 << 10
 
-// An installedHook hook is one of shield in a settings file that the host reads.
+// An installedHook is a hook of shield in a settings file that the host reads.
 type installedHook struct {
 	host.Hook
 	installedLine
 	file string
 }
 
-// status looks at the settings as the host does, and runs the installed command
-// line as the host would, with an event that must be denied. Whatever leaves a
-// doubt is an error: a person who reads "enforced" relies on it.
+// status reads the settings as the host does, and runs the installed command line as the host would,
+// with an event that must be denied. Any doubt is an error: the user relies on the answer "enforced".
 func (s *hookSettings) status(c *cli.Context) error {
 	seen := s.survey(c.Context)
 	if c.Bool(acceptFlag) {
@@ -85,8 +83,8 @@ func (s *hookSettings) status(c *cli.Context) error {
 	return errors.Join(err, s.arrival.checkReachable())
 }
 
-// unverified says what is not known of a host whose program was never run with shield; ""
-// for the others.
+// unverified says what was not tested for a host whose program was never run with shield; "" for other
+// hosts.
 func (s *hookSettings) unverified() string {
 	if s.host.Verified() != "" {
 		return ""
@@ -94,7 +92,7 @@ func (s *hookSettings) unverified() string {
 	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so it is not tested that it calls the hook and obeys. Source of the settings format: %s.", s.host.Title(), s.host.Source())
 }
 
-// accept records the programs of installed hooks as they are now.
+// accept records the current programs of installed hooks.
 func (s *hookSettings) accept(ctx context.Context, seen survey) error {
 	if err := requirePerson(s.world, "hook status --"+acceptFlag, atTerminal); err != nil {
 		return err
@@ -112,16 +110,15 @@ func (s *hookSettings) accept(ctx context.Context, seen survey) error {
 	})
 }
 
-// unenforced says what keeps a host from enforcing a denial.
+// unenforced returns an error with the reasons why a host does not enforce a denial.
 func unenforced(problems []string) error {
 	for i, p := range problems {
-		problems[i] = term.Escape(p) // settings may be a repository's
+		problems[i] = term.Escape(p) // a repository may have written the settings
 	}
 	return fmt.Errorf("a denial is not enforced:\n  %s", strings.Join(problems, "\n  "))
 }
 
-// missing names the files that the host would read a hook from and that do not
-// exist.
+// missing lists the files from which the host would read a hook and that do not exist.
 func (s *hookSettings) missing() string {
 	var names []string
 	for i := range s.Places {
@@ -143,21 +140,20 @@ func (s *hookSettings) missing() string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// A survey is what the settings that a host reads have of shield.
+// A survey is the shield hooks found in a host's settings.
 type survey struct {
-	found         // that are asked before a tool runs
-	results found // that are given what a tool returned
-	permits found // that are asked before a person is
+	found         // hooks called before a tool runs
+	results found // hooks called with the result of a tool
+	permits found // hooks called before the host asks its user
 }
 
-// found are the hooks of shield for an event, and why they are not run, or not waited
-// for.
+// A found lists the shield hooks for an event, and why they are not run, or not waited for.
 type found struct {
 	hooks    []installedHook
 	problems []string
 }
 
-// survey looks at all settings that the host reads.
+// survey reads all settings that the host reads.
 func (s *hookSettings) survey(ctx context.Context) (all survey) {
 	for _, name := range s.Off {
 		if s.world.Getenv(name) != "" {
@@ -187,9 +183,9 @@ func (s *hookSettings) survey(ctx context.Context) (all survey) {
 	return all
 }
 
-// warnAboutResults says why shield does not examine what tools return, where the host could hand
-// it over, and why it does not answer before the host asks a person, where that is
-// installed or wanted. A denial is enforced all the same.
+// warnAboutResults warns if shield does not examine tool results although the host supports it, and if
+// it does not answer before the host asks its user although that is installed or wanted. Denials are
+// enforced in both cases.
 func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error {
 	say := func(what string, f found, more ...string) {
 		for _, h := range f.hooks {
@@ -198,7 +194,7 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error 
 			}
 		}
 		for _, why := range append(f.problems, more...) {
-			fmt.Fprintf(s.world.Err, "shield: %s: %s\n", what, term.Escape(why)) // settings may be a repository's
+			fmt.Fprintf(s.world.Err, "shield: %s: %s\n", what, term.Escape(why)) // a repository may have written the settings
 		}
 	}
 	var missing []string
@@ -230,7 +226,7 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error 
 	return nil
 }
 
-// permissionSettings returns the settings of the host as it asks before it asks a person.
+// permissionSettings returns the settings for the event that the host sends before it asks its user.
 func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, error) {
 	h, err := s.host.Permission()
 	if err != nil {
@@ -245,8 +241,8 @@ func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, e
 	return &asking, nil
 }
 
-// companionFileProblems returns what is wrong with the files that the host needs beside the one
-// that has the hook.
+// companionFileProblems returns the problems of further files that the host needs beside the one with
+// the hook.
 func (s *hookSettings) companionFileProblems() (problems []string) {
 	for i := range s.Places {
 		p := &s.Places[i]
@@ -263,7 +259,7 @@ func (s *hookSettings) companionFileProblems() (problems []string) {
 	return problems
 }
 
-// userFiles returns the user's settings files that can be read.
+// userFiles returns the readable settings files of the user.
 func (s *hookSettings) userFiles() host.Documents {
 	user := host.Documents{}
 	for i := range s.Places {
@@ -278,7 +274,7 @@ func (s *hookSettings) userFiles() host.Documents {
 	return user
 }
 
-// inspect adds the hooks in one settings file, and what is wrong with it.
+// inspect adds the hooks in one settings file, and the file's problems.
 func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settingsFile, user host.Documents, all *survey) error {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
@@ -304,7 +300,7 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 	}
 	seen := p.Inspect(ctx, file.path, doc, user)
 	if len(seen.Ignored) > 0 {
-		// The host runs the hooks of its other files all the same.
+		// The host still runs the hooks of its other files.
 		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
 			about(&all.problems, "%s", seen.Ignored[0])
 		}
@@ -319,7 +315,7 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 				about(&to.problems, "%s", problem)
 			}
 			var line installedLine
-			if h.Command != "" { // else the file is not what shield installs
+			if h.Command != "" { // the file is not what shield installs
 				var err error
 				if line, err = s.examine(h, shell); err != nil {
 					about(&to.problems, "%v", err)
@@ -378,8 +374,7 @@ func (s *hookSettings) examineCheck(line installedLine) error {
 	return r.changed()
 }
 
-// checkProgram refuses a program that cannot be run, or that others can
-// replace.
+// checkProgram returns an error for a program that cannot be run, or that other users can replace.
 func checkProgram(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -416,8 +411,8 @@ func checkProgram(path string) error {
 	return nil
 }
 
-// tryDenial runs a command line as the host would, and returns why that is not a
-// denial that was judged.
+// tryDenial runs a command line as the host would, and returns an error unless it denies as the result
+// of judging.
 func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -425,7 +420,7 @@ func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 	cmd.Stdin = bytes.NewReader(s.Sample)
 	out, errs := subprocess.Output{Max: maxDenial + 1}, subprocess.Output{Max: maxDenial}
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = time.Second // for what it has left behind on its streams
+	cmd.WaitDelay = time.Second // for child processes that keep its streams open
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("the hook cannot be started: %w; install shield again", err)
 	}
@@ -460,10 +455,10 @@ func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 	return nil
 }
 
-// tryJudge asks the judge of a command line, and returns why it cannot judge.
-// The denial that a host gets does not tell that from one that was judged.
+// tryJudge calls the judge of a command line directly, and returns why it cannot judge. The denial
+// alone does not show that: a failed hook denies as well.
 func (s *hookSettings) tryJudge(ctx context.Context, command string) error {
-	// The exit keeps the shell from becoming the judge, which may end its parent.
+	// With the exit, the shell does not exec the judge, which may end its parent.
 	cmd := s.shell(ctx, command+" --"+watch.Flag+"; exit")
 	judge, err := judgeOf(cmd)
 	if err != nil {
@@ -483,8 +478,8 @@ func (s *hookSettings) tryJudge(ctx context.Context, command string) error {
 	return err
 }
 
-// shell returns the command that runs a command line as the host would, in a
-// group of its own that ends with ctx.
+// shell returns the command that runs a command line as the host would, in its own process group,
+// which ends with ctx.
 func (s *hookSettings) shell(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = s.world.Dir, s.world.Environ()

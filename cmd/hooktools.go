@@ -17,9 +17,9 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hostTools says what is known of the MCP tools that a host's hook names: what the host's own
-// settings of the user say about their server. What a project says about it is an agent's to change,
-// so it vouches for nothing, and neither does a server whose program is in the workspace.
+// hostTools returns a function that describes MCP tools of a host from the user's settings of the
+// host. A project's settings can be changed by an agent, so they vouch for nothing; the same holds for
+// a server whose program is in the workspace.
 func hostTools(w *World, name string) func(*action.Action) approve.Tool {
 	i := slices.IndexFunc(gateway.Clients[:], func(c gateway.Client) bool { return c.Name == name })
 	if i < 0 {
@@ -34,7 +34,7 @@ func hostTools(w *World, name string) func(*action.Action) approve.Tool {
 	}
 }
 
-// definedTool returns what the settings of a client say about the tool that an action is of.
+// definedTool returns what a client's settings say about the tool of an action.
 func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
 	dirs := []string{w.Dir}
 	if filepath.IsAbs(a.CWD) {
@@ -53,7 +53,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 		for _, folder := range folders {
 			path := filepath.Join(folder, filepath.FromSlash(f.Path))
 			if f.Scope == "project" && folder == w.Home && slices.ContainsFunc(client.Files, func(o gateway.ClientFile) bool { return o.Scope == "user" && o.Path == f.Path }) {
-				continue // the user's own
+				continue // this is the user's file, which has its own entry
 			}
 			doc, exists, err := readSettings(path)
 			if err != nil {
@@ -92,7 +92,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 			continue
 		}
 		if slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(word, dir) }) || strings.HasPrefix(word, ".") {
-			return approve.Tool{Server: t.Server, Remote: t.Remote}, nil // an agent can change what it runs
+			return approve.Tool{Server: t.Server, Remote: t.Remote}, nil // an agent can change the server's program
 		}
 	}
 	sum := sha256.Sum256(found.Text)
@@ -101,7 +101,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 	return t, nil
 }
 
-// appliesTo reports whether a definition is for every folder, or for one of some.
+// appliesTo reports whether a definition applies to all folders, or to one of dirs.
 func appliesTo(d *host.Definition, dirs []string) bool {
 	at := slices.IndexFunc(d.Path, filepath.IsAbs)
 	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || isBelow(dir, d.Path[at]) })
@@ -113,7 +113,7 @@ func isBelow(path, folder string) bool {
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// toolOf returns the name of a server's tool that an action type names.
+// toolOf returns the tool name in an action type of a server.
 func toolOf(server, kind string) (tool string, ok bool) {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -130,7 +130,7 @@ func toolOf(server, kind string) (tool string, ok bool) {
 	return "", false
 }
 
-// remoteHost returns the host of an address that is not of this machine.
+// remoteHost returns the host of an address, "" for this machine.
 func remoteHost(address string) string {
 	u, err := url.Parse(address)
 	if address == "" || err == nil && effect.Loopback(effect.Host(u.Hostname())) {

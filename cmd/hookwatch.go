@@ -15,9 +15,8 @@ import (
 	"github.com/shieldcli/shield/internal/watch"
 )
 
-// watchHook has another process judge one event of a host, prints its answer,
-// and returns an error, which is a denial, when that process is late, dies or
-// answers anything but what a judge answers.
+// watchHook lets another process judge one event of a host and prints its answer. It returns an error,
+// which is a denial, if that process is late, dies or writes anything but a valid answer.
 func watchHook(ctx context.Context, w *World, name string, deadline time.Duration) error {
 	begun := w.Ahead
 	if begun == nil {
@@ -40,7 +39,7 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 	return answer.writeOrFail(w.Out)
 }
 
-// judgeArgs returns the command line of the judge for that of its watchdog.
+// judgeArgs returns the judge's command line for that of its watchdog.
 func judgeArgs(args []string, name string) []string {
 	i := slices.Index(args, name)
 	return slices.Insert(slices.Clone(args), i+1, "--"+watch.Flag)
@@ -55,7 +54,8 @@ func readAnswer(line []byte) (a hookAnswer, err error) {
 	return a, nil
 }
 
-// writeOrFail tells the host what it is allowed, or what it has to ask, or returns what it is not as an error.
+// writeOrFail writes the answer for an allowed call, or for a question of the host, and returns any
+// other answer as an error.
 func (a hookAnswer) writeOrFail(out io.Writer) error {
 	switch {
 	case a.Failed:
@@ -75,8 +75,8 @@ func (a hookAnswer) writeOrFail(out io.Writer) error {
 	return nil
 }
 
-// judgeProcess starts shield itself with other arguments. The process stays in
-// the group of this one, since a person may have to be asked at the terminal.
+// judgeProcess starts shield again with other arguments. The process stays in this process group,
+// since it may have to ask a person at the terminal.
 func (w *World) judgeProcess(args []string) (*watch.Judge, error) {
 	if w.Executable == "" {
 		return nil, errors.New("shield cannot find its own program file; start it by its full path")

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hostProcess returns the process of the host that asks, as [runningHost] does.
+// hostProcess returns the process of the asking host, as [runningHost] does.
 func (w *World) hostProcess(h *host.Host) (*host.Running, error) {
 	if w.running != nil {
 		return w.running(w, h)
@@ -23,15 +23,14 @@ func (w *World) hostProcess(h *host.Host) (*host.Running, error) {
 	return runningHost(w, h)
 }
 
-// runningHost returns the process of the host that asks, nil if none of those that have
-// started shield is one of the host. An error means that no person is at its terminal, or that
-// they could not be read.
+// runningHost returns the process of the asking host, nil if no ancestor of shield is that host. An
+// error means that no person is at its terminal, or that the ancestors could not be read.
 func runningHost(w *World, h *host.Host) (*host.Running, error) {
 	all, err := ancestry.Of(w.parent)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return nil, nil
 	}
-	at, args, file := h.Running(all) // of those that could be read
+	at, args, file := h.Running(all) // among the ancestors that could be read
 	if at < 0 {
 		return nil, err
 	}
@@ -48,9 +47,8 @@ func runningHost(w *World, h *host.Host) (*host.Running, error) {
 	return r, nil
 }
 
-// checkHostAttended returns why no person attends a host, the first of some processes: a command
-// that shield or another host runs for an agent has started it, or a program types at its
-// terminal.
+// checkHostAttended returns why no person attends a host, the first of all: shield or another host
+// started it for an agent, or a program types at its terminal.
 func (s *terminalCheck) checkHostAttended(all []ancestry.Process) error {
 	if env, err := s.environ(all[0].PID); err == nil && (host.Marked(env) != nil || slices.Contains(env, launch.Judged)) {
 		return errors.New("the host was started by a command of an agent; start it from your own shell")
@@ -64,8 +62,8 @@ const (
 	maxPackageFile  = 1 << 20 // bytes
 )
 
-// packageVersion returns the version of the npm package that a file belongs to, "" if it
-// belongs to another. The program of a system can have a package of its own, NAME-SYSTEM.
+// packageVersion returns the version of the npm package that contains a file, "" if the package has
+// another name. The program for one system may be in a package of its own, NAME-SYSTEM.
 func packageVersion(file, name string) string {
 	if file == "" || name == "" {
 		return ""
@@ -91,7 +89,7 @@ func packageVersion(file, name string) string {
 	return ""
 }
 
-// installedVersion returns the version of a host's program in PATH, "" if it is unknown.
+// installedVersion returns the version of a host's program in PATH, "" if unknown.
 func installedVersion(w *World, h *host.Host) string {
 	programs, _ := h.Found()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {

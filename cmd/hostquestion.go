@@ -15,12 +15,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// A hostQuestion is what a host may be told to ask its user.
+// A hostQuestion is a question that a host may be told to ask its user.
 type hostQuestion struct {
 	w       *World
 	host    *host.Host
-	key     string // of the actions
-	version string // of the host, once [hostQuestion.checkVersionAsks] was called
+	key     string // key of the actions
+	version string // version of the host, set by [hostQuestion.checkVersionAsks]
 	dir     string // the state folder
 }
 
@@ -28,7 +28,7 @@ func newHostQuestion(w *World, h *host.Host, event host.Event) *hostQuestion {
 	return &hostQuestion{w: w, host: h, key: questionKey(event)}
 }
 
-// checkVersionAsks returns an error if a version of the host was found to ask no one.
+// checkVersionAsks returns an error if this version of the host is known not to ask its user.
 func (q *hostQuestion) checkVersionAsks(c *cli.Context, version string) error {
 	set, err := settings(c, q.w)
 	if err != nil {
@@ -38,7 +38,7 @@ func (q *hostQuestion) checkVersionAsks(c *cli.Context, version string) error {
 	return asksNobody(q.dir, q.host, version)
 }
 
-// asksNobody returns an error if a version of a host was found to ask no one.
+// asksNobody returns an error if a version of a host is known not to ask its user.
 func asksNobody(stateDir string, h *host.Host, version string) error {
 	if approve.HostNotAsking(stateDir, h.Name, version) {
 		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), version)
@@ -46,13 +46,13 @@ func asksNobody(stateDir string, h *host.Host, version string) error {
 	return nil
 }
 
-// recordAsked keeps that the host is told to ask.
+// recordAsked records that the host is told to ask.
 func (q *hostQuestion) recordAsked() error {
 	return approve.NoteHostQuestion(q.dir, q.key, approve.HostQuestion{Host: q.host.Name, Version: q.version, At: q.w.Now()})
 }
 
-// recordRanCall is told that the actions of an event ran. If the host was told to ask its user, and
-// no user can have answered, the host is not told to ask again.
+// recordRanCall records that the actions of an event ran. If the host was told to ask its user, and no
+// user can have answered, the host is not told to ask again.
 func recordRanCall(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)
 	q, unasked := approve.HostRanUnasked(dir, questionKey(event), w.Now())
@@ -66,11 +66,11 @@ func recordRanCall(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Hos
 	p.Tell(audit.KindHost, text)
 }
 
-// questionKey returns what names the actions of an event, before they run and after.
+// questionKey returns the key of an event's actions, the same before and after they run.
 func questionKey(event host.Event) string {
 	h := sha256.New()
 	for _, raw := range event.Actions {
-		if a, err := action.Parse(raw); err == nil { // else nothing is judged
+		if a, err := action.Parse(raw); err == nil { // otherwise there is nothing to judge
 			fmt.Fprintf(h, "%s %d:%s %d:%s\n", a.Hash, len(a.Session), a.Session, len(a.CWD), a.CWD)
 		}
 	}

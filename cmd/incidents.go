@@ -35,12 +35,12 @@ type incident struct {
 	Happened string
 	Files    map[string]string
 	Steps    []incidentStep
-	Server   [][]map[string]any // the tools that a server lists at each of its starts
-	Call     *incidentCall      // at the last
+	Server   [][]map[string]any // the tools that a server lists, for each of its starts
+	Call     *incidentCall      // the call at the last start
 	Twin     incidentTwin
 }
 
-// An incidentStep is one call of a tool, and what it returned.
+// An incidentStep is one tool call and its result.
 type incidentStep struct {
 	Tool   string
 	Input  map[string]any
@@ -52,7 +52,7 @@ type incidentCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// An incidentTwin says in which one fact honest work differs.
+// An incidentTwin is the one fact in which a similar honest action differs.
 type incidentTwin struct {
 	Fact    string
 	Replace map[string]string
@@ -87,7 +87,7 @@ func readIncidents() (all []incident, err error) {
 	return all, nil
 }
 
-// honestVariant returns the honest work of an incident as one that may be replayed.
+// honestVariant returns the incident with the changes of its honest twin.
 func (i incident) honestVariant() (incident, error) {
 	text, err := json.Marshal(struct {
 		Files  map[string]string
@@ -118,7 +118,7 @@ func (i incident) honestVariant() (incident, error) {
 	return out, nil
 }
 
-// inJSON returns a text as it stands inside a JSON string.
+// inJSON returns a text escaped as part of a JSON string.
 func inJSON(text string) []byte {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -127,7 +127,7 @@ func inJSON(text string) []byte {
 	return b[1 : len(b)-1]
 }
 
-// A replayResult is what happened to an incident, or of its twin.
+// A replayResult is the result of replaying an incident or its twin.
 type replayResult struct {
 	Stopped bool   `json:"stopped"`
 	By      string `json:"by,omitempty"` // the reason
@@ -164,7 +164,7 @@ func demoIncidents(c *cli.Context, w *World) error {
 	if dir == "" {
 		dir = w.Home
 	}
-	// Not in a temporary folder: what lies there may be deleted without a question.
+	// Not in a temporary folder, where files may be deleted without a question.
 	place, err := os.MkdirTemp(dir, ".shield-demo-")
 	if err != nil {
 		return fmt.Errorf("demo incidents: %w", err)
@@ -177,7 +177,7 @@ func demoIncidents(c *cli.Context, w *World) error {
 	return reportIncidents(c, w, results)
 }
 
-// replayAll replays incidents and their twins, a few at a time.
+// replayAll replays incidents and their twins, several in parallel.
 func replayAll(ctx context.Context, w *World, place string, all []incident) []incidentResult {
 	results := make([]incidentResult, len(all))
 	var running sync.WaitGroup
@@ -205,8 +205,8 @@ func replayAll(ctx context.Context, w *World, place string, all []incident) []in
 	return results
 }
 
-// reportIncidents prints the results, and returns an error unless every incident was stopped
-// and every twin was not.
+// reportIncidents prints the results, and returns an error unless every incident was stopped and no
+// twin was.
 func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 	var stopped, allowed int
 	for _, r := range results {
@@ -250,10 +250,10 @@ func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 	return nil
 }
 
-// replayIncident replays one in a home folder of its own.
+// replayIncident replays one incident in its own home folder.
 func replayIncident(ctx context.Context, w *World, home, cache string, i incident) (replayResult, error) {
 	work := filepath.Join(home, "app")
-	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // no one is to be asked
+	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // ask no user
 	for name, content := range i.Files {
 		files[name] = content
 	}
@@ -285,7 +285,7 @@ func replayIncident(ctx context.Context, w *World, home, cache string, i inciden
 	return r.call(i.Steps)
 }
 
-// An incidentReplay is one home folder in which tools are called.
+// An incidentReplay is a home folder in which tools are called.
 type incidentReplay struct {
 	ctx        context.Context
 	home, work string
@@ -293,7 +293,7 @@ type incidentReplay struct {
 	world      *World
 }
 
-// run runs a program of ours in the workspace and returns what it writes.
+// run runs a program of shield in the workspace and returns its output.
 func (r *incidentReplay) run(in []byte, name string, args ...string) (out []byte, status int, err error) {
 	cmd := exec.CommandContext(r.ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.work, r.env, bytes.NewReader(in)
@@ -304,7 +304,7 @@ func (r *incidentReplay) run(in []byte, name string, args ...string) (out []byte
 	return out, 0, err
 }
 
-// call proposes calls of tools as a host does: by the line that is installed for it.
+// call proposes tool calls as a host does: through the installed hook line.
 func (r *incidentReplay) call(steps []incidentStep) (replayResult, error) {
 	h, err := host.Named(incidentHost)
 	if err != nil {
@@ -337,7 +337,7 @@ func (r *incidentReplay) call(steps []incidentStep) (replayResult, error) {
 	return replayResult{}, nil
 }
 
-// absoluteInput returns the input of a tool with paths below ~/ as hosts give them.
+// absoluteInput returns a tool's input with absolute paths in place of ~/, as hosts send them.
 func (r *incidentReplay) absoluteInput(input map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range input {
@@ -353,7 +353,7 @@ func (r *incidentReplay) absoluteInput(input map[string]any) map[string]any {
 	return out
 }
 
-// A hostAnswer is what shield answers to Claude Code.
+// A hostAnswer is shield's answer to Claude Code.
 type hostAnswer struct {
 	HookSpecificOutput struct {
 		PermissionDecision       string
@@ -366,7 +366,7 @@ func (a *hostAnswer) stopped(status int) (why string, stopped bool) {
 	return o.PermissionDecisionReason, status != 0 || o.PermissionDecision == "deny" || o.PermissionDecision == "ask"
 }
 
-// event runs an installed line over an event.
+// event runs an installed line with an event as input.
 func (r *incidentReplay) event(line string, event map[string]any) (answer hostAnswer, status int, err error) {
 	in, err := json.Marshal(event)
 	if err != nil {
@@ -382,8 +382,8 @@ func (r *incidentReplay) event(line string, event map[string]any) (answer hostAn
 	return answer, status, nil
 }
 
-// incidentServer is an MCP server that lists the tools of tools.json, and answers each
-// call with the same words. It is ours, and does nothing else.
+// incidentServer is an MCP server that lists the tools of tools.json, and answers each call with the
+// same text. It does nothing else.
 const incidentServer = `while read -r line; do
 	id=${line#*\"id\":}
 	id=${id%%[,\}]*}
@@ -397,8 +397,8 @@ const incidentServer = `while read -r line; do
 done
 `
 
-// serve starts a server behind the gateway, once for each list of its tools, and calls a
-// tool at the last start.
+// serve starts a server behind the gateway, once for each of its tool lists, and calls a tool at the
+// last start.
 func (r *incidentReplay) serve(i incident) (replayResult, error) {
 	var out []byte
 	for n, tools := range i.Server {

@@ -56,9 +56,9 @@ func initCommand(w *World) *cli.Command {
 	return cmd
 }
 
-// fixedShield returns the start of a command line of a shell that runs shield
-// with the settings and the state that it would find now, and for the same user's files
-// if home says so. It fails where a path cannot be written in a shell.
+// fixedShield returns the start of a shell command line that runs shield with its current settings and
+// state, and for the same user's files if home is set. It fails if a path cannot be quoted for a
+// shell.
 func fixedShield(w *World, home bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
@@ -93,7 +93,7 @@ func fixedShield(w *World, home bool) (string, error) {
 	return b.String(), nil
 }
 
-// parentFolder returns the folder so many levels above a path; "" for "".
+// parentFolder returns the folder levels above a path; "" for "".
 func parentFolder(path string, levels int) string {
 	for ; levels > 0 && path != ""; levels-- {
 		path = filepath.Dir(path)

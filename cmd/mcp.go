@@ -46,7 +46,7 @@ func mcpCommand(w *World) *cli.Command {
 		),
 		Subcommands: append(mcpInstallCommands(w), mcpServeCommand(w), mcpToolsCommand(w)),
 		Action: func(c *cli.Context) error {
-			var own *statusError // the server's
+			var own *statusError // the server's exit status
 			err := relayMCP(c, w)
 			if err == nil || errors.As(err, &own) {
 				return err
@@ -56,7 +56,7 @@ func mcpCommand(w *World) *cli.Command {
 	}
 }
 
-// relayMCP starts a server and passes messages until both have ended.
+// relayMCP starts a server and relays messages until both sides have ended.
 func relayMCP(c *cli.Context, w *World) error {
 	argv := c.Args().Slice()
 	if len(argv) == 0 {
@@ -72,7 +72,7 @@ func relayMCP(c *cli.Context, w *World) error {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	own := *w
-	w, own.Err = &own, &lockedWriter{w: w.Err} // the server's errors and shield's own
+	w, own.Err = &own, &lockedWriter{w: w.Err} // shared by the server's errors and shield's own
 	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func relayMCP(c *cli.Context, w *World) error {
 	defer p.Close()
 	session := c.String("session")
 	if session == "" {
-		above, _ := ancestry.Of(w.parent) // where it is unknown, the process ID alone names the client
+		above, _ := ancestry.Of(w.parent) // if the ancestors are unknown, the process ID alone identifies the client
 		session = clientSession(w.parent, above)
 	}
 	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
@@ -110,8 +110,8 @@ func relayMCP(c *cli.Context, w *World) error {
 	return exitStatusOf(process.End(err != nil), err, c.Context.Err() != nil)
 }
 
-// exitStatusOf returns the exit status of a command whose server has ended: the status of the server
-// if that ended first.
+// exitStatusOf returns the exit status of a command that ran a server: the server's status if the
+// server ended first.
 func exitStatusOf(ended, relayed error, interrupted bool) error {
 	var exit *exec.ExitError
 	switch {
@@ -125,7 +125,7 @@ func exitStatusOf(ended, relayed error, interrupted bool) error {
 	return nil
 }
 
-// serverPipeline returns the pipeline that judges what servers are asked.
+// serverPipeline returns the pipeline that judges calls to servers.
 func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := settings(c, w)
 	if err != nil {
@@ -135,15 +135,15 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 	return set, p, err
 }
 
-// pipelineForServers returns the pipeline of settings, which tells observe of verdicts
-// unless that is nil.
+// pipelineForServers returns the pipeline of some settings, which reports verdicts to observe unless
+// that is nil.
 func pipelineForServers(set *config.Loaded, w *World, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
 	cfg.NoAction, cfg.Once, cfg.Keeps, cfg.Host, cfg.Observe = true, true, true, "mcp", observe
 	return w.newPipeline(cfg)
 }
 
-// returned has a pipeline remember what calls of tools return.
+// returned returns a function that passes tool results to a pipeline's memory.
 func returned(p *shield.Pipeline) gateway.Returned {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
 		r := shield.Returned{Actions: []*action.Action{a}, Result: result}
@@ -160,9 +160,8 @@ func returned(p *shield.Pipeline) gateway.Returned {
 	}
 }
 
-// gatewayOptions returns how a gateway works under some settings. argv is what a
-// server's tools are pinned by; program is the file that it starts, "" if it starts
-// none.
+// gatewayOptions returns the options of a gateway. argv is the command line to which a server's tools
+// are pinned; program is the file that it starts, "" if none.
 func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
 	state := stateDir(&set.Settings, w)
 	if state == "" {
@@ -185,7 +184,7 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 	}
 	var hosts []effect.HostPattern
 	for _, name := range set.Trusted.Hosts {
-		if pattern, err := effect.ParseHostPattern(name); err == nil { // one with a path is for data, not for links
+		if pattern, err := effect.ParseHostPattern(name); err == nil { // a pattern with a path is for data, not for links
 			hosts = append(hosts, pattern)
 		}
 	}
@@ -204,8 +203,8 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 	}, nil
 }
 
-// gatewayTools says what is known of the tools of a server behind a gateway: what its pins
-// say. argv is what these are bound to, the address of a server that is not started.
+// gatewayTools returns a function that describes the tools of a server behind a gateway from their
+// pins. argv is the command line to which the pins are bound, or the address of a remote server.
 func gatewayTools(state, server string, argv []string) func(*action.Action) approve.Tool {
 	t := approve.Tool{Server: strings.Join((*redact.Redactor)(nil).Args(argv[0], argv), " ")}
 	if len(argv) == 1 && strings.Contains(argv[0], "://") {
@@ -233,8 +232,8 @@ func (t *lockedWriter) Write(b []byte) (int, error) {
 	return t.w.Write(b)
 }
 
-// kept is a writer that outlives what writes to it.
+// A kept is a writer that stays open when its user closes it.
 type kept struct{ io.Writer }
 
-// Close does nothing: the stream is the process's own.
+// Close does nothing: the stream belongs to the process.
 func (kept) Close() error { return nil }

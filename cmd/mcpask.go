@@ -12,15 +12,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A callJudge has the user's service judge what a server is asked, or else judges it
-// itself: of many gateways one process holds the model.
+// A callJudge judges calls to a server with the user's service, or else in this process: many gateways
+// then share the model of one process.
 type callJudge struct {
 	w    *World
 	self gateway.Judge
 }
 
-// Evaluate returns the verdict on an action. Of one that the service has given it holds
-// what a gateway acts upon: decision, tier and reasoning.
+// Evaluate returns the verdict on an action. A verdict of the service contains only what a gateway
+// needs: decision, tier and reasoning.
 func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	if line, ok := j.w.askService(a.Raw); ok {
 		if v, err := servedVerdict(line); err == nil {
@@ -30,7 +30,7 @@ func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return j.self.Evaluate(ctx, a)
 }
 
-// A toldJudge judges what a server is asked, and says about it what an agent is told.
+// A toldJudge judges calls to a server, with the text for the agent as the reasoning.
 type toldJudge struct{ gateway.Judge }
 
 func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
@@ -38,7 +38,7 @@ func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return forAgent(&v)
 }
 
-// forAgent returns a verdict whose reasoning is what an agent is told about it.
+// forAgent returns a verdict whose reasoning is the text for the agent.
 func forAgent(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()
@@ -46,7 +46,7 @@ func forAgent(v *verdict.Verdict) verdict.Verdict {
 	return *v
 }
 
-// servedVerdict reads from a line of a service what those that ask act upon.
+// servedVerdict parses the line of a service into the fields that callers need.
 func servedVerdict(line []byte) (v verdict.Verdict, err error) {
 	var said struct {
 		ID        string           `json:"id"`
@@ -65,7 +65,7 @@ func servedVerdict(line []byte) (v verdict.Verdict, err error) {
 	}, err
 }
 
-// answerCall judges the action of a gateway to a server, which is another process.
+// answerCall judges the action of another process, a gateway to a server.
 func answerCall(c *cli.Context, w *World, server gateway.Server) error {
 	set, p, err := serverPipeline(c, w)
 	if err != nil {

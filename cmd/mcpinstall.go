@@ -57,7 +57,7 @@ func mcpInstallCommands(w *World) []*cli.Command {
 	}
 }
 
-// wrapClient edits the lists of servers of one client.
+// wrapClient edits the server lists of one client.
 func wrapClient(c *cli.Context, w *World, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
@@ -92,12 +92,11 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 	return fmt.Errorf("%s has no list of scope %s on this system; use the other --scope", client.Title, scope)
 }
 
-// left are the names of servers that stay as they are: an address leads to them, or
-// someone has put them behind shield by hand.
+// A left lists the servers that stay unchanged: remote ones, and those that a person put behind
+// shield.
 type left struct{ remote, own []string }
 
-// rewriteServer returns what puts a server behind the shield of a path, or takes back what
-// that did.
+// rewriteServer returns a function that puts a server behind the shield at a path, or reverts that.
 func (l *left) rewriteServer(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
 	return func(c host.ServerCommand) (host.ServerCommand, bool) {
 		if c.Command == "" {
@@ -117,7 +116,7 @@ func (l *left) rewriteServer(shield string, install bool) func(host.ServerComman
 	}
 }
 
-// wrapFile edits one list of servers.
+// wrapFile edits one server list.
 func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
 	doc, exists, err := file.read()
 	if err != nil {
@@ -154,7 +153,7 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 			return err
 		}
 		if again, _, err := put(before, true); existed && err == nil && bytes.Equal(again, doc) {
-			out = before // byte for byte
+			out = before // keep the original bytes
 		}
 	}
 	if len(changed) == 0 {
@@ -168,7 +167,7 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	case install:
-		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // what was there before shield
+		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // the copy from before shield
 			if err := file.keep(doc, true); err != nil {
 				return err
 			}

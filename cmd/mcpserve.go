@@ -39,8 +39,7 @@ func mcpServeCommand(w *World) *cli.Command {
 	}
 }
 
-// How long those who use the address may take, and how long is left to what is
-// being answered when shield ends.
+// Timeouts for clients, and the time for open requests when shield ends.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
@@ -50,7 +49,7 @@ const (
 // serveMCP serves until it is interrupted.
 func serveMCP(c *cli.Context, w *World) error {
 	own := *w
-	w, own.Err = &own, &lockedWriter{w: w.Err} // the servers' errors and shield's own
+	w, own.Err = &own, &lockedWriter{w: w.Err} // shared by the servers' errors and shield's own
 	set, err := settings(c, w)
 	if err != nil {
 		return err
@@ -77,7 +76,7 @@ func serveMCP(c *cli.Context, w *World) error {
 	}
 	server := &http.Server{
 		Handler: front, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
-		ErrorLog:    log.New(io.Discard, "", 0), // what a client does wrong, no one here can mend
+		ErrorLog:    log.New(io.Discard, "", 0), // errors of clients cannot be fixed here
 		BaseContext: func(net.Listener) context.Context { return c.Context },
 	}
 	if settings.TLSCert != "" {
@@ -120,7 +119,7 @@ func serveMCP(c *cli.Context, w *World) error {
 	return nil
 }
 
-// endpoint returns a server as clients reach it.
+// endpoint returns the endpoint through which clients reach a server.
 func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.Endpoint, error) {
 	if s.URL != "" {
 		opts, err := gatewayOptions(ctx, set, w, p, gateway.Server{Name: s.Name}, session, []string{s.URL}, "")
@@ -153,8 +152,8 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 	}), nil
 }
 
-// certificate returns how TLS is spoken, and by which names this machine may then
-// be called.
+// certificate returns the TLS configuration, and a function that reports whether a host name belongs
+// to this machine.
 func certificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
 	pair, err := bearer.Certificate(m.TLSCert, m.TLSKey)
 	if err != nil {

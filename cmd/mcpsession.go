@@ -8,18 +8,17 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// launcherPrograms are programs that are between a client and the gateway without being
-// the client: the shells by which some clients start their servers.
+// launcherPrograms are programs between a client and the gateway that are not the client: the shells
+// with which some clients start servers.
 var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
-// maxStarters is how many of them may stand one behind the other.
+// maxStarters is how many launchers may be nested.
 const maxStarters = 8
 
-// clientSession returns the session of what an MCP client does through all of its
-// servers: what it reads through one may leave through another. The client is the
-// process that has started this one, named by its ID and, on Linux, its time of
-// start, so that a later process with the same ID has a session of its own. above are
-// the parent and its ancestors.
+// clientSession returns the session of an MCP client, one for all its servers: data read through one
+// server may leave through another. The client is the process that started this one, identified by its
+// ID and, on Linux, its start time, so that a later process with the same ID gets another session.
+// above are the parent and its ancestors.
 func clientSession(parent int, above []ancestry.Process) string {
 	for i, p := range above {
 		if i == maxStarters {
@@ -33,9 +32,9 @@ func clientSession(parent int, above []ancestry.Process) string {
 	return fmt.Sprintf("mcp-%d", parent)
 }
 
-// hostProcesses returns names of the process of the host that waits for this one and of
-// those above it, the nearest first; none where that cannot be told. Shells, timeout and
-// shield itself are between a host and its hook.
+// hostProcesses returns the names of the host process that waits for this one and of its ancestors,
+// nearest first; none if unknown. Shells, timeout and shield itself may be between a host and its
+// hook.
 func hostProcesses(w *World, above []ancestry.Process) (out []string) {
 	for _, p := range above {
 		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.pid || w.Executable != "" && p.Exe == w.Executable
@@ -46,11 +45,11 @@ func hostProcesses(w *World, above []ancestry.Process) (out []string) {
 	return out
 }
 
-// sessionsOf has sessions be the word of a host, of which this process is asked one.
+// sessionsOf marks sessions as reported by a host, with the given parent session.
 func sessionsOf(cfg *shield.Config, w *World, host, parent string) {
 	cfg.Host, cfg.Parent = host, parent
 	cfg.Processes = func() []string {
-		above, _ := ancestry.Of(w.pid) // those that could be read are enough: a host above them is not found
+		above, _ := ancestry.Of(w.pid) // the readable ancestors are enough: a host above them is not found
 		return hostProcesses(w, above)
 	}
 }

@@ -55,7 +55,7 @@ func mcpToolsCommand(w *World) *cli.Command {
 	}
 }
 
-// pinnedServers returns the servers that have tools, or the one that is named.
+// pinnedServers returns the servers with pinned tools, or the named one.
 func pinnedServers(c *cli.Context, w *World, name string) (state string, all []gateway.PinFile, err error) {
 	set, err := settings(c, w)
 	if err != nil {
@@ -86,7 +86,7 @@ func pinnedServers(c *cli.Context, w *World, name string) (state string, all []g
 	return state, found, nil
 }
 
-// onePinned returns the only server that is named.
+// onePinned returns the only server with a name or ID; an error if there are several.
 func onePinned(c *cli.Context, w *World, name string) (state string, f gateway.PinFile, err error) {
 	state, found, err := pinnedServers(c, w, name)
 	if err != nil {
@@ -168,7 +168,7 @@ func diffTools(c *cli.Context, w *World) error {
 	return err
 }
 
-// indented returns a definition in lines.
+// indented returns a definition as indented JSON.
 func indented(v jsontext.Value) []byte {
 	if len(v) == 0 {
 		return nil

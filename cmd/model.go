@@ -132,7 +132,7 @@ func pullModel(c *cli.Context, w *World) error {
 	return err
 }
 
-// tryModel tries a model out, where this build can.
+// tryModel runs a model once, if this build can.
 func tryModel(ctx context.Context, w *World, dir string) error {
 	s := shield.Defaults()
 	s.Classifier.Enabled, s.Classifier.Model = true, dir
@@ -147,7 +147,7 @@ func tryModel(ctx context.Context, w *World, dir string) error {
 	return err
 }
 
-// verifyModels compares one model, or all, with what was installed.
+// verifyModels checks one model, or all, against the installed hashes.
 func verifyModels(c *cli.Context, w *World) error {
 	store := modelStore(w)
 	names := c.Args().Slice()

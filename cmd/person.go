@@ -14,16 +14,15 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// How sure a command has to be that a person started it.
+// How certain it must be that a person started a command.
 const (
-	notByAgent  = iota // no agent did, as far as its ancestors show
-	atTerminal         // and a person's terminal is there, at which the command asks for a code
-	typedByHand        // and the command was typed there: a script, such as a hook of git, runs there too
+	notByAgent  = iota // no ancestor of it is an agent
+	atTerminal         // also, a person's terminal is there, at which the command asks for a code
+	typedByHand        // also, it was typed there: a script, such as a git hook, can run at the terminal too
 )
 
-// requirePerson returns an error unless a person can have started this process: commands
-// that answer a question, or change what was answered, are not for agents. sure is one of
-// the constants above.
+// requirePerson returns an error unless a person can have started this process: agents must not run
+// commands that answer a question, or change answers. sure is one of the constants above.
 func requirePerson(w *World, command string, sure int) error {
 	check := w.person
 	if check == nil {
@@ -41,12 +40,13 @@ type terminalCheck struct {
 	of      func(pid int) ([]ancestry.Process, error)
 	running func() ([]ancestry.Process, error)
 	environ func(pid int) ([]string, error)
-	own     string // shield's file
+	own     string // path of shield's executable
 }
 
 var errNoTerminal = errors.New("there is no terminal here; run the command in a terminal")
 
-// checkAttended returns why no person can have started a process with an environment, or nil.
+// checkAttended returns why no person can have started a process, or nil. environ is the environment
+// of the process.
 func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error {
 	if h := host.Marked(environ); h != nil {
 		return ofHost(h, pid)
@@ -82,7 +82,8 @@ func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error
 	return nil
 }
 
-// checkNoAgent returns an error if one of the processes runs an agent, or what shield judged.
+// checkNoAgent returns an error if one of the processes runs an agent, or a command that shield
+// judged.
 func (s *terminalCheck) checkNoAgent(all []ancestry.Process) error {
 	for i := range all {
 		p := &all[i]
@@ -110,11 +111,11 @@ func ofHost(h *host.Host, pid int) error {
 	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the approval page, whose address and code the desktop notification shows", h.Title(), pid, h.Title())
 }
 
-// maxNested is how many terminals can lie within each other.
+// maxNested is how many terminals can be nested.
 const maxNested = 4
 
-// checkTerminals returns an error if one of the terminals that an ancestry goes through was
-// made by a program that types by itself.
+// checkTerminals returns an error if one of the terminals of some ancestors was created by a program
+// that types automatically.
 func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error {
 	for i := range all {
 		p := &all[i]
@@ -122,7 +123,7 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 			continue
 		}
 		if i+1 == len(all) {
-			return nil // by a process outside the container
+			return nil // a process outside the container has it
 		}
 		maker := &all[i+1]
 		switch {
@@ -139,11 +140,11 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 	return nil
 }
 
-// recorders are programs other than interpreters that make a terminal in which they, or a
-// script, type.
+// recorders are programs, other than interpreters, that create a terminal in which they or a script
+// type.
 var recorders = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
 
-// emulators are terminals for people that an interpreter runs.
+// emulators are terminal emulators for people that run in an interpreter.
 var emulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
 
 func typesItself(p *ancestry.Process) bool {
@@ -153,16 +154,16 @@ func typesItself(p *ancestry.Process) bool {
 	return slices.Contains(recorders, path.Base(p.Exe)) || slices.Contains(recorders, p.Name)
 }
 
-// multiplexers make terminals that are shown in those of their clients.
+// multiplexers create terminals that are shown in the terminals of their clients.
 var multiplexers = []string{"tmux", "screen", "zellij", "dtach", "abduco"}
 
 func isMultiplexer(p *ancestry.Process) bool {
-	name, _, _ := strings.Cut(strings.ToLower(p.Name), ":") // "tmux: server"
+	name, _, _ := strings.Cut(strings.ToLower(p.Name), ":") // the name may be "tmux: server"
 	return slices.Contains(multiplexers, name) || slices.Contains(multiplexers, path.Base(p.Exe))
 }
 
-// checkMultiplexerAttached returns an error unless a person looks at a multiplexer's terminals: one of its
-// clients runs at a terminal of a person's.
+// checkMultiplexerAttached returns an error unless a person sees a multiplexer's terminals: one of its
+// clients runs at a person's terminal.
 func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth int) error {
 	if depth == maxNested {
 		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNested)
@@ -184,7 +185,7 @@ func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth
 	return fmt.Errorf("%s created this terminal, and no user is attached to it; attach to it first", describeProcess(server))
 }
 
-// tmuxSocket returns what says which server of tmux a process belongs to.
+// tmuxSocket returns the identifier of the tmux server that a process belongs to.
 func (s *terminalCheck) tmuxSocket(p *ancestry.Process) string {
 	var words []string
 	if env, err := s.environ(p.PID); err == nil {
@@ -206,21 +207,20 @@ func (s *terminalCheck) tmuxSocket(p *ancestry.Process) string {
 	return strings.Join(words, "\n")
 }
 
-// isPseudoTerminal reports whether a terminal is one that a program made (Linux: pts).
+// isPseudoTerminal reports whether a terminal was created by a program (Linux: pts).
 func isPseudoTerminal(tty int) bool {
 	const first, last = 136, 143
 	major := tty >> 8 & 0xfff
 	return major >= first && major <= last
 }
 
-// shells read what a person types; wrappers run the command that is typed behind them.
+// shells read what a person types; wrappers run the command typed after them.
 var (
 	shells   = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "ksh93", "tcsh", "csh", "nu", "elvish", "xonsh", "pwsh", "busybox"}
 	wrappers = []string{"sudo", "doas", "env", "time", "nice"}
 )
 
-// wasTyped reports whether a shell that reads what a person types, or the terminal itself,
-// started the first process.
+// wasTyped reports whether an interactive shell, or the terminal itself, started the first process.
 func wasTyped(all []ancestry.Process) bool {
 	for i := 1; i < len(all); i++ {
 		p := &all[i]
@@ -235,8 +235,8 @@ func wasTyped(all []ancestry.Process) bool {
 	return true
 }
 
-// isInteractiveShell reports whether a shell with some arguments reads what is typed: it was
-// given neither text nor a script, or -i with its other options.
+// isInteractiveShell reports whether a shell with some arguments reads typed input: it has neither a
+// command text nor a script, or has -i.
 func isInteractiveShell(args []string) bool {
 	operand := false
 	for _, arg := range args[min(1, len(args)):] {
@@ -253,7 +253,7 @@ func isInteractiveShell(args []string) bool {
 	return !operand
 }
 
-// describeProcess names a process.
+// describeProcess describes a process in a message.
 func describeProcess(p *ancestry.Process) string {
 	name := path.Base(p.Exe)
 	if p.Exe == "" {

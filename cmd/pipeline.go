@@ -15,13 +15,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// pipeline returns the pipeline that a command line asks for, and its settings.
-// single is for a process that judges one action.
+// pipeline returns the pipeline for a command line, and its settings. single means that the process
+// judges one action.
 func pipeline(c *cli.Context, w *World, single bool) (*config.Loaded, *shield.Pipeline, error) {
 	return pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single = single })
 }
 
-// pipelineOf is [pipeline] with a change of the configuration.
+// pipelineOf is [pipeline] with a changed configuration.
 func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := settings(c, w)
 	if err != nil {
@@ -36,8 +36,8 @@ func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.
 	return set, p, err
 }
 
-// newPipeline returns a pipeline, in a service one that is lent, and says what a person
-// should know of it.
+// newPipeline returns a pipeline (in a service, one of the pool), and prints what a person should know
+// about it.
 func (w *World) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	if w.served != nil {
 		return w.served.lendPipeline(cfg)
@@ -49,13 +49,13 @@ func (w *World) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	return p, err
 }
 
-// shieldConfig returns what the library needs of the settings; command is the
-// name of the one that asks.
+// shieldConfig converts settings to the library's configuration; command is the name of the calling
+// command.
 func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 	s := set.Settings
 	s.Approval.Command = approvalCommand(set, w)
 	if _, given := set.Origin["classifier.threshold"]; !given {
-		s.Classifier.Threshold = 0 // so that the model's own holds
+		s.Classifier.Threshold = 0 // so that the model's own threshold applies
 	}
 	in, _ := inContainer(set, w)
 	return shield.Config{
@@ -78,8 +78,8 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 	}
 }
 
-// inContainer returns the container that this process runs in, or an error that says what
-// speaks against one.
+// inContainer returns the container in which this process runs, or an error that says why none is
+// assumed.
 func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
 	switch {
 	case set.Container != "auto":
@@ -94,8 +94,8 @@ func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
 	return container.Find(w.Kernel, w.Home, roots)
 }
 
-// answersFile returns the user's file of answers in advance; "" where others say what the
-// policy is.
+// answersFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
+// determines the policy.
 func answersFile(set *config.Loaded, w *World) string {
 	name := config.UserFile(w.Home, w.Getenv)
 	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.Origin["policy"], "locked by ") {
@@ -104,13 +104,13 @@ func answersFile(set *config.Loaded, w *World) string {
 	return filepath.Join(filepath.Dir(name), "answers.yaml")
 }
 
-// auditFile returns the path of the audit log, or "" if there is to be none.
+// auditFile returns the path of the audit log, or "" if it is off.
 func auditFile(set *config.Loaded, w *World) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
-// ownFiles lists the settings and folders that belong to shield itself, also
-// where they do not exist yet: an agent must not be the one who creates them.
+// ownFiles lists the settings and folders of shield itself, even if they do not exist yet: an agent
+// must not create them.
 func ownFiles(set *config.Loaded, w *World) []string {
 	own := append([]string{filepath.Dir(config.SystemFile())}, set.Files...)
 	if name := config.UserFile(w.Home, w.Getenv); name != "" {
@@ -122,13 +122,13 @@ func ownFiles(set *config.Loaded, w *World) []string {
 		}
 	}
 	if set.Audit.File != "" {
-		logs, _ := audit.Files(auditFile(set, w)) // at least the current one
+		logs, _ := audit.Files(auditFile(set, w)) // if this fails, at least the current file
 		own = append(own, logs...)
 	}
 	return absolute(own, w.Dir)
 }
 
-// absolute returns paths made absolute from a folder.
+// absolute returns paths as absolute paths, relative ones below a folder.
 func absolute(paths []string, dir string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {

@@ -11,12 +11,12 @@ import (
 //go:embed platforms.yaml
 var platformsFile []byte
 
-// A platformRow says what of a feature works on each system.
+// A platformRow says to what extent a feature works on each system.
 type platformRow struct {
 	Feature, Linux, Darwin, Windows string
 }
 
-// The words of platforms.yaml that are not sentences.
+// The fixed words in platforms.yaml.
 const (
 	platformWorks    = "works"
 	platformUntested = "untested"
@@ -27,7 +27,7 @@ func platforms() (rows []platformRow, err error) {
 	return rows, err
 }
 
-// on returns what works on a system, as GOOS names it. No test runs on one that the table lacks.
+// on returns what works on a system, by its GOOS name. A system missing in the table is untested.
 func (r *platformRow) on(system string) string {
 	switch system {
 	case "linux":
@@ -40,10 +40,10 @@ func (r *platformRow) on(system string) string {
 	return platformUntested
 }
 
-// examinePlatform says what is missing on this system, and what was never tested there.
+// examinePlatform reports what is missing or untested on this system.
 func examinePlatform(out *findings, system string) {
 	if system == "linux" {
-		return // the other findings say what works here
+		return // other findings say what works here
 	}
 	rows, err := platforms()
 	if err != nil {

@@ -49,8 +49,8 @@ func policyCommand(w *World) *cli.Command {
 	}
 }
 
-// checkPolicy prints what is wrong or doubtful in a policy file; its status is
-// 1 if the file cannot be used or does not do what it says.
+// checkPolicy prints errors and doubtful parts of a policy file; its status is 1 if the file cannot be
+// used or does not do what it says.
 func checkPolicy(c *cli.Context, w *World) error {
 	args, err := operands(c, "FILE")
 	if err != nil {
@@ -85,7 +85,7 @@ func checkPolicy(c *cli.Context, w *World) error {
 	return &statusError{statusBroken, nil}
 }
 
-// positionedFinding returns where a finding is, as compilers write it.
+// positionedFinding formats a finding with its position, as compilers do.
 func positionedFinding(name string, f policy.Finding) string {
 	if f.Line == 0 {
 		return name
@@ -93,7 +93,7 @@ func positionedFinding(name string, f policy.Finding) string {
 	return fmt.Sprintf("%s:%d:%d", name, f.Line, f.Column)
 }
 
-// testPolicy runs tables of cases under the policy that the flags name.
+// testPolicy runs case tables under the policy that the flags name.
 func testPolicy(c *cli.Context, w *World) error {
 	files, err := operands(c, "CASES…")
 	if err != nil {

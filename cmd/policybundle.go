@@ -65,7 +65,7 @@ func bundleCommand(w *World) *cli.Command {
 	}
 }
 
-// bundlesDir returns the folder of bundles that were fetched.
+// bundlesDir returns the folder of fetched bundles.
 func bundlesDir(set *config.Loaded, w *World) string {
 	if dir := stateDir(&set.Settings, w); dir != "" {
 		return filepath.Join(dir, "bundles")
@@ -105,7 +105,7 @@ func generateKeys(c *cli.Context, w *World) error {
 	return err
 }
 
-// writeNew writes a file that must not be there yet.
+// writeNew writes a file that must not exist yet.
 func writeNew(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -131,7 +131,7 @@ func newPassword(c *cli.Context) (string, error) {
 	return password, err
 }
 
-// password returns a password from the file that the flags name, or from the terminal.
+// password reads a password from the file that the flags name, or from the terminal.
 func password(c *cli.Context, prompt string) (string, error) {
 	if !c.IsSet("password-file") {
 		return askPassword(c.Context, prompt)
@@ -319,7 +319,7 @@ func verifyKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 	return bundle.ParseKeys(texts)
 }
 
-// writeBundle shows what a bundle is.
+// writeBundle describes a bundle.
 func writeBundle(w *World, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))

@@ -14,8 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// explainPolicy shows what each layer of the policy says about one action, and which one
-// decides.
+// explainPolicy prints what each layer of the policy says about one action, and which layer decides.
 func explainPolicy(c *cli.Context, w *World) error {
 	args, err := operands(c, optionalOperand(c, "COMMAND")...)
 	if err != nil {
@@ -66,7 +65,7 @@ func explainPolicy(c *cli.Context, w *World) error {
 	return nil
 }
 
-// writeAnswers writes a line for each layer, and returns the decision of the policy.
+// writeAnswers prints a line for each layer, and returns the decision of the policy.
 func writeAnswers(out io.Writer, answers []policy.Answer) (decision verdict.Decision, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range answers {

@@ -2,5 +2,5 @@
 
 package cmd
 
-// ready is of use where a service can be asked.
+// ready always returns false on systems without a service.
 func ready(any) bool { return false }

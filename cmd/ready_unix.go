@@ -4,7 +4,7 @@ package cmd
 
 import "golang.org/x/sys/unix"
 
-// ready reports whether reading from a stream returns at once, or within a millisecond.
+// ready reports whether a read from a stream returns within a millisecond.
 func ready(stream any) bool {
 	f, ok := stream.(descriptor)
 	if !ok {

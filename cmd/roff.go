@@ -4,7 +4,6 @@ package cmd
 
 import "github.com/cpuguy83/go-md2man/v2/md2man"
 
-// roff returns the man page that Markdown describes. The tag is the one that keeps
-// the library out of github.com/urfave/cli, too: it compiles a tenth of what shield
-// sets up at each start.
+// roff converts Markdown to a man page. The same build tag keeps this library out of
+// github.com/urfave/cli, because its initialisation takes a tenth of shield's start time.
 func roff(markdown string) string { return string(md2man.Render([]byte(markdown))) }

@@ -145,7 +145,7 @@ func showRule(out io.Writer, r classify.Rule) error {
 	return showRows(out, rows, false)
 }
 
-// showRows writes what a rule says, a line for each key with a value.
+// showRows writes a rule as a line for each key with a value.
 func showRows(out io.Writer, rows [][2]string, asJSON bool) error {
 	if asJSON {
 		values := map[string]string{}
@@ -166,8 +166,8 @@ func showRows(out io.Writer, rows [][2]string, asJSON bool) error {
 	return t.Flush()
 }
 
-// policyRule returns what a rule of the policy in use, or else of a preset, says; nil if
-// none has the name.
+// policyRule returns the description of a rule of the policy in use, or else of a preset; nil if there
+// is none with the name.
 func policyRule(c *cli.Context, w *World, name string) [][2]string {
 	if cfg, err := judgingConfig(c, w); err == nil {
 		if an, err := shield.NewAnalyzer(cfg); err == nil {
@@ -188,7 +188,7 @@ func policyRule(c *cli.Context, w *World, name string) [][2]string {
 	return nil
 }
 
-// testRules judges examples and fails if one comes out differently.
+// testRules judges the rules' examples and fails if one has another result.
 func testRules(c *cli.Context, w *World) error {
 	args, err := operands(c, optionalOperand(c, "ID|NAME")...)
 	if err != nil {

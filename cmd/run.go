@@ -26,7 +26,7 @@ func runCommand(w *World) *cli.Command {
 	}
 }
 
-// tierNamed returns the tier that a command is named for.
+// tierNamed returns the tier with a command's name.
 func tierNamed(name string) (int, error) {
 	names := []string{"policy", "classify", "evaluate", "approve"}
 	for tier, n := range names {

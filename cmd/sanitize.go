@@ -104,15 +104,15 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	return nil
 }
 
-// maxUnread is how many lines a stretch of records gets that could not be read: binary
-// data has thousands of them.
+// maxUnread is how many lines are printed for consecutive unreadable records: binary data has
+// thousands of them.
 const maxUnread = 64
 
-// unread counts the records of a stretch that could not be read.
+// An unread counts consecutive unreadable records.
 type unread struct {
 	count int
-	first sanitizedLine // of those beyond maxUnread
-	last  int           // its line
+	first sanitizedLine // the first one beyond maxUnread
+	last  int           // line of the last one
 }
 
 func (u *unread) add(line sanitizedLine) {
@@ -135,7 +135,7 @@ func (u *unread) end(out *bufio.Writer, errs io.Writer) error {
 	return writeLine(out, line)
 }
 
-// sanitizeMode returns the mode that a command line or the settings ask for.
+// sanitizeMode returns the mode from the command line or the settings.
 func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
 	mode := sanitize.Mode(c.String("mode"))
 	if !c.IsSet("mode") {
@@ -151,11 +151,11 @@ func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
 	return mode, nil
 }
 
-// A resultExaminer says what is in a result of an action of some type.
+// A resultExaminer examines the result of an action of a type.
 type resultExaminer func(kind string, result any) *sanitize.Report
 
-// examiner returns what examines results: rules and, where the settings want that,
-// the evaluator. Call done in the end.
+// examiner returns a function that examines results: by rules and, if the settings enable it, by the
+// evaluator. The caller must call done at the end.
 func examiner(c *cli.Context, w *World) (examine resultExaminer, done func(), err error) {
 	set, err := settings(c, w)
 	if err != nil {
@@ -171,20 +171,20 @@ func examiner(c *cli.Context, w *World) (examine resultExaminer, done func(), er
 	return func(kind string, result any) *sanitize.Report { return p.Examine(c.Context, kind, result) }, func() { _ = p.Close() }, nil
 }
 
-// A sanitizedLine is what sanitize prints of one record.
+// A sanitizedLine is the output of sanitize for one record.
 type sanitizedLine struct {
 	ID       string             `json:"id,omitempty"`
 	Line     int                `json:"line"` // where the record starts, counted from 1
 	Type     string             `json:"type,omitempty"`
 	Hash     string             `json:"action_hash,omitempty"`
 	Findings []sanitize.Finding `json:"findings"`
-	More     int                `json:"more,omitempty"`     // findings beyond those
-	Changed  bool               `json:"changed"`            // the result differs from what was read
+	More     int                `json:"more,omitempty"`     // findings that were left out
+	Changed  bool               `json:"changed"`            // the result differs from the input
 	Withheld string             `json:"withheld,omitempty"` // why there is no result
-	Result   jsontext.Value     `json:"result,omitempty"`   // to be forwarded; left out by flag, which changes nothing
-	Error    string             `json:"error,omitempty"`    // a short code: the record was not examined
+	Result   jsontext.Value     `json:"result,omitempty"`   // to be forwarded; omitted in mode flag, which changes nothing
+	Error    string             `json:"error,omitempty"`    // short code; set if the record was not examined
 	Reason   string             `json:"reason,omitempty"`
-	Unread   int                `json:"unread,omitempty"` // so many records that could not be read, from this line on, have no line of their own
+	Unread   int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own
 }
 
 // sanitized examines one record.
@@ -216,7 +216,7 @@ func sanitized(rec action.Record, mode sanitize.Mode, examine resultExaminer) sa
 	return line
 }
 
-// readResult reads a record: an action, and its result.
+// readResult parses a record into an action and its result.
 func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	if rec.Err != nil {
 		return nil, canonjson.Member{}, rec.Err
@@ -229,14 +229,14 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 			return a, result, err
 		}
 	}
-	a, err := action.Parse(rec.Raw) // says what is wrong
+	a, err := action.Parse(rec.Raw) // its error says what is wrong
 	if err == nil {
 		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; add the result of the tool")}
 	}
 	return a, canonjson.Member{}, err
 }
 
-// writeLine writes a value as one line, at once.
+// writeLine writes a value as one line and flushes it.
 func writeLine(out *bufio.Writer, v any) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

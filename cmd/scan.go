@@ -101,11 +101,10 @@ func scanTranscripts(c *cli.Context, w *World) error {
 	return err
 }
 
-// maxRoots is how many workspaces exceptions are proposed for: those with the most questions.
+// maxRoots is how many workspaces get proposed exceptions: those with the most questions.
 const maxRoots = 50
 
-// proposeFor returns the exceptions that would have saved questions whose calls then ran, nil for
-// none.
+// proposeFor returns exceptions that would have avoided questions whose calls then ran, nil for none.
 func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Suggested, error) {
 	preset, err := shield.PolicyPreset(cfg)
 	if err != nil {
@@ -149,7 +148,7 @@ func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Sugges
 	return &s, nil
 }
 
-// scanNotices tells a person how far a scan is, ten times a second at most.
+// A scanNotices prints the progress of a scan, at most ten times a second.
 type scanNotices struct {
 	mu   sync.Mutex
 	line progress

@@ -23,8 +23,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// The place that corpora are judged in. It exists on no machine, so that the
-// figures are the same on every one.
+// The place in which corpora are judged. It exists on no machine, so that results are the same
+// everywhere.
 const (
 	neutralHome    = "/home/dev"
 	neutralRoot    = "/home/dev/project"
@@ -171,14 +171,14 @@ func appendSummary(name string, s *report.Score) error {
 	return cmp.Or(report.WriteScore(f, "markdown", s), f.Close())
 }
 
-// scoreRows makes the file for the outcomes of rows, if one is asked for. The function it
-// returns writes what is left and closes it.
+// scoreRows creates the file for the outcomes of rows, if requested. The returned function flushes and
+// closes it.
 func scoreRows(c *cli.Context, opts *score.Options) (func() error, error) {
 	name := c.String("rows")
 	if name == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // actions may hold what is private
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // actions may contain private data
 	if err != nil {
 		return nil, fmt.Errorf("score: --rows: %w", err)
 	}
@@ -224,8 +224,7 @@ func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
 	return opts, until, nil
 }
 
-// scoreConfig returns the settings of a pipeline that judges in a neutral
-// place and logs nothing.
+// scoreConfig returns the settings of a pipeline that judges in a neutral place and writes no log.
 func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Config, error) {
 	set, err := settings(c, w)
 	if err != nil {
@@ -241,10 +240,10 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 	cfg.Own = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
 	cfg.Program, cfg.Settings.Audit.Enabled = neutralProgram, false
 	if until < shield.TierEvaluate || set.Evaluator.Provider == "" {
-		cfg.StateDir = "" // nothing counts evaluations, and nothing needs a seal
+		cfg.StateDir = "" // evaluations are not counted, and no seal is needed
 	}
 	cfg.NoFiles, cfg.Timed, cfg.NoAction = true, true, true
-	cfg.Host, cfg.Apart = "score", true // sessions are the corpus's word; rows without one are alone
+	cfg.Host, cfg.Apart = "score", true // sessions are those of the corpus; rows without a session are judged alone
 	return set, cfg, nil
 }
 
@@ -265,8 +264,8 @@ func scoreFile(ctx context.Context, w *World, counter *score.Counter, name strin
 	return nil
 }
 
-// limits are the shares, 0.0–1.0, that --max-pass and --max-friction set;
-// negative for none. As a gate, those that are not set are 0 where there are rows.
+// A limits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
+// --gate, an unset limit is 0 if there are rows for it.
 type limits struct {
 	pass, friction float64
 	gate           bool
@@ -287,7 +286,7 @@ func scoreLimits(c *cli.Context) (limits, error) {
 	return l, nil
 }
 
-// check holds a score to limits. What was not measured does not meet one.
+// check compares a score with limits. A share that was not measured fails.
 func check(s *report.Score, l limits) error {
 	ok := true
 	add := func(name, label string, limit float64, g *report.Group, got report.Rate) {
@@ -316,13 +315,13 @@ func check(s *report.Score, l limits) error {
 	return &statusError{statusBroken, errors.New("score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows")}
 }
 
-// scoreNotices tells a person what happens while rows are judged.
+// A scoreNotices prints notices while rows are judged.
 type scoreNotices struct {
 	line progress
 	bad  int
 }
 
-const maxNamed = 20 // malformed rows that are named
+const maxNamed = 20 // malformed rows that are reported one by one
 
 func (n *scoreNotices) progress(rows int) {
 	n.line.show(rows, "rows judged")

@@ -1,7 +1,6 @@
 package cmd
 
-// sections are what single man pages hold beyond what all have, by name; their
-// text is Markdown.
+// sections are additional sections of some man pages, by name; their text is Markdown.
 var sections = map[string][]struct{ title, text string }{
 	"shield-approve": {{"THE APPROVAL PROGRAM", approvalProgram}},
 }

@@ -49,11 +49,10 @@ func serveCommand(w *World) *cli.Command {
 	}
 }
 
-// serviceState returns the folder that the service of this user is looked for in; ""
-// if it is not known.
+// serviceState returns the folder of this user's service; "" if unknown.
 func serviceState(w *World) string { return config.StateDir(w.Home, w.Getenv) }
 
-// systemdSocket returns the socket that systemd listens at for this process, or nil.
+// systemdSocket returns the listening socket that systemd passed to this process, or nil.
 func systemdSocket(w *World) *os.File {
 	if w.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || w.Getenv("LISTEN_FDS") != "1" {
 		return nil
@@ -112,8 +111,8 @@ func serve(c *cli.Context, w *World) error {
 	return err
 }
 
-// keepLoaded loads settings again at each signal, and serves the approval page as they say,
-// until the context ends.
+// keepLoaded reloads settings at each signal, and serves the approval page accordingly, until the
+// context ends.
 func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
 	endPage := s.keepPage(ctx, s.settings.Load())
 	defer func() { endPage() }()
@@ -135,21 +134,21 @@ func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
 // A server answers the questions of other processes.
 type server struct {
 	w        *World
-	patience time.Duration // of a process that asks
+	patience time.Duration // how long an asking process waits
 	pool     shield.Pool
 	since    time.Time
-	judging  chan struct{} // has room for the questions that are judged at a time
+	judging  chan struct{} // semaphore of the questions that are judged in parallel
 
-	asked, decided atomic.Int64 // questions
+	asked, decided atomic.Int64 // numbers of questions
 
-	observe  func(telemetry.Action) // nil notifies no one
+	observe  func(telemetry.Action) // receives telemetry; may be nil
 	metrics  *service.Metrics
 	web      *service.Web
 	settings atomic.Pointer[config.Loaded]
-	program  fs.FileInfo // shield's own file, as it was when this process was started
+	program  fs.FileInfo // file info of shield's executable when this process started
 }
 
-// reload forgets what was loaded, and loads what most questions need.
+// reload drops loaded models and pipelines, and loads what most questions need.
 func (s *server) reload(c *cli.Context) error {
 	set, err := settings(c, s.w)
 	if err != nil {
@@ -174,8 +173,8 @@ func (s *server) reload(c *cli.Context) error {
 	return nil
 }
 
-// judgeRemote judges the actions of a client of another machine, whose files are not
-// those of this one: by their text.
+// judgeRemote judges actions of a client on another machine by their text alone, since its files are
+// not on this machine.
 func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
 	cfg := shieldConfig(set, s.w, "serve")
@@ -196,28 +195,28 @@ func (s *server) report() serviceReport {
 	return serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()}
 }
 
-// sameBuild reports whether a process that asks is of the same build of shield.
+// sameBuild reports whether an asking process runs the same build of shield.
 func (s *server) sameBuild(program string) bool {
 	now, err := os.Stat(program)
 	return err == nil && os.SameFile(now, s.program) && now.Size() == s.program.Size() && now.ModTime().Equal(s.program.ModTime())
 }
 
-// A served is a question that a command line is run for.
+// A served is a question for which a command line is run.
 type served struct {
 	input []byte
 	pool  *shield.Pool
-	told  func(telemetry.Action) // of verdicts; may be nil
+	told  func(telemetry.Action) // receives telemetry of verdicts; may be nil
 	done  []func()
 }
 
-// servedCommands are the commands that a service judges for.
+// servedCommands are the commands for which a service judges.
 var servedCommands = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 
-// maxJudging is how many questions each processor judges at a time: while one waits
-// for the disk another computes, and they share a write to the log.
+// maxJudging is how many questions are judged in parallel per processor: while one waits for the disk
+// another computes, and they share a write to the log.
 const maxJudging = 4
 
-// errUndecided is why the process that asks has to judge for itself.
+// errUndecided means that the asking process has to judge itself.
 var errUndecided = errors.New("a later tier must decide; run shield without a tier limit")
 
 // answer runs the command line of a question.
@@ -234,8 +233,8 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	if !s.sameBuild(q.Program) || len(q.Args) == 0 || !slices.Contains(servedCommands, q.Args[0]) {
 		return peer.Answer{}
 	}
-	// Beside too many others a question would be judged when no one waits any more, so
-	// most of the time is kept for judging it.
+	// Under load, a question would be answered after the asking process has given up, so most of the
+	// time is reserved for judging.
 	full := time.NewTimer(s.patience / 4)
 	defer full.Stop()
 	select {
@@ -253,7 +252,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	env := make(map[string]string, len(q.Environ))
 	for _, pair := range q.Environ {
 		if name, value, ok := strings.Cut(pair, "="); ok {
-			if _, again := env[name]; !again { // as os.Getenv reads a list
+			if _, again := env[name]; !again { // the first value counts, as in os.Getenv
 				env[name] = value
 			}
 		}
@@ -266,7 +265,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	}
 	w.setDefaults()
 	app := newApp(&w, q.Args...)
-	if q.Args[0] != "hook" { // of which each host is one; others do something else than to judge
+	if q.Args[0] != "hook" { // each host is a subcommand; other subcommands do not judge
 		app.Commands[0].Subcommands = nil
 	}
 	w.args = flagsFirst(app, q.Args)
@@ -280,14 +279,13 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	return peer.Answer{Decided: true, Output: out.Bytes()}
 }
 
-// question returns what a command line has to be asked with. input is what it would
-// read.
+// question returns the question for a command line. input is its standard input.
 func (w *World) question(args []string, input []byte) peer.Question {
 	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.parent, Args: args, Environ: w.Environ(), Input: input}
 }
 
-// askService has the user's service answer what this process's command line would for
-// an input. ok is false where this process has to.
+// askService asks the user's service for the output of this command line on an input. ok is false if
+// this process has to judge.
 func (w *World) askService(input []byte) (line []byte, ok bool) {
 	ask := watch.Service(serviceState(w), w.question(w.args, nil))
 	if ask == nil {
@@ -296,8 +294,7 @@ func (w *World) askService(input []byte) (line []byte, ok bool) {
 	return ask(input)
 }
 
-// lendPipeline returns a pipeline of the pool, which takes it back when the question is
-// answered.
+// lendPipeline returns a pipeline of the pool, which is returned when the question is answered.
 func (s *served) lendPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	cfg.Observe = s.told
 	p, done, err := s.pool.Lend(cfg)
@@ -307,8 +304,8 @@ func (s *served) lendPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	return p, err
 }
 
-// evaluate judges an action for the process that asks: in a service it ends before
-// anything outside shield is asked, with [errUndecided].
+// evaluate judges an action for the asking process: in a service it stops, with [errUndecided], before
+// another program or a person is asked.
 func (w *World) evaluate(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
 	if w.served == nil {
 		return p.Evaluate(ctx, a), nil

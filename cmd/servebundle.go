@@ -12,8 +12,7 @@ import (
 // bundleInterval is how often a service fetches the signed policy.
 const bundleInterval = time.Hour
 
-// keepBundle fetches the signed policy at the start and from then on once in each
-// interval, beside the answers.
+// keepBundle fetches the signed policy at the start and then once per interval, in the background.
 func (s *server) keepBundle(ctx context.Context) {
 	tick := time.NewTicker(bundleInterval)
 	defer tick.Stop()
@@ -27,20 +26,18 @@ func (s *server) keepBundle(ctx context.Context) {
 	}
 }
 
-// needBundle fetches the signed policy that settings name, if what is kept of it is of no
-// use.
+// needBundle fetches the signed policy that settings name, if the stored one is unusable.
 func (s *server) needBundle(ctx context.Context, set *config.Loaded) {
 	kept, err := shield.BundleOf(shieldConfig(set, s.w, "serve"))
 	if kept == nil || err != nil {
-		return // what is wrong is told when the policy is loaded
+		return // errors are reported when the policy is loaded
 	}
 	if _, err := kept.Load(s.w.Now()); err != nil {
 		s.updateBundle(ctx, set)
 	}
 }
 
-// updateBundle fetches the signed policy that settings name, if they name one. Questions
-// that come later are judged by it.
+// updateBundle fetches the signed policy that settings name, if any. It applies to later questions.
 func (s *server) updateBundle(ctx context.Context, set *config.Loaded) {
 	if set.Bundle.Source == "" {
 		return

@@ -9,9 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// keepPage serves the approval page if settings name the channel, beside the answers, until the
-// function that it returns is called. It prints no link: what a service prints is kept where
-// agents can read it.
+// keepPage serves the approval page in the background, if settings name the channel, until the
+// returned function is called. It prints no link: agents could read it in the service's log.
 func (s *server) keepPage(ctx context.Context, set *config.Loaded) (end func()) {
 	if !slices.Contains(set.Approval.Channels, "web") {
 		return func() {}

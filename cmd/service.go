@@ -128,10 +128,10 @@ func uninstallService(c *cli.Context, w *World) error {
 	return nil
 }
 
-// maxManager is how long the system's own program may take.
+// maxManager is how long the system's service manager may take.
 const maxManager = 30 * time.Second
 
-// runManager runs the program by which a system manages services.
+// runManager runs the system's service manager.
 func runManager(ctx context.Context, w *World, argv []string) error {
 	path, err := launch.LookPath(argv[0], w.Environ())
 	if err != nil {
@@ -148,7 +148,7 @@ func runManager(ctx context.Context, w *World, argv []string) error {
 	return nil
 }
 
-// A serviceReport is what a service says about itself.
+// A serviceReport is the status of a service.
 type serviceReport struct {
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
@@ -156,7 +156,7 @@ type serviceReport struct {
 	Decided int64     `json:"decided"`
 }
 
-// maxStatus is how long a service may take to say how it is.
+// maxStatus is how long a service may take to report its status.
 const maxStatus = 2 * time.Second
 
 func serviceStatus(c *cli.Context, w *World) error {

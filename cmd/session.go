@@ -92,7 +92,7 @@ func openSessions(c *cli.Context, w *World) (*state.Store, *session.Store, error
 	return file, session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "session"), w.Now)), nil
 }
 
-// sessionName is how people name a session.
+// sessionName returns the name of a session for people.
 func sessionName(k session.Key) string {
 	switch {
 	case k.Default():
@@ -103,7 +103,7 @@ func sessionName(k session.Key) string {
 	return k.ID
 }
 
-// sessionNamed accepts the sessions with a name.
+// sessionNamed returns a function that accepts the sessions with a name.
 func sessionNamed(name string) func(*session.Record) bool {
 	return func(r *session.Record) bool { return sessionName(r.Key) == name }
 }
@@ -148,7 +148,7 @@ func listSessions(c *cli.Context, w *World) error {
 	return t.Flush()
 }
 
-// knownFiles returns what is known of files, of each user of whose files anything is.
+// knownFiles returns the labelled files of each user who has any.
 func knownFiles(ctx context.Context, store *session.Store) (out []shownSession, err error) {
 	shared, err := store.Shared(ctx)
 	for _, r := range shared {
@@ -286,7 +286,7 @@ func joinLabels(labels []effect.Label) string {
 	return strings.Join(words, ", ")
 }
 
-// listStopped lists the stopped sessions, each with the command that lets it go on.
+// listStopped lists the stopped sessions, each with the command that resumes it.
 func listStopped(c *cli.Context, w *World) error {
 	file, store, err := openSessions(c, w)
 	if err != nil {

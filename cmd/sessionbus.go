@@ -9,13 +9,12 @@ import (
 	"github.com/shieldcli/shield/internal/ancestry"
 )
 
-// busVariable names the bus on which desktop notifications are sent. They hold the code of
-// the approval page, and hosts forward variables that a project's settings set: on a bus of
-// its own, an agent would read the code.
+// busVariable names the bus for desktop notifications. These contain the code of the approval page,
+// and hosts forward variables from a project's settings: with a bus of its own, an agent could read
+// the code.
 const busVariable = "DBUS_SESSION_BUS_ADDRESS"
 
-// sessionEnv returns variables as w.Getenv does, without a bus that the user's session may
-// not have.
+// sessionEnv returns a variable like w.Getenv, but not a bus that may not be the user's.
 func (w *World) sessionEnv(name string) string {
 	value := w.Getenv(name)
 	if name != busVariable || value == "" || value == fmt.Sprintf("unix:path=/run/user/%d/bus", os.Getuid()) {
@@ -31,8 +30,8 @@ func (w *World) sessionEnv(name string) string {
 	return value
 }
 
-// sessionBus reports whether a bus is that of the user's session, with which the host was
-// started, or the first process above this one that was started with any.
+// sessionBus reports whether a bus is that of the user's session: the one of the host, or of the
+// nearest ancestor that has one.
 func (w *World) sessionBus(value string) bool {
 	start := os.Getpid()
 	if w.served != nil {
@@ -50,7 +49,7 @@ func (w *World) sessionBus(value string) bool {
 	return firstBus(all, ancestry.Environ) == value
 }
 
-// firstBus returns the bus that the first of some processes with one was started with.
+// firstBus returns the bus of the first process that was started with one.
 func firstBus(all []ancestry.Process, environ func(pid int) ([]string, error)) string {
 	for i := len(all) - 1; i >= 0; i-- {
 		env, err := environ(all[i].PID)

@@ -12,28 +12,26 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// A settingsFile is a host's settings file and the copy of it from before
-// shield was installed. People keep such files elsewhere and link to them, so
-// the file that is read, replaced and removed is the one at the end of all
-// links, which need not exist yet.
+// A settingsFile is a host's settings file and its copy from before shield was installed. If the path
+// is a symbolic link, the file at the end of all links is read, replaced and removed; it need not
+// exist yet.
 type settingsFile struct {
 	path   string
 	backup string
 }
 
-// maxLinks is how many symbolic links are followed, as many as Linux follows.
+// maxLinks is how many symbolic links are followed, as on Linux.
 const maxLinks = 40
 
 func newSettingsFile(name string) (settingsFile, error) {
 	path := name
 	for range maxLinks {
-		// The folder first: a link's target is relative to where the link
-		// really lies.
+		// The folder first: the target of a link is relative to the real folder of the link.
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 			path = filepath.Join(dir, filepath.Base(path))
 		}
 		target, err := os.Readlink(path)
-		if err != nil { // no link, or nothing there
+		if err != nil { // not a link, or missing
 			return settingsFile{path, path + ".before-shield"}, nil
 		}
 		if !filepath.IsAbs(target) {
@@ -47,9 +45,8 @@ func newSettingsFile(name string) (settingsFile, error) {
 // read returns the content and whether the file exists.
 func (s settingsFile) read() (text []byte, exists bool, err error) { return readSettings(s.path) }
 
-// readBackup returns the content from before shield, and whether there was any.
-// A link in its place is not ours: a repository may hold one that leads to a
-// file of the person's.
+// readBackup returns the content from before shield, and whether there was any. A symbolic link in its
+// place is ignored: a repository may contain one to a file of the user.
 func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	if st, err := os.Lstat(s.backup); err == nil && !st.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s: not a regular file; remove it", s.backup)
@@ -57,8 +54,8 @@ func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	return readSettings(s.backup)
 }
 
-// readSettings reads a regular file of at most [host.MaxBytes] and never waits
-// for one that is not.
+// readSettings reads a regular file of at most [host.MaxBytes]; it does not block on other files, such
+// as FIFOs.
 func readSettings(name string) (text []byte, exists bool, err error) {
 	f, err := owner.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +75,7 @@ func readSettings(name string) (text []byte, exists bool, err error) {
 	return text, true, err
 }
 
-// keep saves what was there before shield, or nothing if there was no file.
+// keep saves a copy of the file from before shield, or nothing if there was none.
 func (s settingsFile) keep(before []byte, existed bool) error {
 	if !existed {
 		return s.forget()
@@ -106,8 +103,8 @@ func (s settingsFile) writable() error {
 	return nil
 }
 
-// replace puts a new content in place of the old in one step, with the old
-// one's mode and owner. A program can be run by its user.
+// replace replaces the content atomically and keeps mode and owner. program makes the file executable
+// for its user.
 func (s settingsFile) replace(text []byte, program bool) error {
 	st, err := os.Stat(s.path)
 	switch {
@@ -127,8 +124,8 @@ func (s settingsFile) replace(text []byte, program bool) error {
 	return os.Chmod(s.path, 0o755)
 }
 
-// replaceFile puts a file in place of whatever has its name, also of a link.
-// like is the file whose mode and owner it gets; nil makes it the user's own.
+// replaceFile replaces whatever has a name, even a link, by a file. like is the file whose mode and
+// owner it gets; nil makes it the user's own.
 func replaceFile(name string, text []byte, like fs.FileInfo) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".shield-*")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// answers are the words of --ask, and the channels that each stands for.
+// answers are the words for --ask, with the channels that each selects.
 var answers = []struct{ word, channels, means string }{
 	{"auto", "auto", "in the agent's own prompt where it waits, otherwise on shield's page"},
 	{"host", "[host]", "in the agent's own prompt, and nowhere else"},
@@ -28,9 +28,9 @@ var answers = []struct{ word, channels, means string }{
 	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
 }
 
-// reviewers are who can decide what shield asks where a language model is configured. calls
-// are those of the model among 100 actions of recorded tasks; for assisted they are all that
-// offline asks there, some of which are for the user alone.
+// reviewers are the choices of who decides shield's questions if a language model is configured. calls
+// are calls of the model per 100 actions of recorded tasks; for assisted these are all questions of
+// offline, some of which only the user may answer.
 var reviewers = []struct {
 	preset, means string
 	calls         int
@@ -80,7 +80,7 @@ func setupCommand(w *World) *cli.Command {
 	}
 }
 
-// setup checks everything that can be checked before it changes anything.
+// setup checks everything that can be checked before it makes changes.
 func setup(c *cli.Context, w *World, asks bool) error {
 	switch {
 	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
@@ -124,8 +124,7 @@ func setup(c *cli.Context, w *World, asks bool) error {
 	return s.offerExam(c)
 }
 
-// channelsOf returns the value of approval.channels for a word of --ask; "" if there is
-// no such word.
+// channelsOf returns the value of approval.channels for a word of --ask; "" for an unknown word.
 func channelsOf(word string) string {
 	for _, a := range answers {
 		if a.word == word {
@@ -135,8 +134,8 @@ func channelsOf(word string) string {
 	return ""
 }
 
-// hostsToProtect returns the hosts that --host names, or those on this machine whose
-// programs were tested with shield, and beside these the others that are on it.
+// hostsToProtect returns the hosts of --host, or the hosts on this machine that were tested with
+// shield; untested are the other hosts on this machine.
 func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err error) {
 	if named := c.StringSlice("host"); len(named) > 0 {
 		for _, name := range named {
@@ -171,30 +170,30 @@ func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err err
 	return names, untested, nil
 }
 
-// A setupPlan is what one run of setup does.
+// A setupPlan holds the changes of one run of setup.
 type setupPlan struct {
 	world       *World
 	set         *config.Loaded
-	names       []string // of the hosts
-	untested    []string // hosts on this machine that are left alone
-	ask, preset string   // "" leaves the setting as it is
+	names       []string // of the hosts to set up
+	untested    []string // hosts on this machine that are not set up
+	ask, preset string   // "" keeps the current setting
 
 	hosts    []*setupHost
-	file     settingsFile // shield's own settings
-	settings []byte       // their new text
-	changed  bool         // it differs from the old one
+	file     settingsFile // shield's own settings file
+	settings []byte       // its new text
+	changed  bool         // the text differs from the old one
 }
 
-// A setupHost is a host that is set up.
+// A setupHost is a host to set up.
 type setupHost struct {
 	*hookSettings
 	edits []edit
 	err   error    // why it is not protected
-	todo  []string // what the user has to do before it is
-	was   bool     // it was set up before
+	todo  []string // what the user must do first
+	was   bool     // it was already set up
 }
 
-// plan reads what is there, and works out what is to be changed.
+// plan reads the current settings, and computes the changes.
 func (s *setupPlan) plan(c *cli.Context) error {
 	for _, name := range s.names {
 		quiet := *s.world
@@ -216,7 +215,7 @@ func (s *setupPlan) plan(c *cli.Context) error {
 	return s.planSettings(c)
 }
 
-// planSettings works out the new text of shield's own settings file.
+// planSettings computes the new text of shield's own settings file.
 func (s *setupPlan) planSettings(c *cli.Context) error {
 	var changes []config.Change
 	for _, want := range []struct{ name, word, value, now string }{
@@ -254,7 +253,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 	return s.file.writable()
 }
 
-// channels returns approval.channels as a settings file has them.
+// channels returns the value of approval.channels in YAML.
 func (s *setupPlan) channels() string {
 	if s.set.Approval.Channels.Auto() {
 		return config.AutoChannels
@@ -293,7 +292,7 @@ func (s *setupPlan) printPlan(ctx context.Context) error {
 	return err
 }
 
-// apply changes the files. A host that cannot be set up does not keep the others from it.
+// apply changes the files. A failure for one host does not stop the others.
 func (s *setupPlan) apply(c *cli.Context) error {
 	return s.hosts[0].withLock(c.Context, func() (err error) {
 		if s.set, err = settings(c, s.world); err != nil { // another setup may have changed them
@@ -337,7 +336,7 @@ func (s *setupPlan) verify(ctx context.Context) {
 	all.Wait()
 }
 
-// report verifies what was set up, and says in a few lines what holds now.
+// report verifies what was set up, and summarises the result in a few lines.
 func (s *setupPlan) report(c *cli.Context) error {
 	s.verify(c.Context)
 	var lines []string
@@ -389,10 +388,10 @@ func (s *setupPlan) report(c *cli.Context) error {
 	return errors.Join(failed...)
 }
 
-// maxFailures is how many failures are printed, so that all fits on a screen.
+// maxFailures is how many failures are printed, so that the report fits on a screen.
 const maxFailures = 4
 
-// reviewLines says what the model of the evaluator is asked, and whether its answer counts.
+// reviewLines says what the evaluator's model is asked, and whether its answer counts.
 func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	if s.set.Evaluator.Provider == "" {
 		return nil
@@ -419,8 +418,8 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// questionRoutes returns a line for each way in which questions reach the user, and an error
-// if some do not.
+// questionRoutes returns a line for each route by which questions reach the user, and errors for
+// questions that do not.
 func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
 	var ways []string
 	titles := map[string][]string{}
@@ -448,7 +447,7 @@ func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
 	return lines, unasked
 }
 
-// undoSetup takes the hooks out of the hosts' settings.
+// undoSetup removes the hooks from the hosts' settings.
 func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
 	names := c.StringSlice("host")
 	if len(names) == 0 {
@@ -504,8 +503,8 @@ func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
 	return errors.Join(failed...)
 }
 
-// undo takes the hook out of the host's settings, and says what was done; "" if no hook
-// of shield is there.
+// undo removes the hook from the host's settings, and describes what was done; "" if there is no hook
+// of shield.
 func (s *hookSettings) undo(ctx context.Context, trial bool) (done string, err error) {
 	edits, err := s.editedIn("user")
 	if err != nil {
@@ -566,7 +565,7 @@ func (w *World) tilde(path string) string {
 	return path
 }
 
-// shownLines returns lines as a terminal may have them.
+// shownLines returns lines with control characters escaped.
 func shownLines(lines []string) string {
 	for i, line := range lines {
 		lines[i] = shown(line)

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// askUser asks what the command line leaves open, and whether to go on.
+// askUser asks for what the command line leaves open, and for confirmation.
 func (s *setupPlan) askUser(c *cli.Context) error {
 	var fields []huh.Field
 	if !c.IsSet("host") {
@@ -60,13 +60,13 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		if err := runForm(s.world, fields...); err != nil {
 			return err
 		}
-		s.untested = nil // the user has seen them
+		s.untested = nil // already shown to the user
 	}
 	return nil
 }
 
-// offerExam asks whether the evaluator's model should take its exam now, where its ALLOW does
-// not count before.
+// offerExam asks whether the evaluator's model should take its exam now, if its ALLOW does not count
+// before.
 func (s *setupPlan) offerExam(c *cli.Context) error {
 	l, err := licence(c.Context, s.set, s.world)
 	if err != nil || !l.Due {
@@ -78,7 +78,7 @@ func (s *setupPlan) offerExam(c *cli.Context) error {
 	}
 	err = holdExam(c, s.world, 1)
 	if failed := (*statusError)(nil); errors.As(err, &failed) && failed.err == nil {
-		return nil // its report says so, and setup is done
+		return nil // the report says so, and setup is complete
 	}
 	return err
 }
@@ -89,7 +89,7 @@ func confirm(w *World, question string) (yes bool, err error) {
 	return yes, err
 }
 
-// runForm asks on the terminal.
+// runForm shows a form on the terminal.
 func runForm(w *World, fields ...huh.Field) error {
 	form := huh.NewForm(huh.NewGroup(fields...)).WithTheme(huh.ThemeBase()).WithShowHelp(true).
 		WithInput(w.In).WithOutput(w.Err).

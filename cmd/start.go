@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// startPage is what a bare shield prints on a terminal: one screen, for people who do
-// not know it yet.
+// startPage prints an introduction of one screen, when shield is called without arguments on a
+// terminal.
 func startPage(c *cli.Context, w *World) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "shield judges every action an AI agent proposes, before it runs.")
@@ -41,7 +41,7 @@ func startPage(c *cli.Context, w *World) error {
 	return err
 }
 
-// protection says which of the agents on this machine call shield.
+// protection lists which agents on this machine call shield.
 func (w *World) protection(c *cli.Context) (lines []string) {
 	var with, without []string
 	for _, name := range host.Names() {

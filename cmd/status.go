@@ -57,7 +57,7 @@ func statusCommand(w *World) *cli.Command {
 	}
 }
 
-// A statusJSON is what status writes as JSON.
+// A statusJSON is the JSON output of status.
 type statusJSON struct {
 	state.Status
 	Evaluator *evaluatorStatus `json:"evaluator,omitempty"`
@@ -66,7 +66,7 @@ type statusJSON struct {
 type evaluatorStatus struct {
 	Model string             `json:"model"`
 	Lifts bool               `json:"lifts_questions"`
-	Why   string             `json:"why,omitempty"`        // why not
+	Why   string             `json:"why,omitempty"`        // why it has no licence
 	Stops string             `json:"stops_work,omitempty"` // why agents can hardly work with it
 	Exam  *shield.ExamResult `json:"exam,omitempty"`
 }
@@ -79,7 +79,7 @@ func statusOf(s state.Status, l shield.Licence) statusJSON {
 	return out
 }
 
-// licenceStatus says in one line what the evaluator's model may do; "" if there is none.
+// licenceStatus says in one line what the evaluator's model may do; "" if there is no model.
 func licenceStatus(l shield.Licence) string {
 	switch {
 	case l.Model == "":

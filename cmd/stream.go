@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A stage is one pass over the input: what it accepts and which tiers judge.
+// A stage is one pass over the input: which records it accepts and which tiers judge.
 type stage struct {
 	tiers       shield.Range
 	actionsOnly bool // verdicts are refused
@@ -68,8 +68,7 @@ func (s stage) records(w *World, p *shield.Pipeline, maxBytes int) shield.Source
 	return p.Reader(w.In, "stdin", maxBytes)
 }
 
-// stream judges records, n at a time, writes their verdicts, and returns the
-// status as an error.
+// stream judges records, n in parallel, writes their verdicts, and returns the status as an error.
 func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shield.Source, out output, n int) error {
 	var t tally
 	line := progress{err: w.Err, live: isTerminal(w.Err) && !isTerminal(w.Out)}
@@ -106,8 +105,7 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 	return nil
 }
 
-// refuseAll blocks every record, because shield itself cannot work as it was
-// told to.
+// refuseAll blocks every record, because shield itself is misconfigured.
 func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin"})
 	now := w.Now().UTC().Truncate(time.Millisecond)
@@ -130,7 +128,7 @@ func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 	return &statusError{statusBlock, cause}
 }
 
-// explainNoRecords explains the status of a stream without records.
+// explainNoRecords returns an explanation for the status of a stream without records.
 func (t *tally) explainNoRecords() error {
 	if t.allow+t.escalate+t.block == 0 {
 		return errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")

@@ -15,16 +15,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Bounds of the input that a service is asked about, and of the wait for it: a stream
-// that stays open is waited for once.
+// Bounds of the input for which a service is asked, and of the single wait for the end of the input.
 const (
 	maxAsked = 64 << 10 // bytes
 	maxReads = 4
 )
 
-// askService has the user's service judge standard input if that is one action and has ended,
-// and returns the line of its verdict. Otherwise this process has to judge, and w.In
-// still holds all of the input.
+// askService asks the user's service to judge standard input, if that is a single action and has
+// ended, and returns the line of its verdict. If ok is false, this process has to judge, and w.In
+// still yields the whole input.
 func (s stage) askService(w *World) (line []byte, d verdict.Decision, ok bool) {
 	state := serviceState(w)
 	if s.tiers.First > shield.TierClassify || state == "" {
@@ -45,7 +44,7 @@ func (s stage) askService(w *World) (line []byte, d verdict.Decision, ok bool) {
 	return line, v.Decision, err == nil
 }
 
-// readAhead reads a short input. It has ended if its end is there already, too.
+// readAhead reads a short input. ended means that the end of the input was reached.
 func readAhead(r io.Reader) (in []byte, ended bool) {
 	if isTerminal(r) {
 		return nil, false
@@ -64,8 +63,7 @@ func readAhead(r io.Reader) (in []byte, ended bool) {
 	return buf[:n], false
 }
 
-// onlyAction returns the action that is all of an input, or nil if anything else is in
-// there.
+// onlyAction returns the action if it is the whole input, or nil.
 func onlyAction(in []byte, maxBytes int) *action.Action {
 	r := shield.Actions(bytes.NewReader(in), "stdin", maxBytes)
 	rec, err := r.Next()
@@ -78,8 +76,7 @@ func onlyAction(in []byte, maxBytes int) *action.Action {
 	return rec.Action
 }
 
-// writeServedVerdict writes the verdict that a service has answered, and returns its status as an
-// error.
+// writeServedVerdict writes the verdict of a service, and returns its status as an error.
 func writeServedVerdict(w *World, line []byte, d verdict.Decision) error {
 	if _, err := w.Out.Write(line); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
@@ -92,8 +89,8 @@ func writeServedVerdict(w *World, line []byte, d verdict.Decision) error {
 	return nil
 }
 
-// answer judges the one action of another process. One that would have something to
-// say on standard error says it itself.
+// answer judges the single action of another process. If there were something to print on standard
+// error, it leaves judging to that process.
 func (s stage) answer(c *cli.Context, w *World) error {
 	set, p, err := pipeline(c, w, false)
 	if err != nil {

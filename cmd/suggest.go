@@ -20,13 +20,14 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// approvedEntriesQuery selects what persons allowed of what rules of a policy asked about.
+// approvedEntriesQuery selects the log entries of actions that a person allowed after a policy rule
+// asked.
 const approvedEntriesQuery = `select(.kind == "verdict" and .decision == "ALLOW" and .tier == 3 and (.channel // "") != "" and .type == "execute_command") |
 	(.payload | objects | select(keys - ["command", "description", "timeout"] == []) | .command | strings) as $command |
 	[.trail[]? | select(.tier == 0 and .source == "policy" and (.rule // "") != "") | .rule] as $rules | select($rules != []) |
 	{command: $command, cwd: (.cwd // ""), rule: $rules[0]}`
 
-// minApprovals is how many approvals an exception stands on.
+// minApprovals is how many approvals an exception needs.
 const minApprovals = 3
 
 func suggestCommand(w *World) *cli.Command {
@@ -61,7 +62,7 @@ func suggestPolicy(c *cli.Context, w *World) error {
 	return err
 }
 
-// nothingSuggested says what was looked at, and why it had no result.
+// nothingSuggested says what was examined, and why there is no suggestion.
 func nothingSuggested(c *cli.Context, w *World, from, least int) error {
 	file, err := auditLog(c, w)
 	if err != nil {
@@ -76,8 +77,8 @@ func nothingSuggested(c *cli.Context, w *World, from, least int) error {
 	return err
 }
 
-// suggested returns the policy that at least least approvals speak for, "" for none, and
-// from how many approvals it was chosen.
+// suggested returns the policy that at least least approvals support, "" for none; from is the number
+// of approvals examined.
 func suggested(c *cli.Context, w *World, least int) (text string, from int, err error) {
 	cfg, err := judgingConfig(c, w)
 	if err != nil {
@@ -105,8 +106,8 @@ func suggested(c *cli.Context, w *World, least int) (text string, from int, err 
 	return policy.Suggested(preset, found), len(approvals), nil
 }
 
-// savingSuggestions returns those suggestions with which the commands they stand on would be
-// allowed without a person.
+// savingSuggestions returns the suggestions under which the approved commands would be allowed without
+// asking a person.
 func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -139,7 +140,7 @@ func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found [
 	return found, p.Close()
 }
 
-// addOtherAllowed notes in suggestions other commands that they let through, and the policy without them
+// addOtherAllowed adds to suggestions other commands that they would allow and the policy without them
 // does not: allowed judges under the suggestions.
 func addOtherAllowed(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
 	cfg.Policy = cfg.Settings.Policy
@@ -160,7 +161,7 @@ func addOtherAllowed(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline
 	return before.Close()
 }
 
-// approvals returns what persons approved, as far as the log has it in full.
+// approvals returns the actions that people approved, if the log contains them in full.
 func approvals(c *cli.Context, w *World) ([]policy.Approval, error) {
 	file, err := auditLog(c, w)
 	if err != nil {

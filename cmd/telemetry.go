@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// startTelemetry returns what is told about each verdict, nil if the settings name no collector, and
-// what sends the rest at the end.
+// startTelemetry returns a function that receives each verdict, nil if the settings name no collector,
+// and a function that sends the rest at the end.
 func startTelemetry(ctx context.Context, url string, w *World) (observe func(telemetry.Action), end func(), err error) {
 	if url == "" {
 		return nil, func() {}, nil

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/term"
 )
 
-// defaultColumns is the width of text for people where it is not known.
+// defaultColumns is the width of text for people if it is unknown.
 const defaultColumns = 80
 
-// A descriptor is a stream that may be a terminal, as [os.File] is.
+// A descriptor is a stream with a file descriptor, as [os.File] is.
 type descriptor interface{ Fd() uintptr }
 
 // isTerminal reports whether a stream is a terminal.
@@ -37,8 +37,7 @@ func coloured(c *cli.Context, w *World, stream any) bool {
 	return colour(c, w, isTerminal(stream))
 }
 
-// colour reports whether text for people is coloured or set in bold, which by
-// default only a terminal shows.
+// colour reports whether text for people is coloured or bold; by default only on a terminal.
 func colour(c *cli.Context, w *World, terminal bool) bool {
 	switch c.String("color") {
 	case "always":
@@ -50,8 +49,8 @@ func colour(c *cli.Context, w *World, terminal bool) bool {
 	}
 }
 
-// noteTerminalInput tells a person that what is read comes from their terminal, since a
-// program that waits looks like one that hangs.
+// noteTerminalInput prints that input is read from the terminal, since a waiting program looks like
+// one that hangs.
 func noteTerminalInput(w *World, what string) {
 	if !isTerminal(w.In) {
 		return
@@ -63,18 +62,17 @@ func noteTerminalInput(w *World, what string) {
 	fmt.Fprintf(w.Err, "shield: reading %s; %s ends\n", what, end)
 }
 
-// progressEvery is how many verdicts are written between two signs of progress.
+// progressEvery is how many verdicts are written between two progress reports.
 const progressEvery = 1000
 
-// A progress is a line on a terminal that says how far shield is. What is
-// written next goes over it.
+// A progress is a progress line on a terminal. The next output overwrites it.
 type progress struct {
 	err   io.Writer
-	live  bool // there is a terminal to show it on
+	live  bool // the output is a terminal
 	shown bool
 }
 
-// show replaces the line.
+// show replaces the progress line.
 func (p *progress) show(n int, what string) {
 	if p.live {
 		fmt.Fprintf(p.err, "\x1b[Kshield: %d %s\r", n, what)
@@ -82,7 +80,7 @@ func (p *progress) show(n int, what string) {
 	}
 }
 
-// clear takes the line away.
+// clear removes the progress line.
 func (p *progress) clear() {
 	if p.shown {
 		fmt.Fprint(p.err, "\x1b[K")
@@ -90,7 +88,7 @@ func (p *progress) clear() {
 	}
 }
 
-// listTable returns a writer of aligned columns under their headings; its user flushes it.
+// listTable returns a writer of aligned columns with headings; the caller flushes it.
 func listTable(out io.Writer, heads ...string) *tabwriter.Writer {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(heads, "\t"))

@@ -9,13 +9,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An output takes the verdicts of a stream.
+// An output receives the verdicts of a stream.
 type output interface {
 	Write(*verdict.Verdict) error
-	Pass(raw []byte) error // a verdict of an earlier tier, as it was read
+	Pass(raw []byte) error // a verdict of an earlier stage, unchanged
 }
 
-// A textOutput writes one line an action, for people.
+// A textOutput writes one line per action, for people.
 type textOutput struct {
 	w     io.Writer
 	style report.Style
@@ -39,8 +39,8 @@ func (o *textOutput) Pass(raw []byte) error {
 	return o.Write(&v)
 }
 
-// headline returns an action as a person reads it: its command, or its type and the
-// place that it concerns. text returns a field of the payload, "" if it is not a string.
+// headline returns an action for a person: its command, or its type and object. text returns a field
+// of the payload, "" if it is not a string.
 func headline(typ string, text func(field string) string) string {
 	if command := text("command"); command != "" {
 		return command

@@ -44,7 +44,7 @@ func toolsCommand(w *World) *cli.Command {
 	}
 }
 
-// answersOf returns where a person's answers are kept.
+// answersOf opens the store of a person's answers.
 func answersOf(c *cli.Context, w *World) (*config.Loaded, *state.Store, *approve.Refusals, error) {
 	set, err := settings(c, w)
 	if err != nil {

@@ -48,14 +48,14 @@ func undoCommand(w *World) *cli.Command {
 	}
 }
 
-// undoStore returns the store of the settings.
+// undoStore opens the undo store of the settings.
 func undoStore(c *cli.Context, w *World) (*config.Loaded, *undo.Store, error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := shieldConfig(set, w, "undo")
-	cfg.Settings.Undo.Enabled = true // what was kept before stays within reach
+	cfg.Settings.Undo.Enabled = true // so that files kept before can still be restored
 	store := shield.UndoStore(cfg)
 	if store == nil {
 		return nil, nil, errors.New("undo: no state folder; set HOME or --state")
@@ -94,7 +94,7 @@ func listUndo(c *cli.Context, w *World) error {
 	return t.Flush()
 }
 
-// formatSize returns a number of bytes for people.
+// formatSize formats a number of bytes for people.
 func formatSize(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -201,7 +201,7 @@ func applyUndo(c *cli.Context, w *World) error {
 	return err
 }
 
-// confirmUndo asks the person at the terminal, and returns who that is.
+// confirmUndo asks the person at the terminal, and returns that person's name.
 func confirmUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, paths []string) (string, error) {
 	why := fmt.Sprintf("restores %d files, %s", kept.Names, formatSize(kept.Bytes))
 	if len(paths) > 0 {
@@ -267,7 +267,7 @@ func pruneUndo(c *cli.Context, w *World) error {
 	return err
 }
 
-// undoStatus says what is kept, for status; "" if nothing is.
+// undoStatus describes the kept files, for status; "" if there are none.
 func undoStatus(store *undo.Store) string {
 	list, err := store.List()
 	if err != nil || len(list) == 0 {

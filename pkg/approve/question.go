@@ -223,7 +223,7 @@ func (q *question) keys() []string {
 	return lines
 }
 
-// choice returns the answer that Enter would give now.
+// choice returns the line that shows the current answer.
 func (q *question) choice() string {
 	if q.input != nil {
 		if q.g.state == gateReason {

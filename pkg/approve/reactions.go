@@ -137,8 +137,8 @@ func (c *reactions) post(ctx context.Context, b chatBoard, text, word string) (p
 	return p, err
 }
 
-// retryRateLimited calls f and retries it once after a rate limit. The wait is bounded, because no one
-// sees the question until then.
+// retryRateLimited calls f up to three times while the service limits requests. It does not wait
+// longer than maxRetryPause, because no one sees the question until then.
 func retryRateLimited(ctx context.Context, f func() error) error {
 	for tries := 3; ; tries-- {
 		err := f()

@@ -69,8 +69,8 @@ func isPush(e *effect.Effect) bool {
 	return ok && e.Kind == effect.Execute && e.Program == "git"
 }
 
-// repository returns the path that identifies a repository: of its .git folder in the workspace or,
-// outside a workspace, the working folder.
+// repository returns the path that identifies a repository: the .git folder of the workspace root or,
+// outside a workspace, of the folder that git works in.
 func repository(c *analysis.Case, e *effect.Effect) string {
 	place := c.At()
 	dir := command.Git(e.Args).Folder
