@@ -66,9 +66,8 @@ func (s *state) uncover(base, text string) {
 	}
 }
 
-// pathsIn returns what a word names that is a path from the top, from the home folder or
-// out of the folder: the word itself, or a part of it such as "dest=/a", "html:/a",
-// "-o/a" or "@/a". In prose only the whole may be one.
+// pathsIn returns the absolute paths, home paths and paths with ".." in a word: the word itself, or a part of it such
+// as "dest=/a", "html:/a", "-o/a" or "@/a". A text with spaces counts only as a whole.
 func pathsIn(text string) []string {
 	if text == "" {
 		return nil

@@ -1,159 +1,156 @@
-// Package command knows what everyday programs do with their arguments: which
-// operands they read, write, delete or contact, and which of them are commands
-// of their own. The knowledge is data, the files in programs, compiled into
-// tables by go generate; programs/README.md describes their language.
+// Package command contains the knowledge about what programs do with their arguments: which operands they read,
+// write, delete or contact, and which are commands to run. The knowledge is data, the files in programs, which go
+// generate compiles into tables; programs/README.md describes their format.
 package command
 
 import "github.com/shieldcli/shield/pkg/effect"
 
 //go:generate go run ./gen
 
-// A Word is one argument, as far as it could be resolved without running
-// anything.
+// A Word is one argument, as far as it is known without running anything.
 type Word struct {
 	Text    string      // resolved text; a pattern as in effect.Overlap if Pattern
 	Pattern bool        // part of Text is unknown or a glob
-	Tree    bool        // the ** of a pattern is folders that were searched
-	Job     bool        // it is the number of a job that the shell itself started
-	From    effect.Span // where it is in the command line
+	Tree    bool        // ** in the pattern represents folders that were searched
+	Job     bool        // ID of a background job of the shell
+	From    effect.Span // position in the command line
 }
 
-// A Use is what running a program with certain arguments does.
+// A Use is the effect of running a program with certain arguments.
 type Use struct {
 	Known   bool          // the program is listed and its arguments were understood
-	Loses   effect.Loss   // beside what Touches say
+	Loses   effect.Loss   // losses besides those in Touches
 	Folder  Word          // with Loses: the folder that the program works in
-	Class   effect.Class  // by its flags, without what Nested would do; Unknown if the program is not listed, or runs code of which nothing is known
+	Class   effect.Class  // by its flags, without the effects of Nested; Unknown if the program is not listed, or runs unknown code
 	Touches []Touch       // operands with an effect
 	Nested  []Nested      // operands that are commands or code
 	Effects []effect.Kind // effects without an operand, such as ChangeSystem
 	Lists   []Word        // files that list further operands
-	Unread  []Unread      // values and operands of which no entry says what they mean: what they name counts
-	Prose   []Word        // values of options with blanks in them that are text and nothing else to the program, as the message of a commit is
+	Unread  []Unread      // option values and operands without a meaning in any entry; they are judged by their text
+	Prose   []Word        // option values that are free text for the program, such as a commit message
 	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
-	Stdin   Stream        // what happens to standard input
-	Input   bool          // an entry says so; else what the program does with it is not known
-	Login   bool          // standard input is commands for another machine or a container
-	Stdout  Stream        // what standard output carries
-	Reason  string        // why not Known
+	Stdin   Stream        // how standard input is used
+	Input   bool          // an entry says how standard input is used; otherwise that is unknown
+	Login   bool          // standard input is run as commands on another machine or in a container
+	Stdout  Stream        // kind of data on standard output
+	Reason  string        // why Known is false
 
-	Why      string // what Effects mean, for people, behind the program's name; may be empty
-	Language string // of Code on standard input, as in Nested; "" if only the program itself reads it
-	Windows  bool   // the program is one of Windows: paths may hold globs and backslashes
-	Decodes  bool   // files that are written hold what is read, decoded
-	Keys     []Key  // keys of the registry
-	Tells    bool   // its words reach another machine as they are, as questions of dig do
-	Database bool   // a word that is nothing but a variable is the address of the database
+	Why      string // description of Effects, after the program's name; may be empty
+	Language string // language of code on standard input, as in Nested; "" if only the program itself reads it
+	Windows  bool   // a Windows program: paths may contain globs and backslashes
+	Decodes  bool   // written files contain decoded input
+	Keys     []Key  // registry keys
+	Tells    bool   // arguments are sent to another machine unchanged, as in DNS queries of dig
+	Database bool   // an argument that is only a variable is the address of the database
 	Remotes  []GitRemote
-	Packages []Package // that are installed, or of which a program is run
-	ByName   bool      // packages are installed or upgraded, and all that are given are names
-	Servers  []Word    // machines through which requests go, or that get them in place of those that are named
+	Packages []Package // packages that are installed, or whose programs run
+	ByName   bool      // packages are installed or upgraded by name only
+	Servers  []Word    // proxies, and servers that replace the named hosts
 	Signals  []Signal
-	Builds   []Word // packages or folders of source that are built, and run or installed
+	Builds   []Word // source packages or folders that are built, and run or installed
 	Harms    []effect.Harm
-	Remote   Remote // what the ChangeRemote among Effects changes
-	Away     string // the database on another machine that statements go to; "" if it is near, for tests, or not known
-	places   []Word // hosts, databases, clusters and accounts that are worked on
+	Remote   Remote // details of the ChangeRemote among Effects
+	Away     string // remote database that gets statements; "" if it is local, for tests, or unknown
+	places   []Word // hosts, databases, clusters and accounts that the command works on
 
-	trialDrop bool // a database for tests is dropped, which is no loss unless a place is in use
+	trialDrop bool // a test database is dropped, which loses no data unless a place is in production use
 }
 
-// A Package is one that is named, by its registry: npm, jsr, pypi, go, crates, gems and others
-// that entries of programs name; "" if none is known.
+// A Package is a package name in a registry: npm, jsr, pypi, go, crates, gems and others that the programs'
+// entries name; "" if the registry is unknown.
 type Package struct {
-	Word     // with its version
+	Word     // including the version
 	Registry string
 }
 
-// Unread is a word of which no entry says what the program does with it.
+// Unread is an argument without a meaning in any entry.
 type Unread struct {
 	Word
-	Option bool // it is, or may be, the value of an option that is not listed; else an entry takes it for a word
+	Option bool // it is, or may be, the value of an unlisted option; otherwise an entry gives it the role of a plain word
 }
 
-// Words is a set of words, see words.yaml.
+// Words is a set of words, from words.yaml.
 type Words map[string]bool
 
 // A Remote is a change on another machine.
 type Remote struct {
-	Service  string // kubernetes, aws, database, …; a program's name if it is of no known service
+	Service  string // kubernetes, aws, database, …; the program's name for other services
 	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
-	Target   string // the place, if one is named
-	Trial    bool   // the place's name says that it is for development or tests
-	Destroys bool   // what is lost cannot be restored from here
+	Target   string // the named host, cluster or database, if any
+	Trial    bool   // the target's name says that it is for development or tests
+	Destroys bool   // the loss cannot be undone from this machine
 }
 
-// A Touch is an effect on what an operand names.
+// A Touch is an effect on the object that an operand names.
 type Touch struct {
 	Kind      effect.Kind
-	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
+	Word      Word // the path, URL or host, without the option in forms like --file=PATH
 	Recursive bool
-	Sent      bool // of ReadFile: its content goes to another machine
-	Mends     bool // of WriteFile: only where something is broken, beside what the file holds, or by what runs in a container
-	Backup    bool // of WriteFile: it is a copy of another file that is written
-	Checked   bool // of DeleteFile: the program refuses where version control misses something
+	Sent      bool // for ReadFile: the content is sent to another machine
+	Mends     bool // for WriteFile: the write keeps existing content: a repair, an addition, or a write by a container
+	Backup    bool // for WriteFile: a backup copy of another file that is written
+	Checked   bool // for DeleteFile: the program refuses if data is not in version control
 }
 
-// A Signal says which processes get a signal, or are attached to.
+// A Signal names processes that get a signal or a debugger.
 type Signal struct {
 	By   SignalBy
 	Word Word
 }
 
-// A SignalBy says what the word of a [Signal] is.
+// A SignalBy says how the word of a [Signal] selects processes.
 type SignalBy uint8
 
-// The ways of saying which processes are meant.
+// Ways to select processes.
 const (
-	ByID      SignalBy = iota // its number, or its name
-	ByName                    // its name, or the path of its program
-	ByPattern                 // a regular expression that a part of its name matches
-	ByLine                    // the same of its command line
-	ByExact                   // a regular expression that its whole name matches
-	ByGroup                   // a user, a group, a session or a terminal
-	ByParent                  // the number of its parent
-	ByFile                    // a file that it uses
+	ByID      SignalBy = iota // process ID or name
+	ByName                    // name, or path of the program
+	ByPattern                 // regular expression that matches a part of the name
+	ByLine                    // regular expression that matches a part of the command line
+	ByExact                   // regular expression that matches the whole name
+	ByGroup                   // user, group, session or terminal
+	ByParent                  // ID of the parent process
+	ByFile                    // file that the process uses
 )
 
-// A GitRemote is a name that git is told to use for an address. Name is empty
-// if every address is rewritten to this one.
+// A GitRemote is a remote name for a URL in git's configuration. Name is empty if every URL is rewritten to this
+// one.
 type GitRemote struct {
 	Name    string
 	Address Word
 }
 
-// A Key is an operand that names a key of the registry of Windows.
+// A Key is an operand that names a key of the Windows registry.
 type Key struct {
 	Word  Word
 	Write bool
 }
 
-// A Nested operand holds commands or code that the program would run.
+// A Nested operand holds commands or code that the program runs.
 //
-// SQL text and sed scripts are judged here and never appear as Nested; what
-// they run or touch does.
+// SQL text and sed scripts are analysed in this package and never appear as Nested, but their commands and files
+// do.
 type Nested struct {
 	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
-	Of       string // of a "file": its language, named as above; "" if the file says itself
-	Variable string // the variable that holds it, if one does, "-" for an option; "place", "output", "source" and "check" are the languages of [Variable]
-	Words    []Word // of "powershell" and "cmd" there may be several, to be joined with blanks
+	Of       string // for "file": its language, named as above; "" if the file's name or first line says it
+	Variable string // variable that holds the code, "-" for an option; "place", "output", "source" and "check" are the languages of [Variable]
+	Words    []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
 	Remote   bool   // runs on another machine or in a container
-	Stdin    bool   // its arguments are completed from standard input, as by xargs
+	Stdin    bool   // arguments are added from standard input, as by xargs
 }
 
-// A Stream says what a program's standard input is used for, or what its
-// standard output carries.
+// A Stream says how a program uses its standard input, or what its standard output contains.
 type Stream string
 
-// The uses of a stream. The zero value is plain data.
+// The values of a Stream. The zero value is plain data.
 const (
 	Data     Stream = ""
 	Code     Stream = "code"     // stdin is executed
 	Download Stream = "download" // stdout comes from the network
 	Upload   Stream = "upload"   // stdin goes to the network
 	Decoded  Stream = "decoded"  // stdout is decoded stdin
-	Input    Stream = "input"    // stdout is stdin, changed or not
+	Input    Stream = "input"    // stdout is stdin, possibly changed
 	Secret   Stream = "secret"   // stdout holds credentials
-	Rows     Stream = "rows"     // stdout holds what a database of this machine does
+	Rows     Stream = "rows"     // stdout holds rows of a database on this machine
 	Listed   Stream = "names"    // stdin lists further operands
 )

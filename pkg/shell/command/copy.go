@@ -7,16 +7,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Bounds of the list of files that a copy into a folder writes: beyond them the
-// whole folder counts as written, so that long lists and names cannot multiply.
+// Limits for the list of files that a copy into a folder writes. Beyond them the whole folder counts as written,
+// which bounds the number of combinations.
 const (
 	maxCopied   = 64
 	maxCopyPath = 1024 // bytes
 )
 
-// noteCopies notes what copying the operands so far writes. Where dst may be a
-// folder, files are written below it: copying authorized_keys to ~/.ssh writes
-// ~/.ssh/authorized_keys.
+// noteCopies records the writes of copying the operands so far. If dst may be a folder, files are written below
+// it: copying authorized_keys to ~/.ssh writes ~/.ssh/authorized_keys.
 func (r *reader) noteCopies(dst Word, tree, folder bool) {
 	sources := r.sources()
 	if len(sources) != 1 || isFolder(dst.Text) {
@@ -43,7 +42,7 @@ func (r *reader) noteCopies(dst Word, tree, folder bool) {
 	}
 	if len(sources) == 0 {
 		r.touch(effect.WriteFile, dst, true)
-		if name := lastElement(dst.Text); name != "" && len(r.shape.tail) > 0 { // ln makes it here
+		if name := lastElement(dst.Text); name != "" && len(r.shape.tail) > 0 { // ln creates the link in the working folder
 			r.touch(effect.WriteFile, Word{Text: name, Pattern: dst.Pattern, From: dst.From}, false)
 		}
 	}
@@ -58,7 +57,7 @@ func (r *reader) sources() []int {
 	return r.operands[len(r.shape.head):n]
 }
 
-// isFolder reports whether a path names a folder by its form alone.
+// isFolder reports whether a path has the form of a folder's path.
 func isFolder(path string) bool {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		path = path[i+1:]
@@ -81,7 +80,7 @@ func lastElement(path string) string {
 	return name
 }
 
-// below returns the path of name in dir.
+// below returns the path of name in a folder.
 func below(dir Word, name string) Word {
 	if strings.HasSuffix(dir.Text, "/") {
 		dir.Text += name
@@ -91,8 +90,7 @@ func below(dir Word, name string) Word {
 	return dir
 }
 
-// target returns what find finds below a start: a pattern that a name narrows, if
-// one is given.
+// target returns the files that find finds below a start folder, as a pattern with the name if one is given.
 func (r *reader) target(start Word, name string) (w Word, tree bool) {
 	meta := !start.Pattern && strings.ContainsAny(start.Text, `*?[]{}\`)
 	if meta || len(start.Text)+len(name) > maxCopyPath || name == "" && r.flags&widen != 0 {
@@ -103,7 +101,7 @@ func (r *reader) target(start Word, name string) (w Word, tree bool) {
 	if name != "" {
 		w.Text += "/" + name
 	}
-	// Links may lead anywhere; the option may be behind what it changes.
+	// Symbolic links may lead anywhere; the option to follow them may come after the folder.
 	w.Tree = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
 		return w.Pattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
 	})
@@ -111,7 +109,7 @@ func (r *reader) target(start Word, name string) (w Word, tree bool) {
 	return w, name == ""
 }
 
-// findStarts returns where find starts.
+// findStarts returns the start folders of find.
 func (r *reader) findStarts() []Word {
 	var ws []Word
 	for _, i := range r.operands {
@@ -126,7 +124,7 @@ func (r *reader) findStarts() []Word {
 	return ws
 }
 
-// removeFound notes that find deletes what it finds.
+// removeFound records that find deletes the files that it finds.
 func (r *reader) removeFound() {
 	var places []int
 	for i, w := range r.args {
@@ -140,7 +138,7 @@ func (r *reader) removeFound() {
 			r.touch(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
-			if name == emptyName { // which loses nothing
+			if name == emptyName { // deleting empty folders loses nothing
 				r.raiseClass(localWrite)
 				continue
 			}
@@ -153,8 +151,8 @@ func (r *reader) removeFound() {
 	}
 }
 
-// placeholders puts what find finds in place of {}, which stands for it in the
-// command that find runs: one command for each place and name that is left.
+// placeholders replaces {} in the command of find -exec with the files found: one command for each start folder
+// and file name.
 func (r *reader) placeholders(role role, words []Word) [][]Word {
 	if role != roleArgvSemi || r.level.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
 		return [][]Word{words}
@@ -190,8 +188,7 @@ func (r *reader) placeholders(role role, words []Word) [][]Word {
 	return out
 }
 
-// compressed notes that gzip and its like replace a file by one of another
-// suffix.
+// compressed records that gzip and the like replace a file by one with or without a suffix.
 func (r *reader) compressed(w Word, tree bool) {
 	r.touch(effect.ReadFile, w, tree)
 	r.touch(effect.WriteFile, w, tree)
@@ -206,14 +203,14 @@ func (r *reader) compressed(w Word, tree bool) {
 	r.noteSuffixedFile(w)
 }
 
-// noteBackupSuffix notes what the names of copies of edited files end in.
+// noteBackupSuffix records the suffix of backup copies of edited files.
 func (r *reader) noteBackupSuffix(w Word) {
 	if !w.Pattern && !strings.ContainsAny(w.Text, "*/") {
 		r.suffix = w.Text
 	}
 }
 
-// noteEditedFile notes a file that is read and written, and the copy that is kept of it.
+// noteEditedFile records a file that is read and written, and its backup copy.
 func (r *reader) noteEditedFile(w Word, tree bool) {
 	r.touch(effect.ReadFile, w, tree)
 	r.touch(effect.WriteFile, w, tree)
@@ -228,7 +225,7 @@ func (r *reader) noteEditedFile(w Word, tree bool) {
 	r.use.Touches[len(r.use.Touches)-1].Backup = true
 }
 
-// noteSuffixedFile notes that a file is written whose name is that of another with an ending.
+// noteSuffixedFile records a write to a file named like another with a suffix.
 func (r *reader) noteSuffixedFile(w Word) {
 	if !w.Pattern {
 		w.Text, w.Pattern = globEscaper.Replace(w.Text), true

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// remoteHost returns the first place among those that a client of databases is given which
-// is on another machine and not for development or tests.
+// remoteHost returns the first database host in the arguments that is a remote machine and not for development or
+// tests; "" if there is none.
 func (r *reader) remoteHost() string {
 	if r.service() != "database" {
 		return ""
@@ -38,8 +38,8 @@ func (r *reader) remoteHost() string {
 	return ""
 }
 
-// DatabaseHost returns the host that the arguments of a client of databases name, ""
-// for none. It is not known if they may name several.
+// DatabaseHost returns the host that the arguments of a database client name, "" for none. known is false if they
+// may name several.
 func DatabaseHost(args []string) (host string, known bool) {
 	for i, arg := range args {
 		name, named := strings.CutPrefix(arg, "--host=")

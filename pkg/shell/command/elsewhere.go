@@ -10,36 +10,36 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// anyService is the entry with the verbs and texts of all services.
+// anyService is the entry with the verbs and texts that all services share.
 const anyService = "any:service"
 
-// severity orders what changes elsewhere mean, from the most.
+// severity lists the verbs for remote changes, most severe first.
 var severity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// noteVerb notes what a change elsewhere means; the most severe counts.
+// noteVerb records the verb of a remote change; the most severe one is kept.
 func (r *reader) noteVerb(verb string) {
 	if verb != "" && (r.verb == "" || slices.Index(severity[:], verb) < slices.Index(severity[:], r.verb)) {
 		r.verb = verb
 	}
 }
 
-// change notes a change elsewhere, or of what comes from there.
+// change records a remote change with a verb, or a change of where data comes from.
 func (r *reader) change(verb string) {
 	r.effect(effect.ChangeRemote)
 	r.noteVerb(verb)
 }
 
-// name is the program's name, as it is listed.
+// name returns the program's name in the table.
 func (r *reader) name() string {
 	_, name := baseName(r.args[0].Text)
 	return name
 }
 
-// hereService is the service of subcommands that change this machine only.
+// hereService marks subcommands that change only this machine.
 const hereService = "here"
 
-// service is what the program changes elsewhere, as its innermost subcommand that
-// says so has it; "" if it is nothing elsewhere.
+// service returns the remote service that the program changes, according to its innermost subcommand with one; ""
+// for none.
 func (r *reader) service() string {
 	for d := r.depth - 1; d >= 0; d-- {
 		switch s := r.levels[d].service; s {
@@ -53,11 +53,11 @@ func (r *reader) service() string {
 	return ""
 }
 
-// maxVerb is how many words are looked at for a verb.
+// maxVerb is the number of words that are searched for a verb.
 const maxVerb = 6
 
-// elsewhere says what a change on another machine is: by the table, or by the
-// verb and the texts that commands of all services share.
+// elsewhere records the kind of a remote change: from the table, or from the verbs and texts that all services
+// share.
 func (r *reader) elsewhere() {
 	r.requests()
 	service := r.service()
@@ -93,8 +93,7 @@ func (r *reader) elsewhere() {
 	r.use.at(service != "")
 }
 
-// noteServiceWords notes what the words of a service's program say where its table says
-// nothing.
+// noteServiceWords records the verbs in the arguments of a service's program for which its table says nothing.
 func (r *reader) noteServiceWords() {
 	if len(r.use.Effects) > 0 {
 		return
@@ -108,8 +107,7 @@ func (r *reader) noteServiceWords() {
 	}
 }
 
-// At says that a program works on places that its arguments do not name, such as
-// the value of a variable.
+// At records places that a program works on but its arguments do not name, such as the value of a variable.
 func (u *Use) At(places ...Word) {
 	if len(places) > 0 && u.Remote.Service != "" {
 		u.places = slices.Concat(u.places, places)
@@ -117,8 +115,8 @@ func (u *Use) At(places ...Word) {
 	}
 }
 
-// at says what a change is on the places that are known. One on a place for
-// development or tests destroys nothing of note if it is one of a listed service.
+// at decides the kind of a remote change by the known places. On a place for development or tests, changes of
+// listed services destroy no important data.
 func (u *Use) at(listed bool) {
 	u.Remote.Target, u.Remote.Trial = areTestPlaces(u.places)
 	if u.trialDrop && slices.ContainsFunc(u.places, func(w Word) bool { return w.Pattern || placeKind(w.Text) == inUse }) {
@@ -131,8 +129,8 @@ func (u *Use) at(listed bool) {
 	}
 }
 
-// useOfUnlisted says what is known of a program that is not listed: what its name, its
-// first words and its options tell.
+// useOfUnlisted returns the use of a program that is not listed, as far as its name, its first words and its
+// options tell.
 func useOfUnlisted(name string, args []Word) Use {
 	use := Use{Reason: clip(name) + " is not listed"}
 	gone, shown := verbsInWords(name, args[1:])
@@ -146,8 +144,8 @@ func useOfUnlisted(name string, args []Word) Use {
 	return use
 }
 
-// verbsInWords reports whether the name of a program, its first words or an option say
-// that something is destroyed, and whether its words say that a secret is shown.
+// verbsInWords reports whether the name of a program, its first words or an option contain a destructive verb, and
+// whether they say that a secret is shown.
 func verbsInWords(name string, words []Word) (gone, shown bool) {
 	gone = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
 	before := ""
@@ -170,16 +168,14 @@ func verbsInWords(name string, words []Word) (gone, shown bool) {
 	return gone, shown
 }
 
-// destroyingOption reports whether an option is nothing but a verb that
-// destroys, of everything: --nuke, --delete-all.
+// destroyingOption reports whether an option is only a destructive verb, for everything: --nuke, --delete-all.
 func destroyingOption(option string) bool {
 	word := strings.ToLower(strings.TrimLeft(option, "-"))
 	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "-all"), "-everything"), "-data")
 	return len(option)-len(word) == 2 && (EndingVerbs[whole] || whole != word && DestroyingVerbs[whole])
 }
 
-// isDestroyVerb reports whether a word is a verb that destroys, or one with what
-// it destroys: delete-instance, db:drop.
+// isDestroyVerb reports whether a word is a destructive verb, alone or with its object: delete-instance, db:drop.
 func isDestroyVerb(word string) bool {
 	word = strings.ToLower(word)
 	first, last := word, word
@@ -189,9 +185,8 @@ func isDestroyVerb(word string) bool {
 	return DestroyingVerbs[first] || DestroyingVerbs[last]
 }
 
-// verbOf returns what the first verb among the words means, nil if there is
-// none. Words behind an option may be its value and count only if they are no
-// reading verbs.
+// verbOf returns the action of the first verb among the words, nil if there is none. A word after an option may be
+// its value, so reading verbs there do not count.
 func verbOf(words []Word, lexicon *syntax) *action {
 	for _, w := range words[:min(len(words), maxVerb)] {
 		text := strings.ToLower(w.Text)
@@ -210,11 +205,10 @@ func verbOf(words []Word, lexicon *syntax) *action {
 	return nil
 }
 
-// settingForm matches a variable with its value, or an object of such.
+// settingForm matches a variable with its value, or an object with such values.
 var settingForm = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
 
-// plainWords joins words that are no prose: titles and messages may say
-// anything.
+// plainWords joins the words that are not prose: titles and messages may contain any word.
 func plainWords(words []Word) Word {
 	plain := make([]Word, 1, len(words)+1)
 	size := 0
@@ -229,7 +223,7 @@ func plainWords(words []Word) Word {
 	return joined(plain)
 }
 
-// namedPlaces adds the places that common options name.
+// namedPlaces adds the places in options that all programs share.
 func (r *reader) namedPlaces() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}
@@ -238,14 +232,14 @@ func (r *reader) namedPlaces() {
 		} else if i+2 < len(r.args) {
 			value = r.args[i+2]
 		}
-		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // settings, as of aws lambda, name no place
+		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // settings, as in aws lambda, name no place
 			r.places = append(r.places, value)
 		}
 	}
 }
 
-// areTestPlaces reports whether places are for development and tests by their names:
-// one says so, and none says that it is in use or is not known.
+// areTestPlaces reports whether places are for development and tests by name: at least one says this, and none may
+// be in production use or is unknown.
 func areTestPlaces(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {
@@ -265,7 +259,7 @@ func areTestPlaces(places []Word) (target string, is bool) {
 	return clip(target), is
 }
 
-// A kind of place, by its name.
+// A kind is the kind of a place, by its name.
 type kind int
 
 const (
@@ -274,7 +268,7 @@ const (
 	inUse
 )
 
-// placeKind tells a place by its name, or by host and path of its URL.
+// placeKind returns the kind of a place by its name, or by host and path of its URL.
 func placeKind(s string) kind {
 	s = strings.ToLower(s)
 	if i := strings.Index(s, "://"); i >= 0 {
@@ -298,7 +292,7 @@ func placeKind(s string) kind {
 	return out
 }
 
-// PlacesOf returns the variables that name the places on which a program works.
+// PlacesOf returns the environment variables that name the places on which a program works.
 func PlacesOf(program string) []string { return placesOf()[program] }
 
 var placesOf = sync.OnceValue(func() map[string][]string {

@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// inEntered returns a path as seen from the working folder.
+// inEntered returns a path relative to the folder that options have entered, resolved from the working folder.
 func (r *reader) inEntered(w Word) Word {
 	if r.entered == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
 		return w
@@ -11,8 +11,8 @@ func (r *reader) inEntered(w Word) Word {
 	return w
 }
 
-// step enters the folders that options before an operand name, each as seen from the one before. One
-// that is not known is read as a whole.
+// step enters the folders of options before an operand, each relative to the one before. An unknown folder counts
+// as read completely.
 func (r *reader) step(operand int) {
 	for ; r.stepped < len(r.values) && r.values[r.stepped].before <= operand; r.stepped++ {
 		v := r.values[r.stepped]

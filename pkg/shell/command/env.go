@@ -10,9 +10,8 @@ import (
 
 // Variable returns the command or code that programs run because an
 // environment variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND.
-// Four languages occur only here: a "place" is files or folders, between ":",
-// that programs take settings or code from, an "output" a file that they write,
-// a "source" addresses that packages come from, a "check" switches a check off.
+// Four languages occur only here: "place" is files or folders, separated by ":", from which programs load settings
+// or code; "output" is a file that they write; "source" is URLs of package sources; "check" disables a check.
 // setting has the form NAME=VALUE.
 func Variable(setting Word) (n Nested, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
@@ -36,14 +35,14 @@ func Variable(setting Word) (n Nested, ok bool) {
 	return Nested{}, false
 }
 
-// IsPublicHost reports whether an address is that of a machine which clients should not be
-// told to work with unasked: neither this one nor one of a private network.
+// IsPublicHost reports whether an address is that of a public machine: neither this machine nor in a private
+// network.
 func IsPublicHost(address string) bool {
 	_, ok := Variable(Word{Text: "ALL_PROXY=http://" + address})
 	return ok
 }
 
-// OptionVariables returns the variables whose value a program adds to its own options.
+// OptionVariables returns the variables whose values a program adds to its options.
 func OptionVariables(program string) []string {
 	entry := lookup(program)
 	if entry == nil {
@@ -68,9 +67,8 @@ var optionVariables = sync.OnceValue(func() map[*syntax][]string {
 	return out
 })
 
-// RunsUnknown reports whether a value of which nothing is known may be code, a
-// program or a file of code to the programs that look at a variable. Folders and
-// other places that variables name are ordinary ones.
+// RunsUnknown reports whether an unknown value of a variable may be code, a program or a code file to the programs
+// that read it. Variables for folders and other places do not count.
 func RunsUnknown(name string) bool {
 	for _, r := range knowledge.RunningVariables(name) {
 		if r.Runs != "" && !r.Folders() {
@@ -80,14 +78,14 @@ func RunsUnknown(name string) bool {
 	return false
 }
 
-// runByVariable notes what NAME=VALUE makes programs run.
+// runByVariable records the code that NAME=VALUE makes programs run.
 func (r *reader) runByVariable(w Word) {
 	if n, ok := Variable(w); ok {
 		r.use.Nested = append(r.use.Nested, n)
 	}
 }
 
-// setting notes NAME=VALUE for what runs.
+// setting records NAME=VALUE for the nested command.
 func (r *reader) setting(w Word) {
 	r.use.Env = append(r.use.Env, w)
 	if hasPrefix(w.Text, "SHIELD_") {

@@ -6,8 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// ex notes what a command line of vi, vim or ex does. Of its many commands
-// those that are often given on a command line are understood.
+// ex records the effects of a command line of vi, vim or ex, as far as common commands go.
 func (r *reader) ex(w Word) {
 	if w.Pattern || len(w.Text) > maxScript {
 		r.doubt("unknown editor command %s", w.Text)
@@ -25,11 +24,11 @@ func (r *reader) ex(w Word) {
 	for rest != "" {
 		text := strings.TrimLeft(rest, ": \t%$.,0123456789")
 		if i := strings.IndexByte(text, '!'); i >= 0 && isFilter(text[:i]) {
-			// What follows is a command up to the end, bars included.
+			// The rest of the text is one command, including bars.
 			w.Text = strings.TrimLeft(text[i+1:], " ")
 			r.code(Nested{Language: "shell", Words: []Word{w}})
 			if program, _, _ := strings.Cut(w.Text, " "); hasPrefix(text, "w") && lookup(program) != nil && lookup(program).language != "" {
-				r.effect(effect.Dynamic) // it is given what the file holds
+				r.effect(effect.Dynamic) // the command reads the file's content
 			}
 			return
 		}
@@ -39,8 +38,8 @@ func (r *reader) ex(w Word) {
 	}
 }
 
-// isFilter reports whether a command that ends in an exclamation mark runs a
-// program: :!cmd, :r !cmd, :w !cmd, but not :q! and :wq!.
+// isFilter reports whether a command that ends in "!" runs a program: :!cmd, :r !cmd, :w !cmd, but not :q! and
+// :wq!.
 func isFilter(before string) bool {
 	switch before {
 	case "", "e ", "E ", "r ", "read ", "w ", "write ", "r", "read", "silent ", "sil ", "silent! ":

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// found returns the names that the tests -name leave to what find finds where it
-// comes to any of its arguments at the given places, which run a command or
-// delete; nil if it may be of any name.
+// found returns the file names, given by -name tests, for which find reaches the arguments at places, which run a
+// command or delete; nil if any name is possible.
 //
-// What is empty is emptyName. Only tests that hold whatever else does count: of "-name a -o -name b" both
-// names where both sides have one, and of "! -name a" none.
+// Empty folders are emptyName. Only tests that always apply count: "-name a -o -name b" gives both names, "! -name
+// a" none.
 func found(args []Word, places ...int) []string {
 	x, _, ok := readExpression(args)
 	if !ok {
@@ -28,8 +27,8 @@ func found(args []Word, places ...int) []string {
 	return slices.Compact(out)
 }
 
-// readExpression reads the expression of find and returns it, and the names for
-// which it is true; nil if that may be any. ok is false if it cannot be told.
+// readExpression parses the expression of find and returns it, with the names for which it is true; nil for any
+// name. ok is false if it cannot be parsed.
 func readExpression(args []Word) (x expression, names []string, ok bool) {
 	x = expression{args: args, reached: map[int][]string{}}
 	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !beginsExpression(args[x.i].Text); x.i++ {
@@ -38,8 +37,7 @@ func readExpression(args []Word) (x expression, names []string, ok bool) {
 	return x, names, !x.failed && x.i == len(args)
 }
 
-// FoundNames returns the last names of what find writes, of its words; nil if it may be
-// of any name.
+// FoundNames returns the file names that find prints, as far as its arguments tell; nil if any name is possible.
 func FoundNames(args []Word) []string {
 	x, names, ok := readExpression(args)
 	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
@@ -51,10 +49,10 @@ func FoundNames(args []Word) []string {
 	return names
 }
 
-// emptyName is in lists of names for empty folders, of any name.
+// emptyName represents empty folders, of any name, in a list of names.
 const emptyName = "\x00"
 
-// folders reports whether all that is found are folders.
+// folders reports whether find finds only folders.
 func (x *expression) folders() bool {
 	only := false
 	for i, w := range x.args {
@@ -68,28 +66,27 @@ func (x *expression) folders() bool {
 	return only
 }
 
-// beginsExpression reports whether a word begins the expression of find.
+// beginsExpression reports whether a word begins find's expression.
 func beginsExpression(word string) bool {
 	return word != "" && (word[0] == '-' || strings.Contains("(),!", word))
 }
 
-// An expression is that of find, being read.
+// An expression is a find expression that is being parsed.
 type expression struct {
 	args    []Word
 	i       int
-	reached map[int][]string // the names that come to an action, by its place
-	failed  bool             // it cannot be told
+	reached map[int][]string // names for which an action is reached, by its argument index
+	failed  bool             // the expression cannot be parsed
 }
 
-// maxNested bounds the brackets in an expression, and maxFound the names.
+// maxNested is the maximum nesting of brackets in an expression, and maxFound the maximum number of names.
 const (
 	maxNested = 64
 	maxFound  = 16
 )
 
-// list reads what is between brackets: alternatives, and commas between them.
-// given are the names that come here, nil if any may; it returns those for which
-// it can be true.
+// list parses the expression between brackets: alternatives, separated by -o and commas. given are the possible
+// names, nil for any; it returns the names for which the expression can be true.
 func (x *expression) list(given []string, depth int) []string {
 	out := x.all(given, depth)
 	for x.i < len(x.args) && !x.failed {
@@ -111,7 +108,7 @@ func (x *expression) list(given []string, depth int) []string {
 	return out
 }
 
-// all reads tests and actions that have to be true together.
+// all parses tests and actions joined by "and".
 func (x *expression) all(given []string, depth int) (out []string) {
 	for x.i < len(x.args) && !x.failed {
 		switch w := x.args[x.i]; w.Text {
@@ -132,7 +129,7 @@ func (x *expression) all(given []string, depth int) (out []string) {
 	return out
 }
 
-// term reads one test or action, or what brackets hold.
+// term parses one test or action, or an expression in brackets.
 func (x *expression) term(given []string, depth int) []string {
 	at, w := x.i, x.args[x.i]
 	x.i++
@@ -148,7 +145,7 @@ func (x *expression) term(given []string, depth int) []string {
 			x.term(given, depth+1)
 		}
 	case "-name":
-		if x.i >= len(x.args) || x.args[x.i].Pattern || beginsExpression(x.args[x.i].Text) { // which another option might own
+		if x.i >= len(x.args) || x.args[x.i].Pattern || beginsExpression(x.args[x.i].Text) { // the value may be missing
 			x.failed = true
 			return nil
 		}
@@ -168,7 +165,7 @@ func (x *expression) term(given []string, depth int) []string {
 				return nil
 			}
 		}
-	default: // values of other tests are none, as they begin nothing
+	default: // other tests take their values as further words, which begin no test
 	}
 	return nil
 }

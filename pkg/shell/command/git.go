@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A GitLine is what the arguments of git say, whatever the subcommand.
+// A GitLine is the parsed arguments of git.
 type GitLine struct {
-	Folder    string   // that -C names, as it is written; "" for the working folder
-	Elsewhere bool     // other options say where the repository is
+	Folder    string   // folder in -C, as written; "" for the working folder
+	Elsewhere bool     // other options name the repository
 	Sub       string   // the subcommand; "" if there is none
-	Args      []string // what follows it
+	Args      []string // arguments after the subcommand
 }
 
-// Git reads the arguments of git.
+// Git parses the arguments of git.
 func Git(args []string) (l GitLine) {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
@@ -43,13 +43,13 @@ func Git(args []string) (l GitLine) {
 	return l
 }
 
-// Operands returns the words behind the subcommand that are no options.
+// Operands returns the arguments of the subcommand that are not options.
 func (l GitLine) Operands() []string {
 	return slices.DeleteFunc(slices.Clone(l.Args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 }
 
-// Pushes reports whether git sends what a repository holds, and the remote or the address that it
-// names for that; "" if it names none.
+// Pushes reports whether git sends commits of a repository, and the remote or URL in its arguments; "" if they
+// name none.
 func (l GitLine) Pushes() (to string, ok bool) {
 	var words []string
 	level := find(lookup("git").subs, l.Sub)
@@ -76,7 +76,7 @@ func (l GitLine) Pushes() (to string, ok bool) {
 		if len(words) == 0 || words[0] != "push" {
 			return "", false
 		}
-		if words = words[1:]; l.Sub == "subrepo" { // names a folder, which says where to
+		if words = words[1:]; l.Sub == "subrepo" { // the operand is a folder whose settings name the remote
 			words = nil
 		}
 	default:
@@ -88,8 +88,8 @@ func (l GitLine) Pushes() (to string, ok bool) {
 	return to, true
 }
 
-// Has reports whether an option stands behind the subcommand: one of some letters, alone or
-// before the text of -m, or one of some names.
+// Has reports whether the subcommand has an option: a short one of letters, alone or bundled before -m's value, or
+// a long one of names.
 func (l GitLine) Has(letters string, names ...string) bool {
 	return slices.ContainsFunc(l.Args, func(arg string) bool {
 		if name, _, _ := strings.Cut(arg, "="); slices.Contains(names, name) {

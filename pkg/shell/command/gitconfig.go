@@ -6,18 +6,17 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// harmlessGit are sections of git's configuration of which no key runs or
-// redirects anything.
+// harmlessGit are the sections of git's configuration with no key that runs or redirects anything.
 const harmlessGit = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
 
-// harmlessGitKeys are such keys in other sections, and exceptions are keys in
-// those sections that do run something.
+// harmlessGitKeys are harmless keys in other sections; exceptions are keys in harmless sections that run a
+// program.
 const (
 	harmlessGitKeys = " core.autocrlf core.eol core.safecrlf core.filemode core.ignorecase core.quotepath core.abbrev core.longpaths core.symlinks core.bare core.compression core.preloadindex core.untrackedcache core.precomposeunicode core.protectntfs core.whitespace core.checkstat core.bigfilethreshold core.commentchar core.logallrefupdates core.sharedrepository core.sparsecheckout core.multipackindex core.excludesfile core.attributesfile http.postbuffer http.version http.lowspeedlimit http.lowspeedtime http.maxrequests http.followredirects protocol.version credential.usehttppath gpg.format interactive.singlekey rebase.autosquash remote.pushdefault "
 	runningGitKeys  = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
 )
 
-// gitWord acts upon the key and the value of a git setting.
+// gitWord handles the key and value of a git setting.
 func (r *reader) gitWord(role role, w Word) {
 	switch role {
 	case roleGitConfig:
@@ -37,7 +36,7 @@ func (r *reader) gitWord(role role, w Word) {
 	}
 }
 
-// gitSetting notes what git would run because key is set to value.
+// gitSetting records the programs that git runs because key is set to value.
 func (r *reader) gitSetting(key, value Word) {
 	k := strings.ToLower(key.Text)
 	section, _, _ := strings.Cut(k, ".")
@@ -52,7 +51,7 @@ func (r *reader) gitSetting(key, value Word) {
 		if hasPrefix(value.Text, "!") {
 			r.code(Nested{Language: "shell", Words: []Word{cut(value, 1)}})
 		} else {
-			// The rest is a git command line: it is split by git as by a shell.
+			// The value is a git command line, which git splits like a shell.
 			value.Text = "git " + value.Text
 			run()
 		}
@@ -83,7 +82,7 @@ func (r *reader) gitSetting(key, value Word) {
 		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: name, Address: value})
 	case k == "remote.pushdefault", section == "branch" && (last == "pushremote" || last == "remote"):
 		if strings.Contains(value.Text, ":") || strings.Contains(value.Text, "/") || value.Pattern {
-			r.change("redirect") // an address in the place of a remote's name
+			r.change("redirect") // a URL replaces the remote's name
 		}
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
 		to := cutKey(key)
@@ -98,7 +97,7 @@ func (r *reader) gitSetting(key, value Word) {
 		r.change("redirect")
 	case section == "include", section == "includeif":
 		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
-			r.change("redirect") // others are of the repository itself
+			r.change("redirect") // other values are in the repository itself
 		}
 		r.touch(effect.ReadFile, value, false)
 		r.doubt("git setting %s reads other settings", key.Text)
@@ -109,7 +108,7 @@ func (r *reader) gitSetting(key, value Word) {
 	}
 }
 
-// isPager reports whether w is a pager or editor that does nothing else.
+// isPager reports whether w is a pager or editor without further commands.
 func isPager(w Word) bool {
 	if w.Pattern {
 		return false
@@ -121,13 +120,13 @@ func isPager(w Word) bool {
 	return false
 }
 
-// cutKey returns the address in the key url.ADDRESS.insteadOf.
+// cutKey returns the URL in the key url.URL.insteadOf.
 func cutKey(key Word) Word {
 	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
 	return cut(key, min(len("url."), len(key.Text)))
 }
 
-// gitHost returns the host of a git address, "" if it names none.
+// gitHost returns the host of a git URL, "" if it has none.
 func gitHost(address string) string {
 	if scheme(address) == "" {
 		host, _, _ := remoteHost(Word{Text: address})

@@ -7,15 +7,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// harms notes what harm an action does.
+// harms records the harm of an action.
 func (r *reader) harms(h effect.Harm) {
 	if h != "" && !slices.Contains(r.use.Harms, h) {
 		r.use.Harms = append(r.use.Harms, h)
 	}
 }
 
-// mayHarm notes the harm of all subcommands and options that arguments hold which
-// were not understood: a word behind an unknown option may be its value or not.
+// mayHarm records the harms of all subcommands and options in arguments that were not understood: a word after an
+// unknown option may be its value or not.
 func (r *reader) mayHarm() {
 	r.depth, r.level = 1, r.levels[0]
 	for _, w := range r.args[1:] {
@@ -53,8 +53,7 @@ func (r *reader) mayHarm() {
 	}
 }
 
-// lettersHarm notes the harm of letters that are bundled in a word, one of which is
-// not known.
+// lettersHarm records the harm of bundled option letters, one of which is unknown.
 func (r *reader) lettersHarm(word string) {
 	if len(word) < 3 || word[0] != '-' || word[1] == '-' {
 		return
@@ -66,9 +65,8 @@ func (r *reader) lettersHarm(word string) {
 	}
 }
 
-// harmsAnyCase returns the harms of a program whose name differs from that of a
-// listed one by capital letters alone: file systems of macOS and Windows take
-// them for the same.
+// harmsAnyCase returns the harms of a program whose name differs from a listed name only in case: file systems of
+// macOS and Windows ignore case.
 func harmsAnyCase(name string, args []Word) []effect.Harm {
 	lower := strings.ToLower(name)
 	if lower == name || lookup(lower) == nil {
@@ -79,8 +77,8 @@ func harmsAnyCase(name string, args []Word) []effect.Harm {
 	return Interpret(words).Harms
 }
 
-// Names reports whether a word is a subcommand or an option of a program, at
-// whatever depth; listed is false for programs without an entry.
+// Names reports whether a word is a subcommand or option of a program, at any depth; listed is false for programs
+// without an entry.
 func Names(program, word string) (is, listed bool) {
 	g := lookup(program)
 	return g != nil && g.has(word, maxDepth), g != nil

@@ -1,10 +1,8 @@
 package command
 
-// asksHelp reports whether a command only asks its program what it can do: a
-// program, subcommands that it has, and --help or --version at the end. Behind
-// any other word the option may be another person's: "docker run web --help".
-// Words for a server are sent to it as they are, and what runs files of the
-// project may hand the option on to them: "yarn test --help".
+// asksHelp reports whether a command only prints help: a program, its subcommands, and --help or --version at the
+// end. After any other word the option may belong to a nested command: "docker run web --help". Words for a server
+// are sent unchanged, and programs that run project files may pass the option on: "yarn test --help".
 func asksHelp(g *syntax, args []Word) bool {
 	last := len(args) - 1
 	word := last > 0 && g.style&helpful != 0 && args[last].Text == "help"

@@ -5,25 +5,24 @@ import (
 	"strings"
 )
 
-// An Installer is a program that puts programs into a folder from which people run them; see
-// installers.yaml.
+// An Installer is a program that installs programs into a folder of $PATH; see installers.yaml.
 type Installer struct {
-	Names  string   // how the names of the programs are known; "" if they are not
-	Bin    []string // the folder by default: the first whose variables have a value
-	Remote bool     // operands that do not look like paths name what registries hold
+	Names  string   // how to find the names of the installed programs; "" if they are unknown
+	Bin    []string // default folders: the first whose variables are set is used
+	Remote bool     // operands that do not look like paths are names in a registry
 
 	words, needs, bins, prefixes, from, as, values []string
 }
 
-// An Installation is what an installer is told.
+// An Installation is one installation that a command asks for.
 type Installation struct {
 	*Installer
-	Folders []Word // where the programs go; none for the default
-	Sources []Word // what is installed
-	Named   []Word // names of programs
+	Folders []Word // target folders; none for the default
+	Sources []Word // packages or paths that are installed
+	Named   []Word // names of the installed programs
 }
 
-// Installs returns what the words of an installer say, once for each way in which it installs.
+// Installs returns the installations that an installer's arguments ask for.
 func Installs(args []Word) []Installation {
 	var out []Installation
 	for _, i := range installersOf(args[0].Text) {
@@ -43,7 +42,7 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 		name, value, attached := w.Text, Word{}, false
 		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
 			name, value, attached = w.Text[:eq], cut(w, eq+1), true
-		} else if colon := strings.IndexByte(w.Text, ':'); colon > 0 && strings.HasPrefix(w.Text, "-") { // of Nim
+		} else if colon := strings.IndexByte(w.Text, ':'); colon > 0 && strings.HasPrefix(w.Text, "-") { // an option of Nim
 			name, value, attached = w.Text[:colon], cut(w, colon+1), true
 		}
 		if slices.Contains(l.needs, w.Text) || slices.Contains(l.needs, name) {
@@ -62,7 +61,7 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 			continue
 		}
 		list := l.kindOf(name)
-		if list == nil && !attached && len(name) > 2 && name[1] != '-' { // -t~/x
+		if list == nil && !attached && len(name) > 2 && name[1] != '-' { // a short option with its value: -t~/x
 			if short := l.kindOf(name[:2]); short != nil {
 				list, value, attached = short, cut(w, 2), true
 			}
@@ -105,7 +104,7 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// kindOf returns the list that an option with a value is of, from it on.
+// kindOf returns the option list that contains an option with a value, from that option on.
 func (l *Installer) kindOf(name string) []string {
 	for _, list := range [...][]string{l.bins, l.prefixes, l.from, l.as, l.values} {
 		if i := slices.Index(list, name); i >= 0 {
@@ -115,7 +114,7 @@ func (l *Installer) kindOf(name string) []string {
 	return nil
 }
 
-// into notes a folder, or one in which bin is the folder.
+// into records w as the target folder, or with below its subfolder bin.
 func (in *Installation) into(w Word, below bool) {
 	if below {
 		w.Text = strings.TrimSuffix(w.Text, "/") + "/bin"

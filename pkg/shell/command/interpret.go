@@ -9,13 +9,12 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxDepth bounds how many subcommands are nested in each other.
+// maxDepth is the maximum nesting of subcommands.
 const maxDepth = 8
 
-// Interpret returns what running args[0] with the other args does. It takes
-// time linear in the size of args and never panics. listed are the operands that
-// the files and the input name of which an earlier call said that they list some
-// (Use.Lists, Listed); nil if they are not known.
+// Interpret returns the effect of running args[0] with the other args. It takes time linear in the size of args
+// and never panics. listed are the operands in the files or input that an earlier call returned as lists
+// (Use.Lists, Listed); nil if they are unknown.
 func Interpret(args []Word, listed ...Word) Use {
 	if len(args) == 0 {
 		return Use{Reason: "no program"}
@@ -78,7 +77,7 @@ func Interpret(args []Word, listed ...Word) Use {
 	return r.use
 }
 
-// noteTextOptions notes the values of options that are plain text.
+// noteTextOptions records the option values that are plain text.
 func (r *reader) noteTextOptions() {
 	for _, v := range r.values {
 		if role := r.turn(v.role); (role == roleText || role == roleWord) && !v.word.Pattern && strings.IndexByte(v.word.Text, ' ') > 0 {
@@ -87,20 +86,19 @@ func (r *reader) noteTextOptions() {
 	}
 }
 
-// release gives a reader's buffers back.
+// release returns a reader's buffers to the pool.
 func (r *reader) release() {
 	clear(r.values)
 	*r = reader{values: r.values[:0], operands: r.operands[:0], copies: r.copies[:0]}
 	readers.Put(r)
 }
 
-// readers keeps the buffers of readers.
+// readers is a pool of readers with their buffers.
 var readers = sync.Pool{New: func() any {
 	return &reader{values: make([]value, 0, 8), operands: make([]int, 0, 24)}
 }}
 
-// A reader goes through the arguments of one program once and collects what
-// they say.
+// A reader parses the arguments of one program in one pass and collects their effects.
 type reader struct {
 	args  []Word
 	use   Use
@@ -108,49 +106,49 @@ type reader struct {
 
 	levels   [maxDepth]*syntax // the program, then its subcommands
 	depth    int
-	level    *syntax // the innermost
+	level    *syntax // the innermost syntax
 	shape    *shape
 	chosen   bool // an operand that is not a subcommand was seen
-	ended    bool // what follows are operands
-	codeRead bool // standard input was the code by default
+	ended    bool // all further arguments are operands
+	codeRead bool // standard input is the code by default
 
-	turned      [8]turn // the first turns of them
+	turned      [8]turn // the first role changes (turn)
 	turns       int
 	here, empty role
 	flags       flags
 
 	values   []value
-	stepped  int    // values that were looked at for folders to enter
+	stepped  int    // number of values checked for folders to enter
 	operands []int  // indices in args
-	listed   []Word // further operands, which files or the input name
-	entered  string // folder that relative paths start from, "" if it is the working folder
-	remote   string // git: the name of the remote that gets an address
-	copies   []int  // indices of touches that are sent if the destination is elsewhere
-	key      Word   // of a git setting, until its value comes
+	listed   []Word // further operands from files or standard input
+	entered  string // base folder of relative paths, "" for the working folder
+	remote   string // git: the remote that gets a URL
+	copies   []int  // indices of touches that are sent if the destination is on another machine
+	key      Word   // key of a git setting, until its value is read
 	store    Word   // a database in a file
-	suffix   string // of the copies that are kept of edited files
+	suffix   string // suffix of backup copies of edited files
 	memory   bool   // the database is not in a file
 
-	verb   string // what a change elsewhere means, see severity
-	places []Word // hosts, databases, clusters and accounts that are worked on
+	verb   string // verb of a remote change, see severity
+	places []Word // hosts, databases, clusters and accounts that the command works on
 	sends  string // method of a request that changes something, in capitals
 	plane  string // the service whose control socket is used
 }
 
-// A value is a word with its role. Roles are acted upon when all options are
-// known, since a later one may change them (tar f x.tar -c).
+// A value is a word with its role. Roles are applied after all options are parsed, since a later option may change
+// them (tar f x.tar -c).
 type value struct {
 	role   role
 	word   Word
-	before int  // operands that are before it
-	beside bool // code in it runs before the program proper, which still comes from elsewhere: perl -MFILE, bash --rcfile FILE
+	before int  // number of operands before it
+	beside bool // its code runs before the main program, which is given by other arguments: perl -MFILE, bash --rcfile FILE
 }
 
-// loads reports whether code in an option's value only runs first: an option
-// that brings the program proper says what the operands are then.
+// loads reports whether the code in an option's value only runs first. An option that gives the main program also
+// changes the meaning of the operands.
 func (a *action) loads() bool { return a.operands == nil && a.flags&stop == 0 }
 
-// enter makes g the innermost grammar.
+// enter makes g the innermost syntax.
 func (r *reader) enter(g *syntax) {
 	if r.depth < maxDepth {
 		r.levels[r.depth] = g
@@ -168,7 +166,7 @@ func (r *reader) enter(g *syntax) {
 	}
 }
 
-// act takes over all of an action but its values.
+// act applies an action except its values.
 func (r *reader) act(a *action) {
 	r.raiseClass(a.class)
 	for _, k := range a.effects {
@@ -208,7 +206,7 @@ func (r *reader) act(a *action) {
 	}
 }
 
-// read goes through the arguments.
+// read parses the arguments.
 func (r *reader) read() {
 	for i := 1; i < len(r.args); {
 		w := r.args[i]
@@ -227,8 +225,7 @@ func (r *reader) read() {
 	}
 }
 
-// operand takes args[i], which is not an option, and returns the index of the
-// next argument to look at.
+// operand handles args[i], which is not an option, and returns the index of the next argument.
 func (r *reader) operand(i int) int {
 	w := r.args[i]
 	if !r.chosen && len(r.level.subs)+len(r.level.groups) > 0 {
@@ -264,8 +261,7 @@ func (r *reader) operand(i int) int {
 	return i + 1
 }
 
-// sub enters the subcommand w, and reports whether w was one or is to be
-// passed over.
+// sub enters the subcommand w; it reports whether w is a subcommand or can be skipped.
 func (r *reader) sub(w Word) bool {
 	if !w.Pattern {
 		name := w.Text
@@ -291,7 +287,7 @@ func (r *reader) sub(w Word) bool {
 	return false
 }
 
-// hasGroup reports whether a word may be before a subcommand.
+// hasGroup reports whether a word may precede a subcommand.
 func (g *syntax) hasGroup(name string) bool {
 	return slices.ContainsFunc(g.groups, func(g string) bool {
 		prefix, any := strings.CutSuffix(g, "*")
@@ -299,7 +295,7 @@ func (g *syntax) hasGroup(name string) bool {
 	})
 }
 
-// take acts upon an option whose one value is known.
+// take applies an option with one known value.
 func (r *reader) take(a *action, w Word) {
 	r.act(a)
 	if len(a.values) > 0 {
@@ -314,14 +310,14 @@ func (r *reader) raiseClass(c rank) {
 	}
 }
 
-// doubt notes the first thing that was not understood.
+// doubt records the first thing that was not understood.
 func (r *reader) doubt(format, what string) {
 	if r.use.Reason == "" {
 		r.use.Reason = strings.Replace(format, "%s", clip(what), 1)
 	}
 }
 
-// clip shortens text for a reason and takes control characters out of it.
+// clip shortens text for a message and removes control characters.
 func clip(s string) string {
 	return brief.Text(strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c == '�' {
@@ -331,13 +327,13 @@ func clip(s string) string {
 	}, s), 40)
 }
 
-// cut returns the rest of a word from byte n on.
+// cut returns a word without its first n bytes.
 func cut(w Word, n int) Word {
 	w.Text = w.Text[n:]
 	return w
 }
 
-// rankOf returns the least class of a program with an effect.
+// rankOf returns the lowest class of a program with an effect.
 func rankOf(k effect.Kind) rank {
 	switch k {
 	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:
@@ -354,8 +350,7 @@ func rankOf(k effect.Kind) rank {
 	return readOnly
 }
 
-// dash acts upon "-", which is standard input or output where a file is
-// expected.
+// dash handles "-", which means standard input or output in place of a file.
 func (r *reader) dash(role role) {
 	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
 		r.use.Stdin, r.codeRead = Code, false
@@ -368,13 +363,13 @@ func (r *reader) dash(role role) {
 	}
 }
 
-// script notes a file with code.
+// script records a code file that runs.
 func (r *reader) script(language string, w Word) {
 	if isStdin(w.Text) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
-	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.prefixedPackage(w) { // of deno
+	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.prefixedPackage(w) { // deno run npm:PACKAGE
 		if hasPrefix(w.Text, "npm:") {
 			words := slices.Clone(r.args[i:])
 			words[0] = cut(words[0], len("npm:"))
@@ -385,7 +380,7 @@ func (r *reader) script(language string, w Word) {
 	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
 }
 
-// isStdin reports whether a path is that of standard input.
+// isStdin reports whether a path means standard input.
 func isStdin(path string) bool {
 	switch path {
 	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":

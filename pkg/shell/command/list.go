@@ -2,7 +2,7 @@ package command
 
 import "slices"
 
-// list adds the operands that files or the input name.
+// list adds the operands that are listed in files or on standard input.
 func (r *reader) list() {
 	if len(r.use.Lists) == 0 && r.use.Stdin != Listed {
 		return

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// A Loader says which files a program runs because they are in the folder that
-// it works in, or are given to it; see loads.yaml.
+// A Loader describes the files that a program runs because they are in its working folder or its arguments; see
+// loads.yaml.
 type Loader struct {
-	Names  []string // globs of the last name of such files
-	Words  []string // globs of arguments of which one must be there; empty if none
-	Reads  []string // files that are looked at where they lie
-	Recipe string   // how the file that says what runs is read; "" if it is not
-	Goals  []string // WORD=GOAL,…: what of the recipe runs for a first operand
-	Folder []string // options that name the folder
-	File   []string // options that name the recipe
+	Names  []string // globs of the file names
+	Words  []string // globs of arguments, one of which must be present; empty for none
+	Reads  []string // files that are read from disk
+	Recipe string   // format of the file that names the code to run; "" for none
+	Goals  []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
+	Folder []string // options for the folder
+	File   []string // options for the recipe's path
 	Text   []string // options whose value is a part of the recipe
 	Values []string // other options with a value
-	Given  bool     // what a glob with a wildcard names is loaded if an argument names it, and not because it lies there
-	ends   string   // the last bytes of what Names match; "" for any
+	Given  bool     // files that match a glob with a wildcard are loaded only if an argument names them
+	ends   string   // possible last bytes of names that match Names; "" for any
 }
 
-// Loaders returns what a program loads when it runs with some arguments: lines of the
-// table, which no one changes.
+// Loaders returns the loaders of a program that runs with args. They are entries of the table and must not be
+// changed.
 func Loaders(program string, args []string) []*Loader {
 	var out []*Loader
 	for _, i := range loaderIndexes(program) {
@@ -34,14 +34,13 @@ func Loaders(program string, args []string) []*Loader {
 	return out
 }
 
-// Loads reports whether a file of a path is one that the loader runs.
+// Loads reports whether the loader runs a file with this path.
 func (l *Loader) Loads(file string) bool {
 	name := path.Base(file)
 	return (l.ends == "" || strings.IndexByte(l.ends, name[len(name)-1]) >= 0) && named(l.Names, name)
 }
 
-// Finds reports whether a file of a path is one that the loader runs because it lies
-// there, whatever the arguments name.
+// Finds reports whether the loader runs a file because it exists, even if no argument names it.
 func (l *Loader) Finds(file string) bool {
 	if !l.Given {
 		return l.Loads(file)
@@ -49,8 +48,7 @@ func (l *Loader) Finds(file string) bool {
 	return slices.Contains(l.Names, path.Base(file))
 }
 
-// named reports whether one of some globs matches a name. Most are told apart by their
-// end, which costs far less than matching.
+// named reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
 func named(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		if !endsAs(name, glob) {
@@ -61,15 +59,15 @@ func named(globs []string, name string) bool {
 	})
 }
 
-// A recipe is a line of the table of recipes.yaml.
+// A recipe is an entry of recipes.yaml.
 type recipe struct {
 	format    string
 	files     []string
-	elsewhere bool // it runs in a container or on another machine
+	elsewhere bool // runs in a container or on another machine
 }
 
-// Recipe returns how a file that says what runs is read, by its path: a format of
-// package recipe, or a language; "" if its name says neither.
+// Recipe returns the format of a recipe file by its path: a format of package recipe, or a language; "" if it is
+// not a recipe.
 func Recipe(file string) (format string, elsewhere bool) {
 	for i := range recipes {
 		r := &recipes[i]
@@ -95,7 +93,7 @@ func endsAs(file, glob string) bool {
 	return last == file[len(file)-1] || strings.IndexByte("*?]", last) >= 0
 }
 
-// lastNames returns the last n names of a path.
+// lastNames returns the last n elements of a path.
 func lastNames(file string, n int) string {
 	for i := len(file) - 1; i >= 0; i-- {
 		if file[i] != '/' {

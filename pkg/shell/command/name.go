@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// SystemFolder reports whether a folder holds programs that came with the system or its
-// package manager. The same name anywhere else may be anything.
+// SystemFolder reports whether a folder holds programs installed by the system or its package manager. In other
+// folders, a name does not tell which program it is.
 func SystemFolder(dir string) bool {
 	switch dir {
 	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
@@ -17,13 +17,12 @@ func SystemFolder(dir string) bool {
 	return false
 }
 
-// environmentFolders end the path of folders that hold a project's own copies
-// of known programs.
+// environmentFolders are the last elements of folders that hold a project's own copies of known programs.
 var environmentFolders = [...]string{
 	"node_modules/.bin", "venv/bin", ".venv/bin", "env/bin", "vendor/bin", "venv/Scripts", ".venv/Scripts",
 }
 
-// maxName bounds the name of a program, in bytes.
+// maxName is the maximum length of a program's name, in bytes.
 const maxName = 255
 
 // baseName splits the path of a program into its folder and its name.
@@ -41,9 +40,8 @@ func baseName(path string) (dir, name string) {
 	return dir, name
 }
 
-// lookup returns the grammar of a program's name: as it is, in lower case
-// (file systems may ignore case), without a version (python3.12, clang-18), or as one of a
-// family that is listed by what its names begin with (git-credential-*).
+// lookup returns the syntax of a program: by its exact name, in lower case (file systems may ignore case), without
+// a version (python3.12, clang-18), or as a member of a family listed by a prefix (git-credential-*).
 func lookup(name string) *syntax {
 	if name == "" || len(name) > maxName {
 		return nil
@@ -65,7 +63,7 @@ func lookup(name string) *syntax {
 	return findPrefixed(families(), name, len("x-"))
 }
 
-// families are the programs that are listed by what their names begin with.
+// families are the programs that are listed by the prefix of their names.
 var families = sync.OnceValue(func() []program {
 	var list []program
 	for _, p := range programs {
@@ -76,8 +74,8 @@ var families = sync.OnceValue(func() []program {
 	return list
 })
 
-// Language returns the language of code that an interpreter of a name reads,
-// named as in [Nested]; "" if no interpreter is listed by that name.
+// Language returns the language of the code that an interpreter reads, named as in [Nested]; "" if the name is not
+// a listed interpreter.
 func Language(name string) string {
 	if g := lookup(name); g != nil {
 		return g.language
@@ -85,8 +83,8 @@ func Language(name string) string {
 	return ""
 }
 
-// Interprets reports whether a program of a name runs code of a programming language, which
-// may do anything: shells, whose text is read, and clients of databases do not count.
+// Interprets reports whether a program runs code of a programming language, which can do anything. Shells, whose
+// code is analysed, and database clients do not count.
 func Interprets(name string) bool {
 	switch language := Language(name); language {
 	case "", "shell", "powershell", "cmd", "awk":
@@ -96,8 +94,7 @@ func Interprets(name string) bool {
 	}
 }
 
-// FileLanguage returns the language of a file of code by the end of its name,
-// "" if that says nothing.
+// FileLanguage returns the language of a code file by its extension, "" if unknown.
 func FileLanguage(path string) string {
 	i := strings.LastIndexByte(path, '.')
 	if i < 0 || len(path)-i > maxName {
@@ -106,14 +103,14 @@ func FileLanguage(path string) string {
 	return languageOf(strings.ToLower(path[i:]))
 }
 
-// A place is where a program lies, as far as its path tells.
+// A place is the kind of folder in which a program lies, according to its path.
 type place int
 
 const (
 	searched    place = iota // no path: found in $PATH
-	system                   // in a folder of the system
+	system                   // in a system folder
 	environment              // in a project's own environment
-	elsewhere                // anywhere else: it may be anything
+	elsewhere                // in any other folder: it may be any program
 )
 
 func placeOf(path, dir string) place {
@@ -131,7 +128,7 @@ func placeOf(path, dir string) place {
 	return elsewhere
 }
 
-// HasEntry reports whether a program of a name is in the tables.
+// HasEntry reports whether the tables have an entry for a program.
 func HasEntry(name string) bool {
 	_, base := baseName(name)
 	return lookup(base) != nil

@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// option takes args[i] if it is an option, together with the arguments that
-// are its values, and returns the index of the next argument.
+// option handles args[i] if it is an option, with the arguments that are its values, and returns the index of the
+// next argument.
 func (r *reader) option(i int) (next int, ok bool) {
 	w := r.args[i].Text
 	style := r.level.style
@@ -24,7 +24,7 @@ func (r *reader) option(i int) (next int, ok bool) {
 		return i + 1, true
 	}
 	if len(w) > 1 && w[0] == '@' {
-		return r.prefixed(i) // a file with more arguments
+		return r.prefixed(i) // @FILE: a file with more arguments
 	}
 	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&plus == 0) {
 		return i, false
@@ -54,7 +54,7 @@ func (r *reader) option(i int) (next int, ok bool) {
 	return r.cluster(i, w[1:]), true
 }
 
-// lookup returns the action of an option, by its whole name.
+// lookup returns the action of an option by its full name.
 func (r *reader) lookup(name string) *action {
 	for d := r.depth - 1; d >= 0; d-- {
 		if a := find(r.levels[d].options, name); a != nil {
@@ -67,12 +67,10 @@ func (r *reader) lookup(name string) *action {
 	return nil
 }
 
-// isOwn reports whether the options of the parents of a level are not valid
-// in it.
+// isOwn reports whether the options of parent levels are invalid at level d.
 func (r *reader) isOwn(d int) bool { return d > 0 && r.levels[d-1].style&own != 0 }
 
-// longOption takes --name, --name=value, --name value, an abbreviation of a
-// GNU option, and the same with one dash.
+// longOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
 func (r *reader) longOption(i int) (next int, ok bool) {
 	w := r.args[i]
 	name, eq := w.Text, strings.IndexByte(w.Text, '=')
@@ -103,14 +101,14 @@ func (r *reader) longOption(i int) (next int, ok bool) {
 	return i + 1, true
 }
 
-// What options do that nearly every program has, and negated ones.
+// Actions of options that nearly every program has, and of negated options.
 var (
 	helpOption    = action{streams: streams{setIn: true}}
 	negatedOption = action{}
 )
 
-// abbreviated returns the action of an option that is shortened as GNU
-// programs allow, negated with --no-, or understood by nearly every program.
+// abbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
+// common to nearly all programs.
 func (r *reader) abbreviated(name string) *action {
 	for d := r.depth - 1; d >= 0; d-- {
 		g := r.levels[d]
@@ -134,8 +132,7 @@ func (r *reader) abbreviated(name string) *action {
 	return nil
 }
 
-// prefixed takes a word that starts with the name of an option, as -Wall does
-// with -W*.
+// prefixed handles a word that starts with the name of an option, as -Wall does with -W*.
 func (r *reader) prefixed(i int) (next int, ok bool) {
 	w := r.args[i]
 	for d := r.depth - 1; d >= 0; d-- {
@@ -159,8 +156,7 @@ func (r *reader) prefixed(i int) (next int, ok bool) {
 	return i, false
 }
 
-// cluster takes letters bundled in one word, the last of which may have a
-// value: -rf, -ofile, -o file.
+// cluster handles bundled option letters, the last of which may have a value: -rf, -ofile, -o file.
 func (r *reader) cluster(i int, letters string) int {
 	w := r.args[i]
 	start := len(w.Text) - len(letters)
@@ -185,7 +181,7 @@ func (r *reader) cluster(i int, letters string) int {
 			return r.unknown(i)
 		}
 		if (start == 0 || r.level.style&apart != 0) && len(a.values) > 0 {
-			// Without a dash, as in tar cfz x.tar, values follow the word.
+			// Without a dash, as in tar cfz x.tar, the values are the next arguments.
 			after = r.valuesOf(a, string(name[:]), after)
 			continue
 		}
@@ -224,7 +220,7 @@ func (r *reader) checkReject(a *action, name []byte) {
 	}
 }
 
-// valuesOf acts upon an option and takes its values from args[i] on.
+// valuesOf applies an option and reads its values from args[i] on.
 func (r *reader) valuesOf(a *action, name string, i int) int {
 	r.act(a)
 	if a.flags&reject != 0 {
@@ -254,8 +250,7 @@ func (r *reader) valuesOf(a *action, name string, i int) int {
 	return i
 }
 
-// semicolon returns the index of the word that ends a command inside the
-// arguments of find.
+// semicolon returns the index of the word that ends a nested command of find.
 func (r *reader) semicolon(i int) int {
 	for ; i < len(r.args); i++ {
 		switch r.args[i].Text {
@@ -270,9 +265,8 @@ func (r *reader) semicolon(i int) int {
 	return i
 }
 
-// unknown notes an option that is not listed. With an open grammar it only
-// means that the program may do more than read; a value that follows is taken
-// for an operand, so that nothing is passed over.
+// unknown handles an unlisted option. If unlisted options are allowed, it only means that the program may do more
+// than read. The next word may be its value, and is also treated as an operand.
 func (r *reader) unknown(i int) int {
 	w := r.args[i]
 	r.lettersHarm(w.Text)
@@ -290,20 +284,20 @@ func (r *reader) unknown(i int) int {
 	return i + 1
 }
 
-// unreadNext notes the word behind an option, which may be its value. A disk is what
-// programs work on.
+// unreadNext records the word after an unknown option, which may be its value. Devices are skipped: they are
+// operands.
 func (r *reader) unreadNext(i int) {
 	if i+1 < len(r.args) && !hasPrefix(r.args[i+1].Text, "-") && !hasPrefix(r.args[i+1].Text, "/dev/") {
 		r.unread(r.args[i+1], true)
 	}
 }
 
-// unread notes a word of which no entry says what it means.
+// unread records a word without a meaning in any entry.
 func (r *reader) unread(w Word, option bool) {
 	r.use.Unread = append(r.use.Unread, Unread{w, option})
 }
 
-// isOpen reports whether options that are not listed are harmless here.
+// isOpen reports whether unlisted options are harmless at this level.
 func (r *reader) isOpen() bool {
 	for d := r.depth - 1; d >= 0; d-- {
 		if r.levels[d].style&open != 0 {
@@ -316,8 +310,7 @@ func (r *reader) isOpen() bool {
 	return false
 }
 
-// isNumeric reports whether w is a number with a sign, as in head -5 or
-// tail +3.
+// isNumeric reports whether w is a signed number, as in head -5 or tail +3.
 func isNumeric(w string) bool {
 	for i := 1; i < len(w); i++ {
 		if w[i] < '0' || w[i] > '9' {
@@ -327,8 +320,8 @@ func isNumeric(w string) bool {
 	return true
 }
 
-// isSetting reports whether w has the form NAME=VALUE. A name may hold what no shell takes in
-// one, as those of the functions that bash forwards do.
+// isSetting reports whether w has the form NAME=VALUE. NAME may contain characters that shells do not allow, as in
+// exported bash functions.
 func isSetting(w string) bool {
 	name, _, ok := strings.Cut(w, "=")
 	return ok && name != "" && !strings.ContainsAny(name, "/ \t\n") && (name[0] == '_' || name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')

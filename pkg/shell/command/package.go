@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// pkg notes what a package manager is given: a name, a URL or a path. What comes from
-// an address of its own is no package of a registry.
+// pkg records an operand of a package manager: a name, URL or path. A package from a URL does not belong to a
+// registry.
 func (r *reader) pkg(w Word) {
 	s := w.Text
 	if name, other, ok := aliased(s); ok {
@@ -58,14 +58,13 @@ func (r *reader) pkg(w Word) {
 	}
 }
 
-// registries are those that a prefix of a package's name stands for, as deno and mise write them.
+// registries maps the prefixes of package names, as in deno and mise, to registries.
 var registries = map[string]string{
 	"npm": "npm", "jsr": "jsr", "pypi": "pypi", "pipx": "pypi", "cargo": "crates", "gem": "gems", "go": "go", "nuget": "nuget", "dotnet": "nuget", "conda": "conda",
 	"ubi": "repository", "aqua": "repository", "spm": "repository",
 }
 
-// prefixedPackage notes a package of the registry that its prefix says, and reports whether there
-// is one.
+// prefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
 func (r *reader) prefixedPackage(w Word) bool {
 	prefix, name, ok := strings.Cut(w.Text, ":")
 	registry := registries[prefix]
@@ -73,7 +72,7 @@ func (r *reader) prefixedPackage(w Word) bool {
 		return false
 	}
 	w = cut(w, len(prefix)+1)
-	if registry == "npm" || registry == "jsr" { // npm:/NAME@VERSION/PROGRAM of deno
+	if registry == "npm" || registry == "jsr" { // deno: npm:/NAME@VERSION/PROGRAM
 		w.Text = strings.TrimPrefix(w.Text, "/")
 		parts := 1
 		if hasPrefix(w.Text, "@") {
@@ -85,7 +84,7 @@ func (r *reader) prefixedPackage(w Word) bool {
 	return true
 }
 
-// registry returns where the program looks names of packages up, "" if no entry says so.
+// registry returns the registry in which the program looks up package names, "" if no entry says it.
 func (r *reader) registry() string {
 	for d := r.depth - 1; d >= 0; d-- {
 		if r.levels[d].registry != "" {
@@ -95,8 +94,8 @@ func (r *reader) registry() string {
 	return ""
 }
 
-// eachPackage returns the packages of a word: uv takes a list with commas, which may also
-// stand in the extras and in the versions of one.
+// eachPackage returns the packages in a word: uv takes a comma-separated list; commas can also occur in extras and
+// version ranges.
 func (r *reader) eachPackage(w Word) (out []Word) {
 	for r.registry() == "pypi" {
 		end := strings.IndexByte(w.Text, ',')
@@ -110,8 +109,8 @@ func (r *reader) eachPackage(w Word) (out []Word) {
 	return append(out, w)
 }
 
-// aliased splits what installs a package of npm under the name of another:
-// NAME@npm:OTHER, or the setting dependencies.NAME=npm:OTHER.
+// aliased splits an npm alias, which installs a package under another name: NAME@npm:OTHER, or the setting
+// dependencies.NAME=npm:OTHER.
 func aliased(s string) (name, other string, ok bool) {
 	if name, other, ok = strings.Cut(s, "@npm:"); ok {
 		return name, other, name != ""
@@ -122,8 +121,7 @@ func aliased(s string) (name, other string, ok bool) {
 	return name, other, ok
 }
 
-// Hides reports whether the name under which a package of npm is installed does not
-// show which one it is.
+// Hides reports whether the alias of an npm package hides which package it is.
 func Hides(name, other string) bool {
 	if i := strings.LastIndexByte(other, '@'); i > 0 {
 		other = other[:i]
@@ -132,11 +130,10 @@ func Hides(name, other string) bool {
 	return other != "" && !strings.Contains(name, last) && !Aliases[name+"/"+other]
 }
 
-// shorthand is how npm names a repository on GitHub, behind an optional name of
-// the package.
+// shorthand matches npm's short form of a GitHub repository, after an optional package name.
 var shorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
 
-// npmPackage is pkg for programs that npm's names are given to.
+// npmPackage is pkg for programs that accept npm's package names.
 func (r *reader) npmPackage(w Word) {
 	if m := shorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
 		w.Text = "github:" + m[1]
@@ -144,10 +141,9 @@ func (r *reader) npmPackage(w Word) {
 	r.pkg(w)
 }
 
-// packageProgram notes the package that the first word names, and returns the command
-// that it brings.
+// packageProgram records the package in the first word, and returns the command that the package provides.
 func (r *reader) packageProgram(words []Word) []Word {
-	brought := false // by a package that an option names
+	brought := false // an option names the package
 	for _, v := range r.values {
 		brought = brought || v.role == roleFromPackage
 	}
@@ -157,8 +153,7 @@ func (r *reader) packageProgram(words []Word) []Word {
 	return programOf(words)
 }
 
-// programOf returns the command that a package brings: the version and the scope say nothing of
-// what the program does.
+// programOf returns the command that a package provides, without version and scope.
 func programOf(words []Word) []Word {
 	name := words[0].Text
 	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
@@ -174,7 +169,7 @@ func programOf(words []Word) []Word {
 	return words
 }
 
-// creator notes what "npm create NAME" runs, or the repository that "bun create" copies.
+// creator records the package that "npm create NAME" runs, or the repository that "bun create" copies.
 func (r *reader) creator(w Word) {
 	name, version, _ := strings.Cut(w.Text, "@")
 	scope, rest, scoped := strings.Cut(version, "/")
@@ -185,7 +180,7 @@ func (r *reader) creator(w Word) {
 	case strings.Contains(name, "/") || scheme(w.Text) != "" || hasPrefix(w.Text, "."):
 		r.packageWord(roleTemplate, w)
 		return
-	case name != "": // with a version
+	case name != "": // NAME or NAME@VERSION
 		w.Text = "create-" + name
 	case scoped:
 		w.Text = "@" + scope + "/create-" + rest
@@ -196,8 +191,8 @@ func (r *reader) creator(w Word) {
 	r.prefixedPackage(w)
 }
 
-// modulePath notes a Go module that comes from a host which is neither one of code
-// nor one of those that modules come from all day.
+// modulePath records a Go module, and its source if that is neither a well-known code host nor a usual host of
+// modules.
 func (r *reader) modulePath(w Word) {
 	w = cut(w, strings.LastIndexByte(w.Text, '=')+1)
 	host, _, _ := strings.Cut(w.Text, "/")
@@ -209,7 +204,7 @@ func (r *reader) modulePath(w Word) {
 	r.plugin(w)
 }
 
-// packageWord acts upon a word that names a package or a module.
+// packageWord handles a word that names a package or module.
 func (r *reader) packageWord(role role, w Word) {
 	switch role {
 	case rolePackage:

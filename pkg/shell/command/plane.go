@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// ControlPlane returns the service that is controlled at a URL of this machine:
-// who may talk to it may run programs, read secrets or delete data.
+// ControlPlane returns the service that is controlled at a local URL: its clients can run programs, read secrets
+// or delete data.
 func ControlPlane(url string) (service string, ok bool) {
 	_, rest, found := strings.Cut(url, "://")
 	if !found {
@@ -25,7 +25,7 @@ func ControlPlane(url string) (service string, ok bool) {
 	return planeOf(authority[i+1:])
 }
 
-// planeOf finds the service of a port, or of a word in a socket's path.
+// planeOf returns the service of a port, or of a word in a socket's path.
 func planeOf(key string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
@@ -47,7 +47,7 @@ func controlSocket(path string) (service string, ok bool) {
 	return "", false
 }
 
-// method notes the method of a request.
+// method records the HTTP method of a request.
 func (r *reader) method(name string) {
 	switch name = strings.ToUpper(name); name {
 	case "GET", "HEAD", "OPTIONS":
@@ -57,15 +57,15 @@ func (r *reader) method(name string) {
 	}
 }
 
-// controls notes that a service of this machine is talked to.
+// controls records that the command sends requests to a local service.
 func (r *reader) controls(service string, ok bool) {
 	if ok {
 		r.plane = service
 	}
 }
 
-// trialIndex returns the name of the index or database that is all that a request
-// to this machine names, if it says that it is for tests.
+// trialIndex returns the index or database that a local request names, and whether it is only that and its name
+// says that it is for tests.
 func trialIndex(url Word) (name string, ok bool) {
 	_, rest, found := strings.Cut(url.Text, "://")
 	if !found {
@@ -75,8 +75,8 @@ func trialIndex(url Word) (name string, ok bool) {
 	return name, !url.Pattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && placeKind(name) == forTrial
 }
 
-// requests says what the requests of a command change: something is deleted on
-// another machine, or a service of this machine is told what to do.
+// requests records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
+// service.
 func (r *reader) requests() {
 	if r.sends == "" {
 		r.plane = ""
@@ -110,7 +110,7 @@ func (r *reader) requests() {
 	r.effect(effect.ChangeRemote)
 }
 
-// bodyDestroys reports whether what a request sends tells the server to take something away.
+// bodyDestroys reports whether the body of a request tells the server to delete data.
 func (r *reader) bodyDestroys() bool {
 	for _, v := range r.values {
 		if v.role != roleData && v.role != roleBody && v.role != roleForm || hasPrefix(v.word.Text, "@") {
@@ -124,7 +124,7 @@ func (r *reader) bodyDestroys() bool {
 			return true
 		}
 	}
-	for _, i := range r.operands { // of httpie: NAME=VALUE and NAME:=JSON
+	for _, i := range r.operands { // httpie: NAME=VALUE and NAME:=JSON
 		name, value, ok := strings.Cut(r.args[i].Text, "=")
 		if r.shape.rest != roleWebItem || !ok || strings.ContainsAny(name, "/ ") {
 			continue

@@ -6,11 +6,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// plugin notes what a plug-in is installed from: an address, a path, or a name,
-// which the program looks up where all its plug-ins come from. Addresses on
-// hosts of code say no more than such a name.
+// plugin records the source of a plug-in: a URL, a path, or a name in the program's plug-in registry. URLs on
+// well-known code hosts count like names.
 func (r *reader) plugin(w Word) {
-	if strings.ContainsAny(w.Text, " \"'(") { // words that a text of the program's leads
+	if strings.ContainsAny(w.Text, " \"'(") { // setting text that may contain URLs
 		for word := range strings.FieldsSeq(w.Text) {
 			i := strings.Index(word, "://")
 			if i <= 0 {
@@ -29,7 +28,7 @@ func (r *reader) plugin(w Word) {
 	if r.prefixedPackage(w) {
 		return
 	}
-	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // terraform, npm and R
+	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // prefixes of terraform, npm and R
 		if hasPrefix(w.Text, getter) {
 			w = cut(w, len(getter))
 		}

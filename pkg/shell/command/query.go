@@ -7,14 +7,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// queryPrefix begins the language of text that only one program reads: the
-// rest is the program's name.
+// queryPrefix is the prefix of languages that only one program reads; the rest is the program's name.
 const queryPrefix = "query:"
 
-// IsQuery reports whether a language is that of one program.
+// IsQuery reports whether only one program reads the language.
 func IsQuery(language string) bool { return hasPrefix(language, queryPrefix) }
 
-// inputOf returns the role of text in a language of one program.
+// inputOf returns the role of code in a language that only one program reads.
 func inputOf(language string) role {
 	name, ok := strings.CutPrefix(language, queryPrefix)
 	if g := lookup(name); ok && g != nil {
@@ -23,19 +22,17 @@ func inputOf(language string) role {
 	return roleNone
 }
 
-// RunsCommands reports whether text in a language of one program is made of
-// commands for a shell, so that a text that is not known may run anything.
+// RunsCommands reports whether code of a one-program language contains shell commands, so that unknown code may
+// run anything.
 func RunsCommands(language string) bool {
 	role := inputOf(language)
 	return role == roleRecipes || role == roleEx
 }
 
-// OnlyWrites reports whether text in a language of one program only says what
-// files hold.
+// OnlyWrites reports whether code of a one-program language only changes the content of files, as a patch does.
 func OnlyWrites(language string) bool { return inputOf(language) == roleDiff }
 
-// Query returns what a program does that reads text as it reads standard input;
-// language is as in [Use].
+// Query returns the effect of code that a program reads from standard input or a file; language is as in [Use].
 func Query(language string, text Word) (Use, bool) {
 	input := inputOf(language)
 	if input == roleNone {
@@ -55,8 +52,8 @@ func Query(language string, text Word) (Use, bool) {
 	return r.use, true
 }
 
-// applyInput acts upon roles of text and files that only one program reads, and
-// upon those that say what is worked on, or what is added to the program.
+// applyInput applies roles of code and files that only one program reads, and of words that name the target of the
+// work or add to the program.
 func (r *reader) applyInput(role role, w Word) {
 	switch role {
 	case roleLines:
@@ -115,19 +112,17 @@ func (r *reader) applyInput(role role, w Word) {
 	}
 }
 
-// stdinRead notes that the program's text is given elsewhere than on standard
-// input.
+// stdinRead records that the program's code comes from an argument and not from standard input.
 func (r *reader) stdinRead() {
 	if r.codeRead {
 		r.use.Stdin, r.codeRead = Data, false
 	}
 }
 
-// maxLines bounds how many lines of a text are looked at.
+// maxLines is the maximum number of lines of a text that are analysed.
 const maxLines = 4096
 
-// recipes notes the lines of a file of rules that a shell runs: those behind a
-// blank.
+// recipes records the lines of a makefile that a shell runs: those that are indented.
 func (r *reader) recipes(w Word) {
 	if w.Pattern {
 		r.code(Nested{Language: "shell", Words: []Word{w}})
@@ -145,7 +140,7 @@ func (r *reader) recipes(w Word) {
 	}
 }
 
-// lines acts upon lines that are subcommands of the program.
+// lines handles input lines that are subcommands of the program.
 func (r *reader) lines(w Word) {
 	r.stdinRead()
 	n := 0
@@ -169,7 +164,7 @@ func (r *reader) lines(w Word) {
 	}
 }
 
-// diff notes the files that a patch changes.
+// diff records the files that a patch changes.
 func (r *reader) diff(w Word) {
 	for i, f := range patch.Files(w.Text) {
 		kind := effect.WriteFile
@@ -177,7 +172,7 @@ func (r *reader) diff(w Word) {
 			kind = effect.DeleteFile
 		}
 		if i == maxLines {
-			return // the folder is noted as one in which anything is written
+			return // the whole folder is already recorded as written
 		}
 		w.Text = f.Path
 		r.touch(kind, w, false)

@@ -2,10 +2,10 @@ package command
 
 import "strings"
 
-// Quote returns a text as one word of a shell, in quotation marks.
+// Quote returns a text as one shell word in single quotes.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// QuoteWord returns a text as one word of a shell, in quotation marks if it needs them.
+// QuoteWord returns a text as one shell word, quoted if needed.
 func QuoteWord(s string) string {
 	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./=:,@%+") == "" {
 		return s

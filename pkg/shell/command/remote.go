@@ -15,7 +15,7 @@ func scheme(s string) string {
 	return strings.ToLower(s[:i])
 }
 
-// url notes a request to a URL; one without a scheme is treated as http.
+// url records a request to a URL; the default scheme is http.
 func (r *reader) url(w Word) {
 	switch scheme(w.Text) {
 	case "file":
@@ -25,8 +25,8 @@ func (r *reader) url(w Word) {
 	}
 }
 
-// server notes the machine through which requests go, or that gets them in place of
-// the one that a URL names: HOST, URL, HOST:PORT:ADDRESS, or HOST:PORT:HOST:PORT.
+// server records a proxy, or a server that gets the requests in place of the URL's host: HOST, URL,
+// HOST:PORT:ADDRESS, or HOST:PORT:HOST:PORT.
 func (r *reader) server(w Word) {
 	address := w.Text
 	if i := strings.LastIndex(address, "://"); i > 0 {
@@ -39,7 +39,7 @@ func (r *reader) server(w Word) {
 	r.use.Servers = append(r.use.Servers, w)
 }
 
-// saved notes the file that a download without a name of its own writes.
+// saved records the file to which a download is saved if no name is given.
 func (r *reader) saved(w Word) {
 	name := w.Text
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
@@ -57,13 +57,13 @@ func (r *reader) saved(w Word) {
 	r.touch(effect.WriteFile, w, false)
 }
 
-// host notes a connection; user and port are cut off.
+// host records a connection, without user and port.
 func (r *reader) host(w Word) {
 	if scheme(w.Text) != "" {
 		_, w.Text, _ = strings.Cut(w.Text, "://")
 		w.Text, _, _ = strings.Cut(w.Text, "/")
 	}
-	if hasPrefix(w.Text, "//") { // a share of Windows
+	if hasPrefix(w.Text, "//") { // a Windows share
 		w.Text, _, _ = strings.Cut(w.Text[2:], "/")
 	}
 	if i := strings.LastIndexByte(w.Text, '@'); i >= 0 {
@@ -75,7 +75,7 @@ func (r *reader) host(w Word) {
 	r.touch(effect.Connect, w, false)
 }
 
-// data notes files that an option's value names with @ or <, as curl has it.
+// data records files that an option's value names with @ or <, as in curl.
 func (r *reader) data(role role, w Word) {
 	if role != roleMaybeFile && role != roleMaybePath && r.sends == "" {
 		r.sends = "POST"
@@ -111,7 +111,7 @@ func (r *reader) data(role role, w Word) {
 	}
 }
 
-// upload notes that a file, or standard input, is sent.
+// upload records that a file or standard input is sent.
 func (r *reader) upload(w Word, path string) {
 	switch path {
 	case "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
@@ -122,14 +122,13 @@ func (r *reader) upload(w Word, path string) {
 	}
 }
 
-// webItem notes what httpie makes of an operand: GET, a URL, name=value,
-// name@file or name=@file.
+// webItem handles an operand of httpie: GET, a URL, name=value, name@file or name=@file.
 func (r *reader) webItem(w Word) {
 	sep := strings.IndexAny(w.Text, "=@")
 	switch {
 	case len(r.use.Touches) == 0 && w.Text != "" && strings.Trim(w.Text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
 		r.method(w.Text)
-	case len(w.Text) > 1 && w.Text[0] == ':' && (w.Text[1] == '/' || w.Text[1] >= '0' && w.Text[1] <= '9'): // :8080/a
+	case len(w.Text) > 1 && w.Text[0] == ':' && (w.Text[1] == '/' || w.Text[1] >= '0' && w.Text[1] <= '9'): // :8080/a means localhost
 		w.Text = "localhost" + strings.TrimPrefix(w.Text, ":/")
 		if i := len("localhost"); i < len(w.Text) && w.Text[i] >= '0' && w.Text[i] <= '9' {
 			w.Text = "localhost:" + w.Text[i:]
@@ -150,7 +149,7 @@ func (r *reader) webItem(w Word) {
 	}
 }
 
-// socket notes what an address of socat opens or runs.
+// socket records what a socat address opens or runs.
 func (r *reader) socket(w Word) {
 	kind, rest, _ := strings.Cut(w.Text, ":")
 	operand := w
@@ -172,11 +171,10 @@ func (r *reader) socket(w Word) {
 	}
 }
 
-// repo notes what a git remote stands for. Names of configured remotes and
-// relative paths say nothing of their own.
+// repo records the target of a git remote. Names of configured remotes and relative paths give no address.
 func (r *reader) repo(w Word) {
 	if i := strings.Index(w.Text, "::"); i > 0 && !strings.ContainsAny(w.Text[:i], "/:@[") {
-		// ext::COMMAND runs it; other helpers are programs of that name.
+		// ext::COMMAND runs the command; other helpers are programs named git-remote-NAME.
 		if w.Text[:i] == "ext" {
 			r.code(Nested{Language: "shell", Words: []Word{cut(w, i+2)}})
 		} else {
@@ -208,7 +206,7 @@ func (r *reader) repo(w Word) {
 	}
 }
 
-// cloned notes the folder that a copy of a repository gets where none is named.
+// cloned records the folder into which a repository is cloned if none is named.
 func (r *reader) cloned(w Word) {
 	if len(r.operands) > 1 {
 		return
@@ -223,8 +221,7 @@ func (r *reader) cloned(w Word) {
 	r.touch(effect.WriteFile, w, true)
 }
 
-// remoteHost splits [user@]host:path as scp, rsync and git read it: the colon
-// comes before any slash.
+// remoteHost splits [user@]host:path as scp, rsync and git do: the colon must come before any slash.
 func remoteHost(w Word) (host, path Word, ok bool) {
 	i := strings.IndexByte(w.Text, ':')
 	if i <= 0 || strings.IndexByte(w.Text[:i], '/') >= 0 {
@@ -238,8 +235,7 @@ func remoteHost(w Word) (host, path Word, ok bool) {
 	return host, path, true
 }
 
-// remotePath notes a path that may be on another machine, which learns its name even
-// if nothing is copied.
+// remotePath records a path that may be on another machine. That machine is contacted even if nothing is copied.
 func (r *reader) remotePath(w Word, written bool) {
 	switch scheme(w.Text) {
 	case "rsync", "scp", "sftp", "ssh":
@@ -272,8 +268,7 @@ func (r *reader) remotePath(w Word, written bool) {
 	}
 }
 
-// copy notes a file or folder that is sent if the destination turns out to be
-// another machine.
+// copy records a file or folder that is sent if the destination is another machine.
 func (r *reader) copy(w Word) {
 	n := len(r.use.Touches)
 	r.send(w, r.flags&recursive != 0)
@@ -282,13 +277,13 @@ func (r *reader) copy(w Word) {
 	}
 }
 
-// writesElsewhere notes that the destination is another machine.
+// writesElsewhere records that the destination is another machine.
 func (r *reader) writesElsewhere() {
 	r.effect(effect.ChangeRemote)
 	r.flags |= elsewhereTo
 }
 
-// object notes a path in a cloud store, or a local one.
+// object records a path in a cloud store, or a local path.
 func (r *reader) object(w Word, written bool) {
 	switch scheme(w.Text) {
 	case "":
@@ -307,7 +302,7 @@ func (r *reader) object(w Word, written bool) {
 	case "file":
 		r.object(cut(w, len("file://")), written)
 	default:
-		// A bucket: s3://name/key
+		// a bucket: s3://name/key
 		r.touch(effect.HTTPRequest, w, false)
 		if r.flags&adopts != 0 {
 			r.plugin(w)
@@ -318,8 +313,7 @@ func (r *reader) object(w Word, written bool) {
 	}
 }
 
-// usualManifest reports whether an address is one of those from which manifests are
-// applied all day.
+// usualManifest reports whether a URL is a usual source of Kubernetes manifests.
 func usualManifest(w Word) bool {
 	rest, ok := strings.CutPrefix(w.Text, "https://")
 	if !ok || w.Pattern || strings.Contains(rest, "..") {
@@ -333,13 +327,12 @@ func usualManifest(w Word) bool {
 	return false
 }
 
-// isPath reports whether the source of a volume is a path; a bare name is a
-// volume that the container engine keeps.
+// isPath reports whether the source of a volume is a path; a bare name is a volume of the container engine.
 func isPath(s string) bool {
 	return s != "" && (strings.ContainsAny(s, "/~") || s[0] == '.')
 }
 
-// volume notes what docker -v HOST:CONTAINER[:OPTIONS] opens to a container.
+// volume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
 func (r *reader) volume(w Word) {
 	src, rest, ok := strings.Cut(w.Text, ":")
 	if !ok || !isPath(src) && !w.Pattern {
@@ -350,7 +343,7 @@ func (r *reader) volume(w Word) {
 	r.share(w, src, onlyRead)
 }
 
-// mount notes what docker --mount type=bind,source=…,target=… opens.
+// mount records the folder that docker --mount type=bind,source=…,target=… mounts.
 func (r *reader) mount(w Word) {
 	var src string
 	onlyRead := false
@@ -383,8 +376,7 @@ func (r *reader) share(w Word, src string, onlyRead bool) {
 	}
 }
 
-// mayWrite notes a file or folder that is written only where something in it is
-// broken, or by what runs.
+// mayWrite records a file or folder that is changed only by a repair or by the nested program.
 func (r *reader) mayWrite(w Word, tree bool) {
 	r.touch(effect.WriteFile, w, tree)
 	r.use.Touches[len(r.use.Touches)-1].Mends = true
@@ -401,10 +393,10 @@ func hasOption(list string, names ...string) bool {
 	return false
 }
 
-// harmlessSSH are the settings of ssh that neither run nor open anything.
+// harmlessSSH are the ssh settings that run no program and open no connection.
 const harmlessSSH = " stricthostkeychecking userknownhostsfile connecttimeout serveraliveinterval serveralivecountmax batchmode port user hostname loglevel identitiesonly passwordauthentication pubkeyauthentication preferredauthentications connectionattempts compression tcpkeepalive checkhostip hostkeyalgorithms pubkeyacceptedkeytypes pubkeyacceptedalgorithms kexalgorithms ciphers macs addressfamily requesttty visualhostkey updatehostkeys globalknownhostsfile exitonforwardfailure controlmaster controlpath controlpersist proxyjump numberofpasswordprompts gssapiauthentication kbdinteractiveauthentication challengeresponseauthentication fingerprinthash hashknownhosts stdinnull ipqos rekeylimit escapechar verifyhostkeydns "
 
-// sshOption notes what ssh -o NAME=VALUE runs.
+// sshOption records what ssh -o NAME=VALUE runs.
 func (r *reader) sshOption(w Word) {
 	i := strings.IndexAny(w.Text, "= ")
 	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {
@@ -430,8 +422,8 @@ func (r *reader) sshOption(w Word) {
 	}
 }
 
-// images notes the registries of the images that a text names: an image, NAME=IMAGE,
-// or the rest of settings in JSON. An image without a registry comes from the usual one.
+// images records the registries of container images in a text: an image, NAME=IMAGE, or settings in JSON. An image
+// without a registry comes from the default registry.
 func (r *reader) images(w Word) {
 	for i, field := range strings.FieldsFunc(w.Text, func(c rune) bool { return strings.ContainsRune(" ,\"'[]{}", c) }) {
 		if _, value, ok := strings.Cut(field, "="); ok {

@@ -8,16 +8,16 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// takesAll reports whether a role is of all words that follow.
+// takesAll reports whether a role covers all remaining words.
 func (r role) takesAll() bool { return r >= roleArgv }
 
-// languages are those of the code roles, in their order.
+// languages are the languages of the code roles, in their order.
 var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "ipython", "code"}
 
-// scriptLanguages are those of the script roles, in their order.
+// scriptLanguages are the languages of the script roles, in their order.
 var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
-// finish acts upon values and operands, once all are known.
+// finish applies the roles of values and operands after all arguments are parsed.
 func (r *reader) finish() {
 	for d := range r.depth {
 		if len(r.levels[d].texts) > 0 {
@@ -64,8 +64,8 @@ func (r *reader) finish() {
 	}
 }
 
-// onlyRead makes of what a program would do what it does in a dry run: it reads
-// the files that it would change or run.
+// onlyRead turns the effects of a program into those of its dry run: it reads the files that it would otherwise
+// change or run.
 func (r *reader) onlyRead() {
 	for i, t := range r.use.Touches {
 		if t.Kind != effect.ListDirectory {
@@ -84,10 +84,10 @@ func (r *reader) onlyRead() {
 	r.class = readOnly
 }
 
-// dot is the working folder, said to be where the program's name does.
+// dot returns the working folder, with the span of the program's name.
 func (r *reader) dot() Word { return Word{Text: ".", From: r.args[0].From} }
 
-// positions gives each operand its role.
+// positions assigns a role to each operand.
 func (r *reader) positions() {
 	s, n := r.shape, len(r.operands)
 	head, tail := len(s.head), len(s.tail)
@@ -127,12 +127,12 @@ func (r *reader) positions() {
 	}
 }
 
-// runs reports whether arguments hold a command or code for the other machine already.
+// runs reports whether the arguments already hold a command or code for the other machine.
 func (r *reader) runs() bool {
 	return slices.ContainsFunc(r.use.Nested, func(n Nested) bool { return n.Remote || n.Language == "argv" })
 }
 
-// turn returns the role that other options make of a role.
+// turn returns the role to which other options change a role.
 func (r *reader) turn(role role) role {
 	for k := r.turns - 1; k >= 0; k-- {
 		if r.turned[k].from == role {
@@ -142,11 +142,11 @@ func (r *reader) turn(role role) role {
 	return role
 }
 
-// touch notes an effect on w.
+// touch records an effect on w.
 func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 	r.raiseClass(rankOf(k))
 	if k == effect.Listen {
-		// The address is given: it is not all of them.
+		// The effect has an operand, so the effect without one does not apply.
 		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == k })
 	}
 	if w.Text == "" && !w.Pattern {
@@ -163,7 +163,7 @@ func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 	r.use.Touches = append(r.use.Touches, Touch{Kind: k, Word: w, Recursive: tree})
 }
 
-// send notes that a file's content goes to another machine.
+// send records that a file's content is sent to another machine.
 func (r *reader) send(w Word, tree bool) {
 	n := len(r.use.Touches)
 	r.touch(effect.ReadFile, w, tree)
@@ -172,15 +172,14 @@ func (r *reader) send(w Word, tree bool) {
 	}
 }
 
-// keep notes that what operands of copies name stays here: their destination
-// turned out to be on this machine.
+// keep records that copied files stay on this machine, because the destination is local.
 func (r *reader) keep() {
 	for _, i := range r.copies {
 		r.use.Touches[i].Sent = false
 	}
 }
 
-// code notes nested code or a script.
+// code records nested code or a script.
 func (r *reader) code(n Nested) {
 	if r.codeRead {
 		r.use.Stdin, r.codeRead = Data, false
@@ -188,11 +187,11 @@ func (r *reader) code(n Nested) {
 	r.use.Nested = append(r.use.Nested, n)
 }
 
-// apply acts upon a word with a role. operand is false for values of options.
+// apply applies a role to a word. operand is false for values of options.
 func (r *reader) apply(role role, w Word, operand bool) {
 	role = r.turn(role)
 	if operand && role == roleText && r.isOpen() {
-		// It may be the value of an option that is not listed.
+		// It may be the value of an unlisted option.
 		role = roleMaybeFile
 	}
 	if role == roleWord {
@@ -219,7 +218,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 	}
 }
 
-// applyPath acts upon roles of paths.
+// applyPath applies the roles of paths.
 func (r *reader) applyPath(role role, w Word, tree bool) {
 	switch role {
 	case roleRead, roleArchive:
@@ -294,7 +293,7 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	}
 }
 
-// applyOther acts upon roles that are neither paths nor code.
+// applyOther applies roles that are neither paths nor code.
 func (r *reader) applyOther(role role, w Word) {
 	switch role {
 	case roleURL:
@@ -325,7 +324,7 @@ func (r *reader) applyOther(role role, w Word) {
 	case roleRepo:
 		r.repo(w)
 	case rolePush:
-		if w.Text != "." { // else the remote that is configured
+		if w.Text != "." { // otherwise the configured remote
 			r.repo(w)
 		}
 		r.touch(effect.SendData, w, false)
@@ -375,7 +374,7 @@ func (r *reader) applyOther(role role, w Word) {
 	}
 }
 
-// applyEffect acts upon roles of words that only show that something happens.
+// applyEffect applies roles of words that only show that an effect happens.
 func (r *reader) applyEffect(role role, w Word) {
 	switch role {
 	case roleSuffix:
@@ -429,7 +428,7 @@ func (r *reader) applyEffect(role role, w Word) {
 	}
 }
 
-// effect notes an effect without an operand, once.
+// effect records an effect without an operand, once.
 func (r *reader) effect(k effect.Kind) {
 	r.raiseClass(rankOf(k))
 	for _, e := range r.use.Effects {
@@ -440,15 +439,14 @@ func (r *reader) effect(k effect.Kind) {
 	r.use.Effects = append(r.use.Effects, k)
 }
 
-// entry returns the words of the program that a container starts in place of its own: what
-// follows are arguments of that.
+// entry returns the command that replaces a container's entry point; later words are its arguments.
 func (r *reader) entry() (words []Word) {
 	for _, v := range r.values {
 		if v.role != roleEntry {
 			continue
 		}
 		words = words[:0]
-		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // compose splits it as a shell does
+		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // compose splits it like a shell
 			r.code(Nested{Language: "shell", Words: []Word{v.word}, Remote: true})
 		}
 		for part := range strings.FieldsSeq(v.word.Text) {
@@ -460,7 +458,7 @@ func (r *reader) entry() (words []Word) {
 	return words
 }
 
-// nest notes the words of a command.
+// nest records the words of a nested command.
 func (r *reader) nest(role role, words []Word) {
 	switch role {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
@@ -518,8 +516,8 @@ func (r *reader) nest(role role, words []Word) {
 		}
 		r.code(Nested{Language: "argv", Words: append(argv, words...)})
 	case roleModule:
-		// The program py:NAME is the module of that name; other modules are
-		// commands of the same name (python -m pytest).
+		// The program py:NAME is the Python module of that name; other modules are commands of the same name (python -m
+		// pytest).
 		m := words[0]
 		m.Text = "py:" + m.Text
 		if find(programs[:], m.Text) == nil && find(programs[:], words[0].Text) != nil {
@@ -531,14 +529,14 @@ func (r *reader) nest(role role, words []Word) {
 	}
 }
 
-// scriptNames are names of listed programs that scripts of packages have all day.
+// scriptNames are names of listed programs that package scripts also often have.
 var scriptNames = map[string]bool{
 	"format": true, "watch": true, "start": true, "clean": true, "deploy": true, "make": true, "sync": true, "time": true, "sort": true, "which": true, "node-gyp": true,
 	"test": true, "compile": true, "docs": true, "release": true, "wait": true, "lint": true, "install": true, "clear": true, "reset": true, "move": true, "copy": true,
 	"set": true, "tree": true, "help": true, "history": true, "print": true, "replace": true, "dir": true, "type": true, "more": true, "go": true, "screen": true,
 }
 
-// joined returns words with spaces between them, as one.
+// joined joins words with spaces to one word.
 func joined(words []Word) Word {
 	if len(words) == 1 {
 		return words[0]
@@ -562,7 +560,7 @@ func joined(words []Word) Word {
 	return w
 }
 
-// typed returns what is typed into a shell by words and names of keys, which nothing is between.
+// typed returns the text that words and key names type into a shell; nothing is inserted between them.
 func typed(words []Word) Word {
 	w := joined(words)
 	if w.Pattern {
@@ -576,7 +574,7 @@ func typed(words []Word) Word {
 		case key == "tab" || key == "btab":
 			b.WriteByte('\t')
 		case namedKeys[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
-			b.WriteByte('\n') // a line ends, or another begins
+			b.WriteByte('\n') // the key ends a line or starts a new one
 		default:
 			b.WriteString(v.Text)
 		}
@@ -585,7 +583,7 @@ func typed(words []Word) Word {
 	return w
 }
 
-// namedKeys are the names of keys that end a line or leave it.
+// namedKeys are the names of keys that end or cancel a line.
 var namedKeys = map[string]bool{
 	"enter": true, "kpenter": true, "escape": true, "bspace": true, "dc": true, "ic": true, "up": true, "down": true, "left": true, "right": true,
 	"home": true, "end": true, "npage": true, "pagedown": true, "ppage": true, "pageup": true,

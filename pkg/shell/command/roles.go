@@ -6,87 +6,87 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A role says what a word is to a program.
+// A role is the meaning of a word to a program.
 type role uint8
 
 const (
 	roleNone      role = iota
-	roleText           // nothing that matters, whatever it says
-	roleWord           // a number, a name, a pattern: nothing that matters unless it names a place
+	roleText           // text without effect
+	roleWord           // a number, name or pattern without effect unless it names a place
 	roleRead           // a file that is read
-	roleReadTree       // a folder that is read with all it holds
+	roleReadTree       // a folder that is read recursively
 	roleSendFile       // a file that is sent to another machine
-	roleSendTree       // a folder that is sent with all it holds
+	roleSendTree       // a folder that is sent recursively
 	roleWrite          // a file that is written
-	roleOutput         // the same, or behind | a shell command
-	roleWriteTree      // a folder in which anything is written
-	roleWriteTo        // a file or folder to which operands before it are copied
+	roleOutput         // a file that is written, or a shell command after |
+	roleWriteTree      // a folder in which any file may be written
+	roleWriteTo        // a file or folder to which the preceding operands are copied
 	roleIntoDir        // a folder into which operands are copied
 	roleEdit           // a file that is read and written
-	roleEditTree       // a folder of such files
-	roleBind           // a folder that what runs may read and change
-	roleCompress       // a file that is replaced by one with or without a suffix
-	roleBeside         // a file that is read, and one of its name with an ending that is written beside it
-	roleFormat         // a disk or the image of one, which gets a new content
-	roleMend           // one that is changed and keeps its content
-	roleStore          // a database in a file, written where something in it is changed
-	roleDelete         // a file, or with the recursive flag a folder
+	roleEditTree       // a folder whose files are read and written
+	roleBind           // a folder that the nested program may read and change
+	roleCompress       // a file that is replaced by one with another suffix
+	roleBeside         // a file that is read; a file of its name plus a suffix is written
+	roleFormat         // a disk or disk image that is overwritten
+	roleMend           // a disk or disk image that is changed but keeps its content
+	roleStore          // a database file, written if a statement changes data
+	roleDelete         // a file that is deleted, or with the recursive flag a folder
 	roleDeleteTree
-	roleCleanTree // deleted unless version control misses something in it
+	roleCleanTree // deleted unless it holds data that is not in version control
 	roleRmdir
-	roleMove // goes away, with all it holds
+	roleMove // moved away recursively
 	roleList
 	roleListTree
 	roleMkdir
-	roleChmod // permissions, owner, attributes
-	roleOver  // a folder over which something is mounted
-	roleStart // find: where it starts
+	roleChmod // changes of permissions, owner, attributes
+	roleOver  // a mount point
+	roleStart // find: start folder
 	roleURL
-	roleSource      // addresses that packages come from
-	rolePlugin      // what a plug-in is installed from
-	roleImageSource // an image that runs in a cluster, or settings that name some
+	roleSource      // URLs of package sources
+	rolePlugin      // source of a plug-in
+	roleImageSource // an image that a cluster runs, or settings that name images
 	roleFetch       // a URL whose content is saved under its own name
 	roleHost
 	roleListen
 	roleSend          // a recipient
 	roleWebItem       // httpie: a method, a URL, or name=value
 	roleSocket        // an address of socat
-	roleNamed         // name=file, of which the file is read
+	roleNamed         // name=file; the file is read
 	roleData          // text, or @file
 	roleForm          // name=text, name=@file, name=<file
-	roleMaybeFile     // a word, or @file, or file://path
-	roleMaybePath     // the same, or a path that may be read and written
-	rolePlace         // a host, database, cluster or account that is worked on
-	roleMethod        // the method of a request
+	roleMaybeFile     // text, @file, or file://path
+	roleMaybePath     // text, @file, file://path, or a path that may be read and written
+	rolePlace         // a host, database, cluster or account that the command works on
+	roleMethod        // the HTTP method of a request
 	roleControl       // a Unix socket
-	roleUnset         // the name of a variable that what runs does not get
-	roleReadInput     // a file that is read; if it is standard input, that is run
+	roleUnset         // a variable that is removed from the nested command's environment
+	roleReadInput     // a file that is read; standard input is run
 	roleNames         // a file that lists further operands
-	roleDryRun        // how a trial is made; "none" is no trial
-	roleRecipes       // rules for make, with the commands that they run
-	roleDiff          // differences of files, with their names
-	rolePatch         // a file with such differences, which are applied
-	roleSettings      // a file or folder of settings, which may name programs
-	roleServer        // what requests go through, or to in place of the host that is named
+	roleDryRun        // mode of a dry run; "none" is no dry run
+	roleRecipes       // make rules, with their commands
+	roleDiff          // a patch
+	rolePatch         // a patch file that is applied
+	roleSettings      // a settings file or folder, which may name programs
+	roleServer        // a proxy, or a server that replaces the named host
 	roleBody          // text that is sent
 	roleRepo          // a git remote: URL, host:path, path or name
 	rolePush          // a git remote to which commits are sent
 	roleRemoteName    // the name of a git remote
-	roleRemoteURL     // the address that it gets
-	roleImage         // an image of containers that is sent to its registry
-	roleClone         // the same, of which a copy is made
+	roleRemoteURL     // the URL that the remote gets
+	roleImage         // a container image that is pushed to its registry
+	roleClone         // a git remote that is cloned
 	roleRemoteSrc     // host:path or path, read
 	roleRemoteDst     // host:path or path, written
 	roleMaybeURL      // a URL, or a file that is read
 	rolePackage       // a package's name, its URL or its path
-	roleNPMPackage    // the same for npm, to which USER/REPO is an address, too
-	roleFromPackage   // a package that brings the program which is run
-	roleCreator       // what a new project is made from: NAME stands for the package create-NAME of npm
-	roleTemplate      // a repository that source is copied from
-	roleModulePath    // the path of a Go module, which begins with a host, behind an optional NAME=
-	roleModuleProgram // the same with a version, or a folder or file that is read
-	roleObject        // s3://bucket/key and the like, or a path that is read
-	roleObjectDst     // the same, written
+	roleNPMPackage    // the same for npm, where USER/REPO is a URL, too
+	roleFromPackage   // a package that provides the program to run
+	roleCreator       // template of a new project: NAME means npm's package create-NAME
+	roleTemplate      // a repository that is copied as a template
+	roleModulePath    // a Go module path, which begins with a host, after an optional NAME=
+	roleModuleProgram // a Go module path with a version, or a folder or file that is read
+	roleObject        // s3://bucket/key and the like, or a local path; read
+	roleObjectDst     // the same; written
 	roleVolume        // docker -v
 	roleMount         // docker --mount
 	roleSSHOption
@@ -95,39 +95,39 @@ const (
 	roleGitValue
 	roleSed
 	roleSQL
-	roleTransfer       // commands of ftp and the like
-	roleLines          // lines that are subcommands
-	roleTexts          // text in which the program looks for its texts
-	roleScriptInput    // a file of what it also reads from standard input
+	roleTransfer       // commands of ftp and similar programs
+	roleLines          // input lines that are subcommands
+	roleTexts          // text that is searched for the program's texts
+	roleScriptInput    // a file of the code that the program also reads from standard input
 	roleEx             // commands of vi
 	roleDate           // +FORMAT, else the clock is set
-	roleSuffix         // what the name of a copy ends in that is kept of each edited file
+	roleSuffix         // suffix of the backup copy of each edited file
 	roleSecret         // the name of a variable to print
 	roleSecretAll      // all variables are printed
-	roleSetting        // NAME=VALUE for what runs
-	roleChange         // a change nearby
+	roleSetting        // NAME=VALUE for the nested command
+	roleChange         // a change on this machine
 	roleSystem         // a change of the system
 	roleRemote         // a change of a remote resource
-	roleDestroy        // a resource that is gone then
+	roleDestroy        // a resource that is deleted
 	roleProcess        // a process to stop
-	roleCore           // a file with the memory of a process, or the number of one
-	roleProcessName    // its name, or the path of its program
-	roleProcessPattern // a regular expression that a part of its name matches
-	roleProcessLine    // the same of its command line
-	roleProcessExact   // a regular expression that its whole name matches
+	roleCore           // a core dump, or the ID of a process
+	roleProcessName    // process name, or path of its program
+	roleProcessPattern // regular expression that matches a part of the process name
+	roleProcessLine    // regular expression that matches a part of the command line
+	roleProcessExact   // regular expression that matches the whole process name
 	roleProcessGroup   // processes of a user, a group, a session or a terminal
 	roleProcessParent  // children of a process
 	roleProcessFile    // processes that use a file
-	rolePrivilege      // someone to become
+	rolePrivilege      // a user to switch to
 	roleReject         // cannot be judged
-	roleKey            // a key of the registry that is read
-	roleSetKey         // one that is changed
-	roleMaybeScript    // a file of code if its name ends as one, else text
-	roleArchive        // read or written, as other options say
-	roleFolder         // entered, and written to if other options say so
-	roleEnter          // entered before anything else is done
-	roleStep           // entered for the operands that follow
-	roleEntry          // the program that a container starts in place of its own
+	roleKey            // a registry key that is read
+	roleSetKey         // a registry key that is changed
+	roleMaybeScript    // a code file if it has the extension of one, else text
+	roleArchive        // an archive; other options say whether it is read or written
+	roleFolder         // the working folder; other options may make it written to
+	roleEnter          // working folder for all arguments
+	roleStep           // working folder for the operands that follow
+	roleEntry          // the command that replaces a container's entry point
 
 	// Code, by language.
 	roleShell
@@ -159,25 +159,25 @@ const (
 	roleScriptPowerShell
 	roleScriptCode
 
-	// These take all words that follow.
+	// Roles that cover all remaining words.
 	roleArgv        // a command
 	roleArgvRemote  // a command on another machine or in a container
-	roleArgvStdin   // a command completed from standard input
+	roleArgvStdin   // a command that gets arguments from standard input
 	roleArgvSemi    // a command up to a semicolon
-	roleArgvScript  // a command, or a file of code with its arguments if its name ends as one
-	roleArgvPackage // a command that a package brings: the first word names the package
-	roleArgvListed  // a command, if a program of its name is listed, else text
+	roleArgvScript  // a command, or a code file with arguments if it has the extension of one
+	roleArgvPackage // a command that a package provides: the first word names the package
+	roleArgvListed  // a command if its program is listed, else text
 	roleModule      // a Python module with its arguments
-	roleShellArgs   // arguments of a shell, behind the -c TEXT that an option may have given it
+	roleShellArgs   // arguments of a shell, after the text of an option -c
 	roleWords       // text
-	roleKeys        // text that is typed, and names of keys
+	roleKeys        // text that is typed, and key names
 	roleShellWords  // shell text, joined with spaces
 	roleShellRemote
 	roleCmdWords        // text for cmd.exe, joined with spaces
 	rolePowerShellWords // PowerShell text, joined with spaces
 )
 
-// process stops what a word names, unless it is a job that the shell itself started.
+// process records that a process is stopped, unless it is a background job of the shell.
 func (r *reader) process(w Word) {
 	if !w.Job && !strings.HasPrefix(w.Text, "%") {
 		r.effect(effect.StopProcess)

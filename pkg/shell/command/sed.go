@@ -6,11 +6,11 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxScript bounds the text of a script that is looked through, in bytes.
+// maxScript is the maximum length of an analysed script, in bytes.
 const maxScript = 64 << 10
 
-// sed notes what a sed script does beyond changing text: w writes a file, r
-// reads one, e runs a command, and so do the flags w and e of s.
+// sed records the effects of a sed script beyond changing text: w writes a file, r reads one, e runs a command,
+// and so do the flags w and e of s.
 func (r *reader) sed(w Word) {
 	if w.Pattern || len(w.Text) > maxScript {
 		r.doubt("unknown sed script %s", w.Text)
@@ -35,7 +35,7 @@ func (r *reader) sed(w Word) {
 	}
 }
 
-// A sedScript is read from left to right; at is the next byte.
+// A sedScript is a sed script being parsed; at is the next byte.
 type sedScript struct {
 	text      string
 	at        int
@@ -74,8 +74,8 @@ func (s *sedScript) line() string {
 	return rest
 }
 
-// delimited passes over text up to an unescaped delimiter, and reports whether
-// there was one. In a bracket expression the delimiter is plain text.
+// delimited skips text up to an unescaped delimiter, and reports whether there is one. In a bracket expression the
+// delimiter is plain text.
 func (s *sedScript) delimited(delim byte, regex bool) bool {
 	for bracket := false; s.at < len(s.text); s.at++ {
 		c := s.text[s.at]
@@ -106,7 +106,7 @@ func (s *sedScript) delimited(delim byte, regex bool) bool {
 	return false
 }
 
-// address passes over an address of a command.
+// address skips the address of a command.
 func (s *sedScript) address() bool {
 	switch c := s.peek(); {
 	case c == '/':
@@ -159,7 +159,7 @@ func (s *sedScript) parse() bool {
 	}
 }
 
-// command passes over the arguments of a command.
+// command skips the arguments of a command.
 func (s *sedScript) command(c byte) bool {
 	switch c {
 	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'z', 'F':
@@ -196,7 +196,7 @@ func (s *sedScript) command(c byte) bool {
 	return true
 }
 
-// substitute passes over s/regex/text/flags.
+// substitute skips s/regex/text/flags.
 func (s *sedScript) substitute() bool {
 	delim := s.peek()
 	s.at++
@@ -208,7 +208,7 @@ func (s *sedScript) substitute() bool {
 		case 'g', 'p', 'i', 'I', 'm', 'M', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			s.at++
 		case 'e':
-			// The result of the substitution is run, whatever it is.
+			// The flag e runs the result of the substitution, which is unknown.
 			s.at++
 			s.run("")
 		case 'w':
@@ -230,8 +230,7 @@ func (s *sedScript) file(k effect.Kind) {
 	}
 }
 
-// run notes a command that the script runs; "" is one that comes from the
-// input.
+// run records a command that the script runs; "" is one that comes from the input.
 func (s *sedScript) run(command string) {
 	if command == "" {
 		s.runsInput = true

@@ -6,9 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// OfWindows returns the name under which a program is listed that Windows runs
-// by a name, and whether it is listed as one of Windows. Some have the name of
-// another program elsewhere, such as find: they are listed as cmd:find.
+// OfWindows returns the entry of the program that Windows runs under a name, and whether it is a Windows program.
+// Some share their name with a program of other systems, such as find: they are listed as cmd:find.
 func OfWindows(name string) (listed string, ok bool) {
 	name = strings.ToLower(name)
 	if listed = "cmd:" + name; find(programs[:], listed) != nil {
@@ -18,12 +17,10 @@ func OfWindows(name string) (listed string, ok bool) {
 	return name, g != nil && g.style&slash != 0
 }
 
-// dashes are what options of Windows may begin with: PowerShell takes what
-// word processors make of a dash, too.
+// dashes are the characters that can begin options on Windows: PowerShell also accepts typographic dashes.
 const dashes = "-/–—―"
 
-// slashOption takes args[i] if it is an option as programs of Windows have
-// them: /name, -name, /name:value, /name value, in any case.
+// slashOption handles args[i] if it is a Windows option: /name, -name, /name:value, /name value, in any case.
 func (r *reader) slashOption(i int) (next int, ok bool) {
 	off := r.slashBundle(r.args[i].Text)
 	w := cut(r.args[i], off)
@@ -67,8 +64,8 @@ func (r *reader) slashOption(i int) (next int, ok bool) {
 	return r.slashPrefixed(i, off+start, name), true
 }
 
-// slashBundle takes the switches in front of another in one word, as /q in
-// /q/c, and returns how long they are.
+// slashBundle applies the switches before another one in the same word, as /q in /q/c, and returns their length in
+// bytes.
 func (r *reader) slashBundle(text string) int {
 	off := 0
 	for r.level.style&bundled != 0 && hasPrefix(text[off:], "/") {
@@ -86,8 +83,7 @@ func (r *reader) slashBundle(text string) int {
 	return off
 }
 
-// slashPrefixed takes a word that starts with the name of an option, as
-// /cdir does with /c*.
+// slashPrefixed handles a word that starts with the name of an option, as /cdir does with /c*.
 func (r *reader) slashPrefixed(i, start int, name string) int {
 	for k := range r.level.prefixes {
 		o := &r.level.prefixes[k]
@@ -112,11 +108,11 @@ func (r *reader) slashPrefixed(i, start int, name string) int {
 	return r.unknown(i)
 }
 
-// maxTexts bounds the joined arguments that texts are looked for in, in bytes.
+// maxTexts is the maximum length, in bytes, of the joined arguments that are searched for texts.
 const maxTexts = 64 << 10
 
-// findTexts acts upon the texts that the arguments hold. The value of one is
-// what follows it.
+// findTexts applies the actions of texts that occur in the joined arguments. The value of a text is the text after
+// it.
 func (r *reader) findTexts(texts []option) {
 	if len(r.args) < 2 {
 		return
@@ -130,7 +126,7 @@ func (r *reader) findTexts(texts []option) {
 	r.matchTexts(texts, all)
 }
 
-// matchTexts acts upon the texts that a word holds.
+// matchTexts applies the actions of texts that occur in a word.
 func (r *reader) matchTexts(texts []option, all Word) {
 	lower := strings.ToLower(all.Text)
 	for k := range texts {
@@ -154,7 +150,7 @@ func (r *reader) matchTexts(texts []option, all Word) {
 	}
 }
 
-// findURLs notes the URLs in the arguments.
+// findURLs records the URLs in the arguments.
 func (r *reader) findURLs() {
 	for _, w := range r.args[1:] {
 		i := strings.Index(strings.ToLower(w.Text), "http")

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// sql notes what SQL text, or a command of a client's shell, does. Text that
-// only reads is a request to the database and nothing more.
+// sql records the effects of SQL text, or of a command of a database client. Text that only reads is only a
+// request to the database.
 func (r *reader) sql(w Word) {
 	if len(w.Text) > maxScript {
 		r.doubt("SQL text %s is too long", w.Text)
@@ -31,7 +31,7 @@ func (r *reader) sql(w Word) {
 	}
 }
 
-// statement notes what one statement does.
+// statement records the effects of one statement.
 func (r *reader) statement(w Word, text string) {
 	words := sqltext.Words(text)
 	first := words.At(0)
@@ -62,12 +62,12 @@ func (r *reader) statement(w Word, text string) {
 	case "update":
 		r.effect(effect.ChangeRemote)
 		if words.EveryRow() && r.levels[0].service != "" {
-			r.noteVerb("delete") // a file here may be copied before
+			r.noteVerb("delete") // a local database file can be backed up
 		}
 	case "alter":
 		r.effect(effect.ChangeRemote)
 		switch second := words.At(1); {
-		case words.Has("drop"), words.Has("delete") && second == "table": // ClickHouse deletes rows so
+		case words.Has("drop"), words.Has("delete") && second == "table": // ClickHouse: ALTER TABLE … DELETE
 			r.effect(effect.Destroy)
 		case second == "system":
 			r.effect(effect.ChangeSystem)
@@ -101,13 +101,13 @@ func (r *reader) statement(w Word, text string) {
 	case "load":
 		r.doubt("SQL statement %s reads a file", first)
 	default:
-		// DO blocks, EXEC xp_cmdshell, and what is not SQL at all.
+		// DO blocks, EXEC xp_cmdshell, and text that is not SQL.
 		r.reading(words)
 		r.doubt("unknown SQL statement %s", first)
 	}
 }
 
-// namedFiles notes the files that a statement for SQLite names.
+// namedFiles records the files in an SQLite statement.
 func (r *reader) namedFiles(w Word, text string) {
 	for _, m := range sqlFile().FindAllStringSubmatch(text, maxCopied) {
 		w.Text = m[2]
@@ -125,8 +125,8 @@ func (r *reader) namedFiles(w Word, text string) {
 
 var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
-// rowPlaces notes where a statement fetches rows from, or sends them: a URL among
-// its values. Only a statement that begins with a table reads and sends nothing.
+// rowPlaces records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
+// like a query only read.
 func (r *reader) rowPlaces(w Word, text, first string) {
 	for _, m := range sqlPlace().FindAllStringSubmatch(text, maxCopied) {
 		w.Text = m[1]
@@ -145,15 +145,15 @@ func (r *reader) rowPlaces(w Word, text, first string) {
 	}
 }
 
-// sqlPlace finds an address of rows: a whole value that is a URL. sqlTarget finds
-// rows that are inserted into what a function stands for, such as ClickHouse's url.
+// sqlPlace matches a value that is a URL. sqlTarget matches an insert into a table function, such as ClickHouse's
+// url.
 var (
 	sqlPlace  = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
 	sqlTarget = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
 )
 
-// drop notes what a statement destroys. A database for tests by its name is no
-// loss, wherever the client is connected to, unless that is a place in use.
+// drop records data that a statement deletes. A database whose name says that it is for tests does not count,
+// unless the client is connected to a place in production use.
 func (r *reader) drop(w Word, text string, words sqltext.Text) {
 	if words.At(0) == "drop" && words.At(1) == "database" && !w.Pattern {
 		fields := strings.Fields(text)
@@ -172,8 +172,7 @@ func (r *reader) drop(w Word, text string, words sqltext.Text) {
 	r.effect(effect.Destroy)
 }
 
-// reading looks for what makes a statement that starts with a reading word do
-// more.
+// reading records the effects, beyond reading, of a statement that starts like a query.
 func (r *reader) reading(words sqltext.Text) {
 	for i := range words.N {
 		switch words.List[i] {
@@ -204,7 +203,7 @@ func (r *reader) reading(words sqltext.Text) {
 	}
 }
 
-// create tells functions and users from tables.
+// create distinguishes creation of functions and users from that of tables.
 func (r *reader) create(words sqltext.Text) {
 	for i := 1; i < words.N && i < 5; i++ {
 		switch words.List[i] {
@@ -221,7 +220,7 @@ func (r *reader) create(words sqltext.Text) {
 	r.effect(effect.ChangeRemote)
 }
 
-// copySQL notes COPY … TO PROGRAM 'command' and COPY … FROM 'file'.
+// copySQL records COPY … TO PROGRAM 'command' and COPY … FROM 'file'.
 func (r *reader) copySQL(w Word, text string, words sqltext.Text) {
 	if words.Has("from") || !words.Has("stdout") {
 		r.effect(effect.ChangeRemote)
@@ -244,8 +243,7 @@ func (r *reader) copySQL(w Word, text string, words sqltext.Text) {
 	}
 }
 
-// clientCommand notes commands such as \! of psql and mysql, or .shell of
-// sqlite3.
+// clientCommand handles commands of a client, such as \! of psql and mysql, or .shell of sqlite3.
 func (r *reader) clientCommand(w Word, text string) {
 	name, rest, _ := strings.Cut(text, " ")
 	if hasPrefix(text, `\!`) {
@@ -260,7 +258,7 @@ func (r *reader) clientCommand(w Word, text string) {
 			r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
 		}
 	case ".import":
-		for hasPrefix(w.Text, "-") { // --csv, --skip 1
+		for hasPrefix(w.Text, "-") { // options: --csv, --skip 1
 			_, w.Text, _ = strings.Cut(w.Text, " ")
 			w.Text = strings.TrimLeft(w.Text, " 0123456789")
 		}
@@ -292,8 +290,8 @@ func (r *reader) clientCommand(w Word, text string) {
 	}
 }
 
-// pipes leaves of a text its first word, a file, and reports whether that is
-// a command behind a |, whose output is read.
+// pipes reduces a text to its first word, a file name, and reports whether it is a command after |, whose output
+// is read.
 func (r *reader) pipes(w *Word) bool {
 	if text := w.Text; text != "" && strings.IndexByte(`"'`, text[0]) >= 0 {
 		w.Text, _, _ = strings.Cut(text[1:], text[:1])
@@ -307,8 +305,8 @@ func (r *reader) pipes(w *Word) bool {
 	return true
 }
 
-// pipedRows notes the command that gets the rows of a statement: "select 1 \g |command". A file
-// behind \g is written, and \gexec runs what the rows say.
+// pipedRows records the command that reads the rows of a statement: "select 1 \g |command". A file after \g is
+// written, and \gexec runs the rows as SQL.
 func (r *reader) pipedRows(w Word, text string) {
 	i := strings.LastIndex(text, `\g`)
 	if i < 0 || r.name() != "psql" && r.name() != "pgcli" {
@@ -329,6 +327,5 @@ func (r *reader) pipedRows(w Word, text string) {
 	}
 }
 
-// memoryStore is the name of a database of SQLite that is not a file, and ends with
-// its program: nothing in it can be lost.
+// memoryStore is the name of an SQLite database in memory, which ends with its program: no data can be lost.
 const memoryStore = ":memory:"

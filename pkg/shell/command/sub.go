@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// Subcommands returns the words of a program's arguments that are its subcommands, as its
-// entry lists them; nil if it has none.
+// Subcommands returns the arguments that are subcommands of a program according to its entry; nil if there are
+// none.
 func Subcommands(name string, args []string) (words []string) {
 	level := lookup(name)
 	for _, w := range args {

@@ -11,27 +11,26 @@ type row[T any] struct {
 // A program is an entry of the table of programs, or of subcommands.
 type program = row[syntax]
 
-// A syntax says how the arguments of a program or of one of its subcommands
-// are read. Its tables are sorted by name, so that nothing has to be built at
-// start-up.
+// A syntax describes how the arguments of a program or subcommand are parsed. Its tables are sorted by name, so
+// that no map has to be built at start-up.
 type syntax struct {
 	style    style
-	why      string // what its effects without an operand mean, behind its name, for people
-	language string // of code on standard input
-	service  string // what it changes elsewhere, "" if its words are not read as verbs
-	registry string // that its words of the roles of packages are names in, "" if its parent says so
-	input    role   // of a text on standard input, and in a file that it runs
+	why      string // description of the effects without an operand, after the program's name
+	language string // language of code on standard input
+	service  string // remote service that it changes, "" if its words are not searched for verbs
+	registry string // registry of its package names, "" to use the parent's
+	input    role   // role of standard input, and of a file that it runs
 	options  []option
-	prefixes []option  // options such as -W*, whose name is the start of a word
+	prefixes []option  // options such as -W*, given by the start of the word
 	keys     []option  // operands of the form key=value
-	texts    []option  // parts of the arguments, joined with blanks; a * stands for any text
+	texts    []option  // parts of the joined arguments; * matches any text
 	subs     []program // subcommands; a name ending in * is a prefix
-	groups   []string  // words that are before a subcommand and may be passed over; one ending in * is a prefix
+	groups   []string  // words before a subcommand that can be skipped; one ending in * is a prefix
 	operands shape
 	base     *action
 }
 
-// A style is a set of habits in which programs read their arguments.
+// A style is a set of conventions by which programs parse their arguments.
 type style uint16
 
 const (
@@ -43,81 +42,80 @@ const (
 	literal                    // "--" and words with a dash that are not options are operands
 	bare                       // the first word may be options without a dash
 	expr                       // words without a dash may be options, as in find
-	open                       // options that are not listed are understood, but not as reading
+	open                       // unlisted options are understood, but the program may do more than read
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
-	bundled                    // letters may be bundled although style is long; options may share a word if it is slash
-	slash                      // options begin with / or -, in any case, and have their value behind a colon; those not listed are of no note
+	bundled                    // letters may be bundled although style is long; with slash, options may share a word
+	slash                      // options begin with / or -, in any case, with the value after a colon; unlisted ones are ignored
 	helpful                    // the update of the message help asks for help
-	apart                      // the value of a bundled letter is the next word, never the rest: bash -oc errexit TEXT
+	apart                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
 )
 
-// An option is a named argument: an option of a grammar, or the key of an
-// operand.
+// An option is a named argument: an option of a syntax, or the key of an operand.
 type option = row[action]
 
-// An action is what an option, a subcommand or a program does by itself.
+// An action is the effect of an option, a subcommand or a program itself.
 type action struct {
-	values   []role // of the words that follow the option
-	attached bool   // the value is optional, and only the rest of the word can be it
+	values   []role // roles of the words after the option
+	attached bool   // the value is optional, and must be in the same word
 	class    rank
 	effects  []effect.Kind
 	streams  streams
-	operands *shape // replaces the grammar's
-	turns    []turn // values and operands with one role have another
-	here     role   // what happens to the working folder
-	empty    role   // what happens to the working folder if no operand is in rest
+	operands *shape // replaces the syntax's operands
+	turns    []turn // changes of roles
+	here     role   // role of the working folder
+	empty    role   // role of the working folder if shape.rest has no operand
 	flags    flags
-	verb     string // what a change elsewhere means
+	verb     string // verb of a remote change
 	harm     effect.Harm
 	undo     effect.Loss
 }
 
-// A turn gives the words of one role another.
+// A turn changes the role of words.
 type turn struct{ from, to role }
 
 // flags are properties of an [action].
 type flags uint32
 
 const (
-	recursive   flags = 1 << iota // operands are folders with all they hold
-	stop                          // what follows are operands
+	recursive   flags = 1 << iota // operands are folders, handled recursively
+	stop                          // all further words are operands
 	reject                        // cannot be judged
-	notHere                       // withdraws action.here
-	widen                         // find: tests no longer narrow what is found
-	remove                        // find: what is found is deleted
-	mirrors                       // the destination keeps nothing that the source lacks
-	takes                         // what is copied does not stay where it was
+	notHere                       // cancels action.here
+	widen                         // find: tests no longer restrict the files found
+	remove                        // find: the files found are deleted
+	mirrors                       // files that the source lacks are deleted in the destination
+	takes                         // copied files are removed from the source
 	module                        // python -m
 	urls                          // each URL in the arguments is contacted
-	runURLs                       // and what it sends is run
-	decodes                       // files that are written hold what is read, decoded
-	tells                         // words reach another machine as they are
-	database                      // a word that is nothing but a variable is the address that is contacted
-	dry                           // nothing is changed or sent, and no code runs: files are only read
-	wet                           // withdraws dry
-	near                          // what they name as HOST:PATH is a container
-	recorded                      // what is looked at was recorded before, so that nothing private is read
-	remote                        // what is worked on is on another machine, whatever its name
-	adopts                        // repositories, charts and manifests that are named become part of a project or a cluster
-	asks                          // a request of which options say the method: it reads unless one of them changes something
-	elsewhereTo                   // something is written on another machine: local operands are sent there
+	runURLs                       // and the response is run
+	decodes                       // written files contain decoded input
+	tells                         // arguments are sent to another machine unchanged
+	database                      // an argument that is only a variable is the address to connect to
+	dry                           // dry run: files are only read, nothing is changed, sent or run
+	wet                           // cancels dry
+	near                          // HOST:PATH names a container
+	recorded                      // the data was recorded before, so reading it captures nothing private
+	remote                        // the command works on another machine, whatever its name
+	adopts                        // the named repositories, charts and manifests become part of a project or a cluster
+	asks                          // an HTTP request with its method in options: reading, unless one changes something
+	elsewhereTo                   // the destination is another machine: local operands are sent there
 )
 
-// streams are the changes an action makes to standard input and output.
+// streams are the changes of standard input and output by an action.
 type streams struct {
 	in, out       Stream
 	setIn, setOut bool
 }
 
-// A shape says what operands are, by position.
+// A shape gives the roles of operands by position.
 type shape struct {
 	head []role
-	rest role // of any number of operands between head and tail; 0 if there can be none
+	rest role // role of the operands between head and tail; 0 if none are allowed
 	tail []role
 }
 
-// A rank orders classes.
+// A rank is the severity of a class.
 type rank uint8
 
 const (
@@ -126,7 +124,7 @@ const (
 	network
 	destructive
 	privileged
-	anything // code that is not known runs
+	anything // runs unknown code
 )
 
 func (r rank) class() effect.Class {
@@ -146,7 +144,7 @@ func (r rank) class() effect.Class {
 	}
 }
 
-// find returns what stands for a name in a sorted table, nil if nothing does.
+// find returns the entry of a name in a sorted table, nil if there is none.
 func find[T any](table []row[T], name string) *T {
 	if i := search(table, name); i < len(table) && table[i].name == name {
 		return table[i].does
@@ -154,7 +152,7 @@ func find[T any](table []row[T], name string) *T {
 	return nil
 }
 
-// search returns where a name is in a sorted table, or would stand.
+// search returns the index of a name in a sorted table, or where it would be inserted.
 func search[T any](table []row[T], name string) int {
 	lo, hi := 0, len(table)
 	for lo < hi {
@@ -168,7 +166,7 @@ func search[T any](table []row[T], name string) int {
 	return lo
 }
 
-// findPrefix returns the action of the only option that name abbreviates.
+// findPrefix returns the action of the only option that name abbreviates, nil if there are several or none.
 func findPrefix(table []option, name string) *action {
 	var found *action
 	for i := search(table, name); i < len(table) && hasPrefix(table[i].name, name); i++ {
@@ -180,8 +178,8 @@ func findPrefix(table []option, name string) *action {
 	return found
 }
 
-// findPrefixed returns the grammar of the longest name ending in * that name
-// starts with, if it has at least so many bytes.
+// findPrefixed returns the syntax of the longest name ending in * whose prefix matches name and has at least least
+// bytes; nil if there is none.
 func findPrefixed(table []program, name string, least int) *syntax {
 	var best *syntax
 	length := least - 1

@@ -2,13 +2,13 @@ package command
 
 import "strings"
 
-// maxTransfers bounds the files that commands of a transfer are said to send.
+// maxTransfers is the maximum number of files recorded as sent by transfer commands.
 const maxTransfers = 64
 
-// transfer notes what commands of ftp, sftp, lftp and smbclient send.
+// transfer records the files that commands of ftp, sftp, lftp and smbclient send.
 func (r *reader) transfer(w Word) {
 	for line := range strings.Lines(w.Text) {
-		if run, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok { // of this machine
+		if run, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok { // a command on this machine
 			r.code(Nested{Language: "shell", Words: []Word{{Text: run, From: w.From}}})
 		}
 	}
@@ -18,14 +18,14 @@ func (r *reader) transfer(w Word) {
 	}
 }
 
-// A Transfer is a file, or a folder with all it holds, that is sent.
+// A Transfer is a file or folder that is sent.
 type Transfer struct {
 	Path string
 	Tree bool
 }
 
-// Transfers returns what commands for a program that transfers files send, such
-// as "put a.txt; mirror -R src". Commands stand on lines or between semicolons.
+// Transfers returns the files that a file transfer program's commands send, such as "put a.txt; mirror -R src".
+// Commands are separated by newlines or semicolons.
 func Transfers(text string) []Transfer {
 	var out []Transfer
 	for line := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ';' || c == '\n' }) {
@@ -50,7 +50,7 @@ func Transfers(text string) []Transfer {
 			continue
 		}
 		if words[0] != "mput" && len(names) > 1 {
-			names = names[:1] // the second is the name there
+			names = names[:1] // the second name is the remote one
 		}
 		for _, name := range names {
 			if len(out) == maxTransfers {

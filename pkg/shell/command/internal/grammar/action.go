@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An Action is compiled text such as "=write network -> read...". Roles,
-// effects and flags are named as in the command package's Go code.
+// An Action is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
+// of the command package's Go code.
 type Action struct {
 	Values   []string
 	Attached bool
@@ -21,15 +21,15 @@ type Action struct {
 	Here     string
 	Empty    string
 	Flags    []string
-	Verb     string // of a change elsewhere
+	Verb     string // verb of a remote change
 	Harm     string
 	Undo     []string
 }
 
-// A Turn gives words of one role another.
+// A Turn changes the role of words.
 type Turn struct{ From, To string }
 
-// A Shape is what operands are, by position.
+// A Shape gives the roles of operands by position.
 type Shape struct {
 	Head []string
 	Rest string
@@ -38,15 +38,15 @@ type Shape struct {
 
 var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart", "slash", "helpful"}
 
-// classes are the words for classes and their Go names.
+// classes maps the words for classes to Go names.
 var classes = map[string]string{
 	"readonly": "readOnly", "local-write": "localWrite", "network": "network", "destructive": "destructive", "privileged": "privileged", "unknown": "anything",
 }
 
-// ranks are the Go names of the classes, from least to most.
+// ranks are the Go names of the classes, in ascending order.
 var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privileged", "anything"}
 
-// effects are the words for effects without an operand and their Go names.
+// effects maps the words for effects without an operand to Go names.
 var effects = map[string]string{
 	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess", "change_guard": "ChangeGuard",
 	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "Destroy", "send_message": "SendMessage",
@@ -63,16 +63,16 @@ var flags = map[string]string{
 	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "tells": "tells", "near": "near", "dry": "dry", "wet": "wet", "database": "database", "recorded": "recorded", "adopts": "adopts", "remote": "remote", "asks": "asks",
 }
 
-// verbs are the words for what a change elsewhere means.
+// verbs are the words for the kinds of remote changes.
 var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// losses are the words for what is lost beside the operands, and their Go names.
+// losses maps the words for losses besides the operands to Go names.
 var losses = map[string]string{
 	"dirty": "effect.LosesDirty", "below": "effect.LosesBelow", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
 	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesLater",
 }
 
-// roles are the words for roles and their Go names.
+// roles maps the words for roles to Go names.
 var roles = map[string]string{
 	"text": "roleText", "word": "roleWord", "read": "roleRead", "read-tree": "roleReadTree", "send-file": "roleSendFile", "send-tree": "roleSendTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "names": "roleNames", "dry-run": "roleDryRun", "diff": "roleDiff", "patch": "rolePatch", "settings": "roleSettings", "server": "roleServer", "body": "roleBody",
 	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "bind": "roleBind", "compress": "roleCompress", "beside": "roleBeside", "store": "roleStore", "named": "roleNamed", "delete": "roleDelete",
@@ -94,7 +94,7 @@ var roles = map[string]string{
 	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "keys": "roleKeys", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
 }
 
-// takesAll are the roles of all words that follow.
+// takesAll are the roles that cover all remaining words.
 var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "argv-listed", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
@@ -211,7 +211,7 @@ func (a *Action) word(w string) (err error) {
 	return err
 }
 
-// value reads =ROLE,ROLE or [=ROLE].
+// value parses =ROLE,ROLE or [=ROLE].
 func (a *Action) value(w string) error {
 	list := w
 	if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {

@@ -50,7 +50,7 @@ func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
 	slices.SortFunc(g.Options, byName)
 	slices.SortFunc(g.Keys, byName)
 	slices.SortFunc(g.Texts, byName)
-	// The longest start of a word counts.
+	// The longest prefix of a word counts.
 	slices.SortFunc(g.Prefixes, func(a, b Option) int {
 		if len(a.Name) != len(b.Name) {
 			return len(b.Name) - len(a.Name)
@@ -67,7 +67,7 @@ func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
 	return g, nil
 }
 
-// inherited returns the habits that a subcommand has if it names none.
+// inherited returns the styles that a subcommand has if it names none.
 func inherited(style []string) []string {
 	out := []string{}
 	for _, s := range style {
@@ -79,8 +79,7 @@ func inherited(style []string) []string {
 	return out
 }
 
-// fields takes over the keys of an entry. Those of the entry that it is like
-// come first, and are replaced.
+// fields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
 func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 	if b.depth++; b.depth > 8 {
 		return fmt.Errorf("like: nested too deeply")
@@ -102,7 +101,7 @@ func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 	for _, item := range fields {
 		key, _ := item.Key.(string)
 		if b.depth > 1 && (key == "also" || key == "examples" || key == "files") {
-			continue // of the entry that this one is like
+			continue // of the entry in the key "like"
 		}
 		if err := b.field(g, key, item.Value, own); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -119,7 +118,7 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 			return fmt.Errorf("not a map, or not of a program")
 		}
 		forms, err := parseForms(m)
-		if b.depth > 1 { // of the entry that this one is like
+		if b.depth > 1 { // of the entry in the key "like"
 			forms = slices.DeleteFunc(forms, func(f form) bool { return len(f.programs) > 0 })
 		}
 		b.forms = append(b.forms, forms...)

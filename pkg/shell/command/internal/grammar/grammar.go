@@ -19,13 +19,13 @@ type Program struct {
 	Main     bool // false for the other names of an entry
 	Grammar  *Grammar
 	Examples []Example
-	Files    []string // how names of files of its language end
+	Files    []string // extensions of files in its language
 }
 
-// An Example is a command and what it is said to do.
+// An Example is a command and its expected effects.
 type Example struct{ Command, Want string }
 
-// A Grammar is what the table of a program or subcommand is written from.
+// A Grammar is the compiled description of a program or subcommand.
 type Grammar struct {
 	Style    []string
 	Why      string

@@ -10,19 +10,19 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// dryHarm is in the key harms for options with which nothing is changed.
+// dryHarm marks options in the key harms with which nothing is changed.
 const dryHarm = "dry"
 
-// A form is a command that does harm: "submodule deinit --all". One of the options
-// is enough; without options, the subcommand is.
+// A form is a command that does harm: "submodule deinit --all". One of its options is enough; without options, the
+// subcommand is.
 type form struct {
-	programs []string // of an entry with several; empty: all
+	programs []string // programs of the entry to which it applies; empty for all
 	subs     [][]string
 	options  []string
 	harm     string
 }
 
-// parseForms reads the key harms of an entry: forms by harm, with commas between.
+// parseForms parses the key harms of an entry: comma-separated forms, by harm.
 func parseForms(m yaml.MapSlice) (out []form, err error) {
 	for _, item := range m {
 		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
@@ -52,8 +52,7 @@ func parseForms(m yaml.MapSlice) (out []form, err error) {
 	return out, nil
 }
 
-// apply returns a grammar with the harm of a form; above are those that it is a
-// subcommand of.
+// apply returns a grammar with the harm of a form; above are the grammars of its parents.
 func (f *form) apply(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	out := *g
 	depth := len(above)
@@ -80,8 +79,7 @@ func (f *form) apply(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	return &out, nil
 }
 
-// added returns a subcommand that an entry did not list: it does what those of its
-// prefix do, or the program.
+// added returns a subcommand that an entry does not list, with the effect of a matching prefix or of the program.
 func added(name string, g *Grammar, subs []Sub) (Sub, error) {
 	if i := slices.IndexFunc(subs, func(s Sub) bool { return prefixes(s.Name, name) }); i >= 0 {
 		return Sub{name, subs[i].Grammar}, nil
@@ -100,14 +98,13 @@ func added(name string, g *Grammar, subs []Sub) (Sub, error) {
 	return Sub{name, &Grammar{Style: style, Operands: shape, Base: &Action{Class: "localWrite"}}}, nil
 }
 
-// prefixes reports whether the name of a subcommand is a prefix with a * behind it
-// that name begins with.
+// prefixes reports whether sub ends in * and the text before it is a prefix of name.
 func prefixes(sub, name string) bool {
 	prefix, any := strings.CutSuffix(sub, "*")
 	return any && strings.HasPrefix(name, prefix)
 }
 
-// mark gives the harm to the options of a grammar, or to all that it does.
+// mark adds the harm to options of a grammar, or to the whole grammar.
 func (f *form) mark(g *Grammar, above []*Grammar) error {
 	if len(f.options) == 0 {
 		var base Action
@@ -160,8 +157,7 @@ func (f *form) mark(g *Grammar, above []*Grammar) error {
 	return nil
 }
 
-// harmed returns the grammar of one of an entry's programs with the harm of the
-// forms that are about it.
+// harmed returns the grammar of a program with the harm of the forms that apply to it.
 func harmed(g *Grammar, forms []form, program string, named bool) (*Grammar, error) {
 	for i := range forms {
 		f := &forms[i]

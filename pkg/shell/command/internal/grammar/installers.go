@@ -11,15 +11,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An installer is one entry of installers.yaml. All but Names and Remote are words separated
-// by blanks.
+// An installer is one entry of installers.yaml. All fields except Names and Remote are space-separated words.
 type installer struct {
 	Programs, Words, Needs, Bin, Bins, Prefixes, From, As, Values, Names string
 
 	Remote bool
 }
 
-// manifests are how the names of programs are known.
+// manifests are the ways to find the names of installed programs.
 var manifests = []string{"", "go", "python", "cargo", "npm", "operand", "url", "applets"}
 
 // WriteInstallers returns the source of the command package's table of installers.

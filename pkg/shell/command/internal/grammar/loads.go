@@ -12,8 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A loading is one entry of loads.yaml. All but Recipe and Given are words
-// separated by blanks.
+// A loading is one entry of loads.yaml. All fields except Recipe and Given are space-separated words.
 type loading struct {
 	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Text, Values string
 
@@ -26,8 +25,7 @@ type recipe struct {
 	Elsewhere     bool
 }
 
-// WriteLoads returns the source of the command package's tables of the files that
-// programs run because they lie there, and of how such files are read.
+// WriteLoads returns the Go source of the tables of files that programs load from a folder, and of their formats.
 func WriteLoads(data, recipes []byte) ([]byte, error) {
 	entries := map[string]loading{}
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
@@ -71,7 +69,7 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 		}
 	}
 	out.WriteString("}\n\nfunc loaderIndexes(program string) []int {\nswitch program {\n")
-	programs := map[string][]string{} // by their list of indexes
+	programs := map[string][]string{} // programs by their list of indexes
 	for p, list := range of {
 		key := strings.Join(list, ", ")
 		programs[key] = append(programs[key], fmt.Sprintf("%q", p))
@@ -88,8 +86,7 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// lastBytes returns the bytes that what globs match ends in, in their order; "" if one
-// of them may match any.
+// lastBytes returns the possible last bytes of names that the globs match, sorted; "" if any byte is possible.
 func lastBytes(globs []string) string {
 	var ends []byte
 	for _, glob := range globs {

@@ -12,11 +12,11 @@ import (
 
 // A wordList is one entry of words.yaml.
 type wordList struct {
-	About string // completes the comment of its variable
-	Words string // separated by blanks
+	About string // completes the doc comment of its variable
+	Words string // space-separated
 }
 
-// WriteWords returns the source of the command package's lists of words.
+// WriteWords returns the Go source of the command package's word lists.
 func WriteWords(data []byte) ([]byte, error) {
 	var names yaml.MapSlice
 	lists := map[string]wordList{}

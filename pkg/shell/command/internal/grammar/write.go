@@ -11,10 +11,9 @@ import (
 	"unicode"
 )
 
-// A writer collects the tables. A program has a variable of its own, named for
-// it. Equal actions and shapes are one variable, named for what they hold, and so
-// are subcommands without tables; one that equals a subcommand before it has the
-// name of that. So a change of one entry changes the lines of that entry.
+// A writer collects the tables. Each program is a variable named after it. Equal actions and shapes share a
+// variable named after their content, and so do subcommands without tables; a subcommand equal to an earlier one
+// reuses its variable. So a change of one entry changes only the lines of that entry.
 type writer struct {
 	actions  map[string]string // name → composite literal
 	shapes   map[string]string
@@ -27,7 +26,7 @@ type writer struct {
 // A variable is a name and its composite literal.
 type variable struct{ name, value string }
 
-// WriteGo returns the source of the command package's tables.
+// WriteGo returns the Go source of the command package's tables.
 func WriteGo(programs []Program) ([]byte, error) {
 	w := writer{actions: map[string]string{}, shapes: map[string]string{}, plain: map[string]string{}, names: map[*Grammar]string{}, subs: map[string]string{}}
 	for _, p := range programs {
@@ -36,7 +35,7 @@ func WriteGo(programs []Program) ([]byte, error) {
 		}
 	}
 	for _, p := range programs {
-		if w.names[p.Grammar] == "" { // differs from its entry
+		if w.names[p.Grammar] == "" { // it differs from its entry
 			w.program(p)
 		}
 	}
@@ -62,7 +61,7 @@ func WriteGo(programs []Program) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// program writes the grammar of a program under its name.
+// program writes the grammar of a program.
 func (w *writer) program(p Program) {
 	name := "syntax" + identifier(p.Name)
 	for w.taken(name) {
@@ -74,13 +73,12 @@ func (w *writer) program(p Program) {
 
 func dump(out *bytes.Buffer, typ string, vars map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		fmt.Fprintf(out, "var %s = %s{%s}\n", name, typ, vars[name]) // not in one block, where a name would move the others
+		fmt.Fprintf(out, "var %s = %s{%s}\n", name, typ, vars[name]) // not in one var block, where gofmt would realign all lines
 	}
 	out.WriteString("\n")
 }
 
-// identifier returns a name as a part of an identifier; what no identifier may
-// hold becomes its code.
+// identifier returns a name as part of a Go identifier; invalid characters become their code.
 func identifier(name string) string {
 	var b strings.Builder
 	upper := true
@@ -102,8 +100,7 @@ func identifier(name string) string {
 	return b.String()
 }
 
-// shared returns the name of a variable that is named for what it holds: in words
-// if they are few and no other value has the same, else by its hash.
+// shared returns the variable name for a value: its words if they are few and unique, else its hash.
 func shared(vars map[string]string, kind, value string) string {
 	name := kind + "_" + said(value)
 	if other, ok := vars[name]; len(name) > maxName || ok && other != value {
@@ -114,10 +111,10 @@ func shared(vars map[string]string, kind, value string) string {
 	return name
 }
 
-// maxName is how many bytes the name of a shared variable has at most.
+// maxName is the maximum length of a shared variable's name, in bytes.
 const maxName = 56
 
-// said returns the words of a composite literal as a part of an identifier.
+// said returns the words of a composite literal as part of an identifier.
 func said(value string) string {
 	value = types.Replace(value)
 	words := strings.FieldsFunc(value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -127,10 +124,10 @@ func said(value string) string {
 	return strings.Join(words, "_")
 }
 
-// types are what a composite literal says about types alone.
+// types removes type names from a composite literal.
 var types = strings.NewReplacer("[]role", "", "role", "", "[]effect.Kind", "", "effect.", "", "[]turn", "", "attached: true", "attached", ": true", "", "shape{", "{", "streams{", "{", "&shape_", "", "&action_", "")
 
-// sub writes the grammar of a subcommand, unless one that equals it is written.
+// sub writes the grammar of a subcommand, unless an equal one was written.
 func (w *writer) sub(name string, g *Grammar) {
 	if w.names[g] != "" {
 		return
@@ -151,8 +148,7 @@ func (w *writer) sub(name string, g *Grammar) {
 	w.names[g] = name
 }
 
-// syntax returns the composite literal of a grammar, and writes those of its
-// subcommands.
+// syntax returns the composite literal of a grammar, after writing those of its subcommands.
 func (w *writer) syntax(name string, g *Grammar) string {
 	var f fields
 	f.add("style", strings.Join(g.Style, " | "))
@@ -267,7 +263,7 @@ func shape(s Shape) string {
 	return "shape{" + f.String() + "}"
 }
 
-// fields are those of a composite literal; empty ones are left out.
+// fields are the fields of a composite literal; empty ones are left out.
 type fields []string
 
 func (f *fields) add(name, value string) {
