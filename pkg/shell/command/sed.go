@@ -129,7 +129,7 @@ func (s *sedScript) address() bool {
 	return true
 }
 
-// parse goes through the script and reports whether all of it was understood.
+// parse parses the script and reports whether all of it was understood.
 func (s *sedScript) parse() bool {
 	for {
 		s.skip(" \t\n;{}")

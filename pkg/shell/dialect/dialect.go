@@ -1,4 +1,3 @@
-// Package dialect turns lines that interactive shells outside the POSIX family
-// have read into text that package shell reads as they mean it, or says that it
-// cannot.
+// Package dialect translates command lines of interactive shells outside the POSIX family into equivalent text for
+// package shell, or reports that it cannot.
 package dialect

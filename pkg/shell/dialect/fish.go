@@ -9,9 +9,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// FromFish returns POSIX shell text with the effects of a line of fish. What
-// and and or join become statements of their own, since either may run. It is
-// false where the two shells could differ: then another person has to read it.
+// FromFish returns POSIX shell text with the effects of a line of fish. Commands joined by "and" or "or" become
+// separate statements, since either may run. It returns false if the two shells could differ: then the text must
+// be reviewed.
 func FromFish(text string) (string, bool) {
 	if parse.TooDeep(text) != "" || strings.ContainsAny(text, "\x00\r") {
 		return "", false
@@ -28,26 +28,26 @@ func FromFish(text string) (string, bool) {
 	return out, true
 }
 
-// A fish is a line that is being read, in one pass.
+// A fish is a line being parsed, in one pass.
 type fish struct {
 	text     string
 	at       int
 	out      strings.Builder
-	command  bool // the name of a command comes next
-	assigned bool // a command has variables before it
+	command  bool // the next word is a command's name
+	assigned bool // a command has assignments before it
 	blocks   []fishBlock
 }
 
-// A fishBlock is an open block: what the separator after its first statement
-// has to write, "" if that is past, and what stands for its end.
+// A fishBlock is an open block: head is the keyword to write after its first statement ("" once it is written),
+// end the keyword that closes it.
 type fishBlock struct{ head, end string }
 
-// fishDiffers are names that mean something else to fish than to a shell of the
-// POSIX family, or take text that fish will read.
+// fishDiffers are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
+// code.
 const fishDiffers = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
 	"then do done fi elif esac until select coproc [[ declare typeset local readonly let unset shift getopts mapfile readarray print "
 
-// list reads up to the end of the text, or the parenthesis that closes it.
+// list parses to the end of the text, or to the parenthesis that closes it.
 func (f *fish) list(depth int) bool {
 	outer := len(f.blocks)
 	for f.at < len(f.text) {
@@ -95,8 +95,7 @@ func (f *fish) separate(outer int) {
 	f.command = true
 }
 
-// operator reads one of | || && & and the redirections that mean the same to
-// all shells.
+// operator parses one of | || && & and the redirections with the same meaning in all shells.
 func (f *fish) operator() bool {
 	for _, op := range [...]string{"||", "&&", "&>>", "&>", ">>", ">&", "<&", "|", "&", ">", "<"} {
 		rest, ok := strings.CutPrefix(f.text[f.at:], op)
@@ -108,7 +107,7 @@ func (f *fish) operator() bool {
 			next = rest[0]
 		}
 		switch op {
-		case "&": // inside a word it is a letter
+		case "&": // inside a word, & is a plain character
 			if !strings.ContainsRune(" \t\n;)", rune(next)) {
 				return false
 			}
@@ -133,8 +132,7 @@ func (f *fish) operator() bool {
 	return false
 }
 
-// place writes a word. Keywords are those that are not quoted, where a command
-// begins.
+// place writes a word. A keyword is an unquoted word at the start of a command.
 func (f *fish) place(raw, word string, outer int) bool {
 	if !f.command {
 		f.out.WriteString(word)
@@ -200,7 +198,7 @@ func (f *fish) place(raw, word string, outer int) bool {
 	return true
 }
 
-// set reads the rest of set [-gx] NAME VALUE.
+// set parses the rest of set [-gx] NAME VALUE.
 func (f *fish) set() bool {
 	name := ""
 	for name == "" {
@@ -228,7 +226,7 @@ func (f *fish) set() bool {
 	}
 	f.command = false
 	rest := strings.TrimLeft(f.text[f.at:], " \t")
-	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // of a list one cannot know the parts
+	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // a list of values cannot be translated
 }
 
 // word returns the word at f.at in POSIX quoting.
@@ -240,7 +238,7 @@ func (f *fish) word(depth int) (string, bool) {
 		case ' ', '\t', '\n', ';', '|', '<', '>', ')':
 			return b.String(), true
 		case '&':
-			// a&b is one word, which operator refuses.
+			// fish reads a&b as one word, which operator rejects.
 			return b.String(), true
 		case '\'':
 			text, ok := f.single()
@@ -309,7 +307,7 @@ func (f *fish) word(depth int) (string, bool) {
 	return b.String(), true
 }
 
-// single reads '…', in which \' and \\ are one character.
+// single parses '…', in which \' and \\ are escapes.
 func (f *fish) single() (string, bool) {
 	var b strings.Builder
 	b.WriteByte('\'')
@@ -332,7 +330,7 @@ func (f *fish) single() (string, bool) {
 	return "", false
 }
 
-// double reads "…".
+// double parses "…".
 func (f *fish) double(b *strings.Builder, depth int) bool {
 	b.WriteByte('"')
 	for f.at++; f.at < len(f.text); {
@@ -366,7 +364,7 @@ func (f *fish) double(b *strings.Builder, depth int) bool {
 	return false
 }
 
-// dollar reads $NAME or $(…).
+// dollar parses $NAME or $(…).
 func (f *fish) dollar(b *strings.Builder, depth int) bool {
 	f.at++
 	if strings.HasPrefix(f.text[f.at:], "(") {
@@ -385,7 +383,7 @@ func (f *fish) dollar(b *strings.Builder, depth int) bool {
 	return true
 }
 
-// substitution reads (…).
+// substitution parses (…).
 func (f *fish) substitution(b *strings.Builder, depth int) bool {
 	if depth == parse.MaxNesting {
 		return false

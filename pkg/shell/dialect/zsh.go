@@ -8,13 +8,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// maxHashes is how many # of one text are made words.
+// maxHashes is the maximum number of # in one text that are escaped.
 const maxHashes = 64
 
-// FromZsh returns text that this package reads as zsh means it, of a command
-// that has no comments, such as the third argument of preexec: there each # is a
-// letter. It is false where zsh could mean something else than the bash that
-// the text looks like: then another person has to read it.
+// FromZsh returns text, for this package, with the meaning of a zsh command without comments, such as the third
+// argument of preexec: in it, each # is a plain character. It returns false if zsh and bash could read the text
+// differently: then it must be reviewed.
 func FromZsh(text string) (string, bool) {
 	for range maxHashes {
 		if parse.TooDeep(text) != "" {
@@ -29,17 +28,17 @@ func FromZsh(text string) (string, bool) {
 			switch n := n.(type) {
 			case *syntax.Comment:
 				hash = int(n.Hash.Offset())
-			case *syntax.CmdSubst, *syntax.ProcSubst: // here # depends on options
+			case *syntax.CmdSubst, *syntax.ProcSubst: // comments here depend on shell options
 				same = same && !hasComment(n)
 			case *syntax.ExtGlob: // *(e:cmd:) runs a command
 				same = false
-			case *syntax.ParamExp: // arrays count from 1
+			case *syntax.ParamExp: // zsh arrays count from 1
 				same = same && n.Index == nil && !strings.HasPrefix(text[n.End().Offset():], "[")
 			case *syntax.Word:
 				if lit, ok := n.Parts[0].(*syntax.Lit); ok && (strings.HasPrefix(lit.Value, "^") || strings.Contains(lit.Value, "/^")) {
-					same = false // every file but
+					same = false // zsh: ^x matches every file but x
 				}
-			case *syntax.Redirect: // >! is >|
+			case *syntax.Redirect: // in zsh, >! means >|
 				same = same && (n.Word == nil || n.Word.Lit() != "!")
 			}
 			return same

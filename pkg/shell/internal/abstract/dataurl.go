@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// DataURL returns what the data: URL holds that a value is; false if it is none. What is no clean
-// base64 is not known: some programs take what they can of it.
+// DataURL returns the content of a value that is a data: URL; false for other values. Invalid base64 gives an
+// unknown value, because programs decode it differently.
 func (v Value) DataURL() (Value, bool) {
 	scheme, rest, ok := strings.Cut(strings.TrimLeft(v.Text, " \t\r\n"), ":")
 	if !ok || !strings.EqualFold(scheme, "data") {

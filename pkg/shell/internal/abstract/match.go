@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a shell glob matches a whole text. It goes back to the
-// last star only, so its time is at most the product of both lengths.
+// Match reports whether a shell glob matches a whole text. It backtracks only to the last star, so its time is at
+// most the product of both lengths.
 func Match(glob, text string) bool {
 	g, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {
@@ -32,8 +32,7 @@ func Match(glob, text string) bool {
 	return strings.Trim(glob[min(g, len(glob)):], "*") == ""
 }
 
-// matchOne matches the first element of a glob with a character and returns the
-// element's length.
+// matchOne matches the first element of a glob with a character and returns the element's length in bytes.
 func matchOne(glob string, r rune) (int, bool) {
 	if glob == "" {
 		return 0, false
@@ -55,8 +54,8 @@ func matchOne(glob string, r rune) (int, bool) {
 	return size, first == r
 }
 
-// setEnd returns where the bracket expression that a glob begins with ends, or
-// -1. A "]" that stands first in it belongs to it, and so does a named class.
+// setEnd returns the index at which the bracket expression at the start of a glob ends, or -1. A "]" at its start
+// is a member, and named classes are skipped.
 func setEnd(glob string) int {
 	i := 1
 	if i < len(glob) && (glob[i] == '!' || glob[i] == '^') {
@@ -77,7 +76,7 @@ func setEnd(glob string) int {
 	return -1
 }
 
-// classes are the named classes of bracket expressions, as far as ASCII goes.
+// classes are the named classes of bracket expressions, for ASCII.
 var classes = map[string]func(r rune) bool{
 	"alpha":  unicode.IsLetter,
 	"digit":  func(r rune) bool { return r >= '0' && r <= '9' },
@@ -119,7 +118,7 @@ func matchSet(set string, r rune) bool {
 	return in != not
 }
 
-// member cuts the first character off a bracket expression.
+// member splits the first character off a bracket expression.
 func member(set string) (r rune, rest string) {
 	if set[0] == '\\' && len(set) > 1 {
 		set = set[1:]
@@ -128,7 +127,7 @@ func member(set string) (r rune, rest string) {
 	return r, set[size:]
 }
 
-// GlobPattern brings a shell glob into the language of effect.Overlap.
+// GlobPattern converts a shell glob to a pattern as in effect.Overlap.
 func GlobPattern(glob string) string {
 	if !strings.Contains(glob, "[!") {
 		return glob
@@ -147,8 +146,7 @@ func JoinValues(vs []Value) Value {
 	return b.Value()
 }
 
-// WindowsGlob takes a path that holds a glob for a pattern, as programs of
-// Windows expand theirs.
+// WindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
 func WindowsGlob(v Value) Value {
 	switch {
 	case v.Known() && strings.ContainsAny(v.Text, "*?"):
@@ -159,9 +157,8 @@ func WindowsGlob(v Value) Value {
 	return v
 }
 
-// windowsPattern makes the backslashes of a pattern slashes. One before a single
-// wildcard says elsewhere that it is none, which no path of Windows has: there it
-// stays a wildcard.
+// windowsPattern replaces the backslashes of a pattern by slashes. A backslash before a wildcard does not quote
+// it, because Windows paths have no wildcards as characters.
 func windowsPattern(pattern string) string {
 	out := []byte(pattern)[:0:0]
 	for i := 0; i < len(pattern); i++ {

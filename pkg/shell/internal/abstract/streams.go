@@ -1,24 +1,24 @@
 package abstract
 
-// Streams are what a command reads and where its output goes.
+// Streams are the input and the output targets of a command.
 type Streams struct {
 	In         Value
-	From       string // the file that in is from, where the text wrote that
-	File       string // the file that in is from, where the text did not write it
-	Redirected bool   // in is not what the pipe or the terminal gives
+	From       string // file behind In, if the text wrote it
+	File       string // file behind In, if the text did not write it
+	Redirected bool   // In is redirected: neither the pipe nor the terminal
 	Out        *Target
-	Socket     bool // some descriptor is a network connection
-	Moved      bool // a descriptor of output was made another, so what is written may go elsewhere
-	Here       bool // in is a here-document or here-string: text that belongs to the command
+	Socket     bool // a descriptor is a network connection
+	Moved      bool // an output descriptor was duplicated, so output may go elsewhere
+	Here       bool // In is a here-document or here-string: part of the command
 }
 
-// A Target is where output goes.
+// A Target is the destination of output.
 type Target struct {
 	Path    string
 	Pattern bool
-	Tree    bool // a folder, and all that is put in it
+	Tree    bool // a folder, with all files put in it
 	Append  bool
-	Listed  bool // each of the files that a command lists or a glob matches
-	Discard bool // /dev/null, and output that is not standard output
+	Listed  bool // each file of a list, or each that a glob matches
+	Discard bool // /dev/null, or a stream other than standard output
 	Socket  bool
 }

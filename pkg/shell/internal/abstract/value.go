@@ -1,5 +1,5 @@
-// Package abstract holds what the analysis of a command knows of a text: a literal,
-// or a pattern that every text it may be matches, and where it comes from.
+// Package abstract represents what is known about a text: a literal, or a pattern that matches all possible texts,
+// and where it comes from.
 package abstract
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// SecretName says what secret a value holds, for messages.
+// SecretName returns the name of the secret in a value, for messages.
 func (v Value) SecretName() string {
 	switch {
 	case v.Secrets != "":
@@ -20,108 +20,104 @@ func (v Value) SecretName() string {
 	return "credentials"
 }
 
-// MaxValue bounds the bytes of one value, so that doubling a variable again
-// and again stays cheap.
+// MaxValue is the maximum length of a value in bytes, so that repeated doubling of a variable stays cheap.
 const MaxValue = 64 << 10
 
-// UnsetName is a variable that text cannot be expected to set. It is in code
-// for the parts that are not known.
+// UnsetName is a variable name that no real text sets. In code, it marks the unknown parts.
 const UnsetName = "__unknown"
 
-// A Taint says where a value comes from.
+// A Taint is a set of sources of a value.
 type Taint uint16
 
 const (
-	Network    Taint = 1 << iota // the network sent it
-	Decoded                      // the result of a decoder
-	Secret                       // holds credentials read from a file or a key store
-	Credential                   // holds a variable whose name says that it is a credential
-	Dump                         // holds the whole environment
-	Foreign                      // text of another part of the command, not known
-	ShellOut                     // output of an interpreter that reads its commands from elsewhere
-	Socket                       // is a network connection
-	Private                      // clipboard, screen, key strokes
-	Local                        // holds what a file or a command of this machine says, secret or not
-	Held                         // a key store or service handed it out, and nothing has shown it yet
-	Untrusted                    // comes from a clone or another text that anybody may have written
-	Rows                         // holds what a database of this machine does
+	Network    Taint = 1 << iota // received from the network
+	Decoded                      // output of a decoder
+	Secret                       // credentials from a file or a key store
+	Credential                   // a variable whose name says that it is a credential
+	Dump                         // the whole environment
+	Foreign                      // unknown text from another part of the command
+	ShellOut                     // output of an interpreter that reads its commands from another source
+	Socket                       // a network connection
+	Private                      // clipboard, screen, keystrokes
+	Local                        // data from a file or command of this machine, secret or not
+	Held                         // a credential from a key store or service that was not printed
+	Untrusted                    // from a clone or other text that anyone may have written
+	Rows                         // rows of a database on this machine
 )
 
-// An Origin says where what is not known of a value comes from. No origin means
-// text that is not worked out, such as what a glob matches.
+// An Origin is a set of causes of the unknown parts of a value. No origin means a pattern of the text itself, such
+// as a glob.
 type Origin uint8
 
 const (
-	FromVariable Origin = 1 << iota // a variable or parameter that nothing in the command sets
-	FromCommand                     // what a command writes, or an expression yields
+	FromVariable Origin = 1 << iota // a variable or parameter that the command does not set
+	FromCommand                     // output of a command, or result of an expression
 	FromInput                       // standard input
-	FromFile                        // what a file holds
-	FromJob                         // the number of a job that the shell itself started
-	FromCount                       // a number that arithmetic yields
-	FromText                        // the text itself, in a way that is not followed
-	Forgotten                       // a variable that something unknown may have set
+	FromFile                        // content of a file
+	FromJob                         // ID of a background job of the shell
+	FromCount                       // a number computed by arithmetic
+	FromText                        // computed by the text in a way that is not analysed
+	Forgotten                       // a variable that an unknown assignment may have set
 )
 
-// A Value is a word, a variable's content or what a stream carries, as far as
-// it is known.
+// A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
 	Text      string // literal; a pattern as in effect.Overlap if pattern
-	Show      string // how people read it if pattern, such as "$NAME"; else empty
+	Show      string // text for messages if IsPattern, such as "$NAME"; else empty
 	IsPattern bool
 	Taint     Taint
-	Origin    Origin // of all that is not known
-	Lead      Origin // of what it starts with, where that is not known
-	Loose     bool   // some part that is not known has no origin
-	Bare      bool   // nothing at all is known
-	Tree      bool   // the ** of a pattern is folders that were searched, see effect.Effect
-	Lines     bool   // a list of paths, of which each line matches the pattern, too
-	Written   bool   // text was put together from quoted parts, so it is not the name of an option
-	Names     string // of such a list: which last names are in it, one a line; "" if it may be any
+	Origin    Origin // origin of all unknown parts
+	Lead      Origin // origin of the first part, if that is unknown
+	Loose     bool   // some unknown part has no origin
+	Bare      bool   // completely unknown
+	Tree      bool   // ** in the pattern represents folders that were searched, see effect.Effect
+	Lines     bool   // a list of paths, one per line, each of which matches the pattern
+	Written   bool   // built from quoted parts, so it is one word
+	Names     string // for a list: the file names in it, one per line; "" if any
 	From      effect.Span
-	Secrets   string // which secret it holds, for messages
+	Secrets   string // name of the secret, for messages
 }
 
 // Lit returns the value of literal text.
 func Lit(s string) Value { return Value{Text: s} }
 
-// Unknown is a value of which nothing is known.
+// Unknown returns a completely unknown value.
 func Unknown(show string, t Taint) Value {
 	return Value{Text: "**", Show: show, IsPattern: true, Bare: true, Taint: t}
 }
 
-// Of returns the value with all that is not known of it from o.
+// Of returns the value with origin o for all unknown parts.
 func (v Value) Of(o Origin) Value {
 	v.Origin, v.Lead = o, o
 	return v
 }
 
-// Variable is the value of a variable that nothing in the command sets.
+// Variable returns the value of a variable that the command does not set.
 func Variable(name string, t Taint) Value { return Unknown("$"+name, t).Of(FromVariable) }
 
-// Output is what a command or code writes of which nothing is known.
+// Output returns the unknown output of a command or code.
 func Output(of string, t Taint) Value { return Unknown("what "+of+" writes", t).Of(FromCommand) }
 
-// Short is a value of which no more is known than that it holds no slash.
+// Short returns an unknown value that contains no slash.
 func Short(show string, o Origin) Value {
 	return Value{Text: "*", Show: show, IsPattern: true}.Of(o)
 }
 
-// Number is a number that arithmetic yields, of which no more is known.
+// Number returns an unknown number, as computed by arithmetic.
 func Number(show string) Value { return Short(show, FromCommand|FromCount) }
 
-// IsNumber reports whether a value is such a number, and nothing else.
+// IsNumber reports whether a value is an unknown number, as [Number] returns.
 func (v Value) IsNumber() bool {
 	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromCommand|FromCount && v.Lead == v.Origin
 }
 
-// Job reports whether a value is the number of a job that the shell itself started,
-// and nothing else.
+// Job reports whether a value is only the ID of a background job of the shell.
 func (v Value) Job() bool {
 	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromVariable|FromJob && v.Lead == v.Origin
 }
 
-// Hidden reports whether the last name of a path is not known between two letters,
-// as in ba${x}sh: no one writes the name of a program so that it can vary there.
+// Hidden reports whether an unknown part lies between two letters of the file name, as in ba${x}sh: this is only
+// written to hide a program's name.
 func (v Value) Hidden() bool {
 	name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]
 	first, last := strings.IndexByte(name, '*'), strings.LastIndexByte(name, '*')
@@ -130,7 +126,7 @@ func (v Value) Hidden() bool {
 
 func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// Cause returns why a value is not known.
+// Cause returns why a value is unknown.
 func (v Value) Cause() effect.Cause {
 	switch {
 	case v.Taint&(Network|Socket) != 0:
@@ -149,8 +145,8 @@ func (v Value) Cause() effect.Cause {
 	return effect.CauseUnresolved
 }
 
-// CodeCause returns why a value that is run as code is not known: where it is
-// nothing but what variables hold, not even a part of it can be read.
+// CodeCause returns why a value that is run as code is unknown. If it consists only of variables, no part of the
+// code can be analysed.
 func (v Value) CodeCause() effect.Cause {
 	cause := v.Cause()
 	if cause == effect.CauseVariable && strings.Trim(v.Text, "* \t\n;\"'") == "" {
@@ -159,7 +155,7 @@ func (v Value) CodeCause() effect.Cause {
 	return cause
 }
 
-// String returns the value as people read it.
+// String returns the value as text for messages.
 func (v Value) String() string {
 	if v.IsPattern {
 		return v.Show
@@ -169,15 +165,14 @@ func (v Value) String() string {
 
 func (v Value) Known() bool { return !v.IsPattern }
 
-// Computed reports whether the text computes a value from what it holds, in a way that is not followed: it
-// may hide any word there.
+// Computed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
 func (v Value) Computed() bool { return v.IsPattern && v.Origin&FromText != 0 }
 
 // Plain reports whether the origin of a value is harmless to run: it has no taint other than
 // Local and Held, which count only when data leaves the machine.
 func (v Value) Plain() bool { return v.Taint&^(Local|Held) == 0 }
 
-// AsPattern returns the text in the pattern language.
+// AsPattern returns the text as a pattern, with literal text escaped.
 func (v Value) AsPattern() string {
 	if v.IsPattern {
 		return v.Text
@@ -185,7 +180,7 @@ func (v Value) AsPattern() string {
 	return effect.Quote(v.Text)
 }
 
-// Concat joins values into one.
+// Concat concatenates values.
 func Concat(vs ...Value) Value {
 	var b Builder
 	for _, v := range vs {
@@ -194,22 +189,22 @@ func Concat(vs ...Value) Value {
 	return b.Value()
 }
 
-// A Builder joins parts of a word. The zero builder is an empty value.
+// A Builder concatenates parts of a word. The zero Builder is an empty value.
 type Builder struct {
 	Lit     strings.Builder // text, literal or pattern
 	show    strings.Builder
 	pattern bool
 	bare    bool // only unknown parts so far
-	Any     bool // something was added
+	Any     bool // a part was added
 	Taint   Taint
 	origin  Origin
 	lead    Origin
 	loose   bool
 	secrets string
 	list    bool // the only part so far is a list
-	tree    bool // and a tree
-	star    bool // "**" of the text itself names folders
-	climbs  bool // other parts can lead out of them
+	tree    bool // the only part so far is a tree
+	star    bool // the text itself contains "**", which matches folders
+	climbs  bool // other parts may lead out of these folders
 }
 
 func (b *Builder) Literal(s string) {
@@ -222,7 +217,7 @@ func (b *Builder) Literal(s string) {
 		return
 	}
 	b.Any, b.bare, b.list = true, false, false
-	b.tree = b.tree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name leads nowhere else
+	b.tree = b.tree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name does not lead to another folder
 	b.climbs = b.climbs || strings.Contains(s, "..")
 	if b.pattern {
 		b.Lit.WriteString(effect.Quote(s))
@@ -234,7 +229,7 @@ func (b *Builder) Literal(s string) {
 	b.Lit.WriteString(s)
 }
 
-// glob adds pattern text that people read as it is.
+// glob adds pattern text that is shown unchanged.
 func (b *Builder) glob(pattern, show string) {
 	b.Add(Value{Text: pattern, Show: show, IsPattern: true})
 }
@@ -278,7 +273,7 @@ func (b *Builder) Add(v Value) {
 	}
 }
 
-// overflow forgets a value that became too long.
+// overflow makes a value unknown that became too long.
 func (b *Builder) overflow() {
 	b.Lit.Reset()
 	b.show.Reset()
@@ -296,7 +291,7 @@ func (b *Builder) Value() Value {
 	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Loose: b.loose, Secrets: b.secrets, Lines: b.list, Tree: b.tree || b.star && !b.climbs}
 }
 
-// Unescaped adds unquoted text of the command.
+// Unescaped adds unquoted text of the command, with escapes and globs.
 func (b *Builder) Unescaped(text string) {
 	if !strings.ContainsAny(text, "\\*?[") {
 		b.Literal(text)
@@ -331,7 +326,7 @@ func (b *Builder) Unescaped(text string) {
 			start = i + 1
 		case '[':
 			end := setEnd(text[i:])
-			if end < 0 { // no bracket expression, such as the command "["
+			if end < 0 { // no bracket expression, as in the command "["
 				continue
 			}
 			flush(i)
@@ -344,8 +339,8 @@ func (b *Builder) Unescaped(text string) {
 	flush(len(text))
 }
 
-// stars adds a run of stars. Two that are a segment of their own name folders, which lie below
-// the folder that the word begins in.
+// stars adds a run of stars. Two stars that are a whole path element match folders below the folder at the start
+// of the word.
 func (b *Builder) stars(run string, begins, ends bool) {
 	begins = begins && (b.Lit.Len() == 0 || strings.HasSuffix(b.Lit.String(), "/"))
 	climbs := b.climbs
@@ -363,5 +358,5 @@ func (b *Builder) stars(run string, begins, ends bool) {
 // Clip shortens text for a message to 80 characters.
 func Clip(s string) string { return brief.Text(s, 80) }
 
-// MaxFields is how many words one word may become.
+// MaxFields is the maximum number of words to which one word may expand.
 const MaxFields = 1024

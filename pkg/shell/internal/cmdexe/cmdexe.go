@@ -1,5 +1,5 @@
-// Package cmdexe reads text for cmd.exe. The reader is tolerant: conditions and
-// loops are ignored, every command in the text counts as run.
+// Package cmdexe analyses text for cmd.exe. Conditions and loops are ignored: every command in the text counts as
+// run.
 package cmdexe
 
 import (
@@ -11,17 +11,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A reader is text being walked.
+// A reader is text being analysed.
 type reader struct {
 	w    abstract.World
 	text string
 	span func(start, end int) effect.Span
 }
 
-// Read reports what text for cmd.exe does, and returns what it writes. Its
-// grammar is a few operators; what is between them is cut at blanks as the
-// programs' own start-up code does. span returns where a part of the text,
-// given in bytes, is in the command.
+// Read reports the effects of text for cmd.exe, and returns its output. The text is split at operators, and
+// commands at spaces as Windows programs do. span returns the position in the command of a part of the text, given
+// in bytes.
 func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
@@ -58,14 +57,13 @@ func Read(w abstract.World, text string, span func(start, end int) effect.Span) 
 	return out
 }
 
-// beforeList reports whether a part ends where the list of a loop begins.
+// beforeList reports whether a part ends before the list of a for loop.
 func beforeList(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 2 && strings.EqualFold(strings.TrimLeft(fields[0], "@("), "for") && strings.EqualFold(fields[len(fields)-1], "in")
 }
 
-// ofList returns the command that the list of a loop is the output of; lists of
-// words have none.
+// ofList returns the command whose output is the list of a for loop; ok is false for a list of words.
 func ofList(text string) (command string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] != '\'' && text[0] != '`' {
@@ -74,14 +72,14 @@ func ofList(text string) (command string, ok bool) {
 	return strings.Trim(text, "'`"), true
 }
 
-// A part is a command of a line.
+// A part is one command of a line.
 type part struct {
 	text       string
 	start, end int
 	pipe       bool
 }
 
-// parts cuts a line at &, &&, ||, | and line ends outside quotes.
+// parts splits text at &, &&, ||, | and line ends outside quotes.
 func parts(text string) []part {
 	var out []part
 	start, quoted := 0, false
@@ -113,8 +111,7 @@ func parts(text string) []part {
 	return out
 }
 
-// words cuts a command into words: quotes group, ^ escapes, %NAME% is
-// replaced where the text set it.
+// words splits a command into words: quotes group, ^ escapes, %NAME% is replaced if the text sets it.
 func (r *reader) words(text string, at effect.Span) []abstract.Value {
 	var out []abstract.Value
 	var b abstract.Builder
@@ -179,7 +176,7 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 	return out
 }
 
-// variable is %NAME% and %NAME:~from,count%.
+// variable returns the value of %NAME% and %NAME:~from,count%.
 func (r *reader) variable(name string) abstract.Value {
 	base, _, sliced := strings.Cut(name, ":")
 	lower := strings.ToLower(base)
@@ -205,7 +202,7 @@ func (r *reader) variable(name string) abstract.Value {
 	return v
 }
 
-// redirects opens what is behind < and >, and returns the other words.
+// redirects opens the targets after < and >, and returns the other words.
 func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
 	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {
@@ -229,7 +226,7 @@ func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstr
 	return rest
 }
 
-// command runs one command of cmd.exe.
+// command walks one command of cmd.exe.
 func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.Value {
 	for len(words) > 0 && words[0].Known() {
 		name := strings.ToLower(strings.TrimLeft(words[0].Text, "@("))
@@ -288,7 +285,7 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 	return r.w.CallWindows(words, io)
 }
 
-// afterCondition drops the condition of cmd's if.
+// afterCondition drops the condition of an if command.
 func afterCondition(words []abstract.Value) []abstract.Value {
 	drop := 1
 	for len(words) > 0 {
@@ -300,14 +297,14 @@ func afterCondition(words []abstract.Value) []abstract.Value {
 			drop = 2
 		case strings.Contains(t, "=="):
 		default:
-			drop = 3 // a EQU b
+			drop = 3 // a comparison of three words: a EQU b
 		}
 		break
 	}
 	return words[min(drop, len(words)):]
 }
 
-// set is set NAME=VALUE.
+// set handles set NAME=VALUE.
 func (r *reader) set(words []abstract.Value) abstract.Value {
 	r.w.Execute(words, "set", effect.ReadOnly)
 	if len(words) == 1 {
@@ -318,7 +315,7 @@ func (r *reader) set(words []abstract.Value) abstract.Value {
 	if !ok || !v.Known() {
 		return abstract.Value{}
 	}
-	if i := strings.LastIndexByte(name, ' '); i >= 0 { // set /a, set /p
+	if i := strings.LastIndexByte(name, ' '); i >= 0 { // an option such as set /a or set /p
 		name = name[i+1:]
 	}
 	r.w.SetEnvironment(strings.ToUpper(name), abstract.Lit(text), words[0].From)

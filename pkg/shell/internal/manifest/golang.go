@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// GoModule returns the path of the module that a go.mod describes, "" if it names none.
+// GoModule returns the module path in the text of a go.mod, "" if there is none.
 func GoModule(text string) string {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "module"); ok && rest != strings.TrimLeft(rest, " \t\"`") {
@@ -16,11 +16,11 @@ func GoModule(text string) string {
 	return ""
 }
 
-// GoName returns the name of the program that a Go package is built to.
+// GoName returns the name of the program built from a Go package.
 func GoName(pkg string) string {
 	name := path.Base(pkg)
 	if digits, ok := strings.CutPrefix(name, "v"); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
-		name = path.Base(path.Dir(pkg)) // a major version
+		name = path.Base(path.Dir(pkg)) // the last element is a major version
 	}
 	return name
 }

@@ -1,6 +1,5 @@
-// Package manifest reads from the manifests of packages which programs their
-// installation brings. It knows as much of a format as that takes, and says so where a
-// manifest leaves the names to code or to other files.
+// Package manifest reads from package manifests which programs an installation of the package adds. It parses only
+// as much of each format as needed, and reports if code or other files decide the names.
 package manifest
 
 import (
@@ -39,8 +38,8 @@ func NPM(text string) (names []string, known bool) {
 	return nil, false
 }
 
-// Python returns the names of the programs that a pyproject.toml and a setup.cfg declare.
-// They are not known where the build decides.
+// Python returns the names of the programs that a pyproject.toml and a setup.cfg declare. known is false if the
+// build decides them.
 func Python(project, setup string) (names []string, known bool) {
 	known = project != "" || setup != ""
 	eachKey(project, func(table, key, value string) {
@@ -78,8 +77,7 @@ func Python(project, setup string) (names []string, known bool) {
 	return names, known
 }
 
-// Cargo returns the names of the programs that a Cargo.toml declares; files of src/bin bring
-// more.
+// Cargo returns the names of the programs that a Cargo.toml declares; files in src/bin add more.
 func Cargo(text string) (names []string, known bool) {
 	eachKey(text, func(table, key, value string) {
 		if key == "name" && (table == "package" || table == "bin") {
@@ -89,7 +87,7 @@ func Cargo(text string) (names []string, known bool) {
 	return names, known
 }
 
-// eachKey calls a function for each key of a text in TOML that is a line of its own.
+// eachKey calls a function for each key of a TOML text that is on its own line.
 func eachKey(text string, f func(table, key, value string)) {
 	table := ""
 	for line := range strings.Lines(text) {
@@ -106,7 +104,7 @@ func eachKey(text string, f func(table, key, value string)) {
 	}
 }
 
-// unquoted returns a dotted key without quotes and blanks.
+// unquoted returns a dotted key without quotes and spaces.
 func unquoted(key string) string {
 	return strings.NewReplacer(`"`, "", "'", "", " ", "", "\t", "").Replace(key)
 }

@@ -1,5 +1,4 @@
-// Package parse reads shell text within bounds, as bash or, failing that, as one
-// of the other shells of its family.
+// Package parse parses shell text within limits, as bash or, failing that, as another shell of its family.
 package parse
 
 import (
@@ -11,15 +10,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// The bounds of what is parsed. They hold before the parser runs: it is
-// recursive, and no recover catches an overflowing stack.
+// Limits of the parsed text. They are checked before the parser runs: it is recursive, and a stack overflow cannot
+// be recovered.
 const (
 	MaxText    = 64 << 10 // bytes of a command
-	MaxNesting = 200      // of brackets, by a count that knows no quotes
-	maxOpeners = 4096     // of whatever the parser or the analysis recurses into
+	MaxNesting = 200      // of brackets, counted without regard to quotes
+	maxOpeners = 4096     // of all constructs that nest in the parser or the analysis
 )
 
-// TooDeep says why text must not reach the parser, or "".
+// TooDeep returns why text must not be parsed, or "".
 func TooDeep(text string) string {
 	if len(text) > MaxText {
 		return "the command is longer than 64 KiB"
@@ -52,7 +51,7 @@ func TooDeep(text string) string {
 	return ""
 }
 
-// startsConstruct reports whether a word at i starts a construct that nests.
+// startsConstruct reports whether the word at i starts a nesting construct.
 func startsConstruct(text string, i int) bool {
 	if i > 0 && (text[i-1] == '_' || text[i-1]|0x20 >= 'a' && text[i-1]|0x20 <= 'z') {
 		return false
@@ -68,14 +67,14 @@ func startsConstruct(text string, i int) bool {
 
 var Parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// others are parsers of the other shells.
+// others are the parsers of the other shells.
 var others = [...]*sync.Pool{parsersOf(syntax.LangMirBSDKorn), parsersOf(syntax.LangPOSIX), parsersOf(syntax.LangZsh)}
 
 func parsersOf(lang syntax.LangVariant) *sync.Pool {
 	return &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(lang)) }}
 }
 
-// parse reads text as bash, else as the other shells of its family.
+// Shell parses text as bash, or else as another shell of its family.
 func Shell(text string) (*syntax.File, error) {
 	p := Parsers.Get().(*syntax.Parser)
 	f, err := p.Parse(strings.NewReader(text), "")
@@ -94,8 +93,8 @@ func Shell(text string) (*syntax.File, error) {
 	return nil, err
 }
 
-// WithoutPlaceholders puts a variable that nothing sets in place of each <name>
-// of a manual. Lengths stay, so that spans do.
+// WithoutPlaceholders replaces each placeholder <name>, as in manuals, by an unset variable of the same length, so
+// that spans stay valid.
 func WithoutPlaceholders(text string) string {
 	b := []byte(text)
 	for i := 0; i < len(b); i++ {
@@ -110,7 +109,7 @@ func WithoutPlaceholders(text string) string {
 			continue
 		}
 		if end == i+2 {
-			copy(b[i:], "$__") // braces would hold no name
+			copy(b[i:], "$__") // a name in braces would not fit
 		} else {
 			copy(b[i:], "${"+strings.Repeat("_", end-i-2)+"}")
 		}
@@ -119,8 +118,8 @@ func WithoutPlaceholders(text string) string {
 	return string(b)
 }
 
-// WithoutTemplates puts a variable that nothing sets in place of each ${{ … }}
-// of a workflow file. Lengths stay, so that spans do.
+// WithoutTemplates replaces each ${{ … }} of a workflow file by an unset variable of the same length, so that
+// spans stay valid.
 func WithoutTemplates(text string) string {
 	var b strings.Builder
 	for {

@@ -11,8 +11,8 @@ func ANSIC(s string) string {
 	return out
 }
 
-// Echo resolves the escapes of echo -e and of printf's %b, where up to three
-// digits follow \0, and \c ends all that is written.
+// Echo resolves the escapes of echo -e and of printf's %b, where up to three digits follow \0, and \c ends the
+// output.
 func Echo(s string) (out string, ended bool) { return unescape(s, true) }
 
 func unescape(s string, echo bool) (out string, ended bool) {
@@ -84,7 +84,7 @@ func unescape(s string, echo bool) (out string, ended bool) {
 	return b.String(), false
 }
 
-// Numeral returns how many of the first n bytes are digits of a base.
+// Numeral returns the number of digits of a base among the first n bytes.
 func Numeral(s string, base, n int) int {
 	i := 0
 	for i < n && i < len(s) && digit(s[i]) < base {
@@ -107,7 +107,7 @@ func WordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
 }
 
-// IsURL reports whether a text is an address of the network.
+// IsURL reports whether a text is a URL of a network protocol.
 func IsURL(text string) bool {
 	scheme, _, ok := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "://")
 	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "ftp"))

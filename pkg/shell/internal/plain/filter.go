@@ -1,5 +1,5 @@
-// Package plain works on texts that are known: the escapes of shells, decoders,
-// and what filters such as tr, sed and base64 write.
+// Package plain computes with known texts: the escapes of shells, decoders, and the output of filters such as tr,
+// sed and base64.
 package plain
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// maxText bounds what a filter may write, in bytes.
+// maxText is the maximum length of a filter's output, in bytes.
 const maxText = 64 << 10
 
-// Filter applies a text filter to a text; ok is false where it is not computed.
+// Filter returns the output of a text filter; false if it cannot be computed.
 func Filter(base string, flags []string, operands []string, text string) (string, bool) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
@@ -74,7 +74,7 @@ func Filter(base string, flags []string, operands []string, text string) (string
 	return "", false
 }
 
-// lineFilter folds filters of lines where they take all or the first of them.
+// lineFilter computes filters that output all or the first lines.
 func lineFilter(base string, flags []string, operands []string, text string) (string, bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) > 1 && lines[len(lines)-1] == "" {
@@ -99,8 +99,8 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 	return "", false
 }
 
-// lineCount returns how many lines head or tail write: -N, -nN, -n N and the ten
-// that they write unasked. Counts with a sign mean something else.
+// lineCount returns how many lines head or tail output: -N, -nN, -n N, default 10. ok is false for signed counts,
+// which have another meaning.
 func lineCount(flags, operands []string) (int, bool) {
 	digits := "10"
 	switch {

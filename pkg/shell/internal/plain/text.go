@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Translate folds tr.
+// Translate computes tr.
 func Translate(flags []string, operands []string, text string) (string, bool) {
 	remove, complement := false, false
 	for _, f := range flags {
@@ -20,7 +20,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	}
 	for _, set := range operands {
 		if strings.ContainsFunc(set, func(r rune) bool { return r >= 0x80 }) || strings.Contains(set, `\-`) || strings.Contains(set, "[=") || strings.Contains(set, "*]") {
-			return "", false // bytes of letters, and forms that are not worked out
+			return "", false // multi-byte characters, and forms that are not computed
 		}
 	}
 	from := trSet(operands[0])
@@ -41,7 +41,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	}
 	table := map[rune]rune{}
 	for i, r := range []rune(from) {
-		table[r] = to[min(i, len(to)-1)] // of a character that is there twice, the later counts
+		table[r] = to[min(i, len(to)-1)] // if a character occurs twice, the last one counts
 	}
 	return strings.Map(func(r rune) rune {
 		if o, ok := table[r]; ok {
@@ -51,7 +51,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	}, text), true
 }
 
-// trSet expands the ranges and classes of one set of tr.
+// trSet expands the ranges and classes of a set of tr.
 func trSet(s string) string {
 	for _, class := range [...][2]string{
 		{"[:upper:]", "A-Z"}, {"[:lower:]", "a-z"}, {"[:digit:]", "0-9"}, {"[:alpha:]", "A-Za-z"}, {"[:alnum:]", "0-9A-Za-z"},
@@ -74,7 +74,7 @@ func trSet(s string) string {
 	return b.String()
 }
 
-// sedFold folds sed scripts of substitutions without regular expressions.
+// sedFold computes sed scripts of substitutions without regular expressions.
 func sedFold(flags []string, operands []string, text string) (string, bool) {
 	for _, f := range flags {
 		if f != "-e" && f != "-E" && f != "-r" {
@@ -115,7 +115,7 @@ func sedFold(flags []string, operands []string, text string) (string, bool) {
 	return text, true
 }
 
-// cutFold folds cut -c and cut -d -f with single positions and ranges.
+// cutFold computes cut -c and cut -d -f with single positions and ranges.
 func cutFold(flags []string, operands []string, lines []string) (string, bool) {
 	delim, list, bytes := "\t", "", false
 	next := 0

@@ -1,5 +1,4 @@
-// Package worldtest helps to test readers of texts behind [abstract.World]: it
-// records what they report, a line each.
+// Package worldtest helps to test readers that use an [abstract.World]: it records their reports, one per line.
 package worldtest
 
 import (
@@ -15,17 +14,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A World records reports. Files hold what was stored in them; the zero World
-// knows no others.
+// A World records reports. Its only files are those that were stored in it.
 type World struct {
 	Lines []string
-	Steps int // left; negative ends the analysis
+	Steps int // steps left; negative ends the analysis
 
 	files, names map[string]abstract.Value
 	ended        bool
 }
 
-// New returns a World with a budget that everyday texts do not reach.
+// New returns a World with a budget that ordinary texts do not exceed.
 func New() *World {
 	return &World{Steps: 10000, files: map[string]abstract.Value{}, names: map[string]abstract.Value{}}
 }
@@ -34,10 +32,10 @@ func (w *World) note(format string, args ...any) {
 	w.Lines = append(w.Lines, fmt.Sprintf(format, args...))
 }
 
-// taints are the names of taints, from the lowest bit.
+// taints are the names of taints, lowest bit first.
 var taints = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
 
-// show returns a value as the lines have it: unknown ones in angle brackets.
+// show formats a value for the lines: unknown ones in angle brackets.
 func show(v abstract.Value) string {
 	text := v.Text
 	if v.IsPattern {
@@ -206,9 +204,8 @@ func (w *World) RunFile(path abstract.Value, language string, _ effect.Span) {
 	w.note("runs the file %s as %s", show(path), language)
 }
 
-// Check reads a file of cases and compares what each reports. A case is a line
-// of dashes with a title, the text, a line of three dots, and the lines that are
-// reported. With update, the lines are rewritten.
+// Check reads a file of cases and compares the reports of each. A case is a line of dashes with a title, the text,
+// a line of three dots, and the expected reports. With update, the reports are rewritten.
 func Check(t *testing.T, name string, update bool, read func(w *World, title, text string)) {
 	t.Helper()
 	data, err := os.ReadFile(name)
