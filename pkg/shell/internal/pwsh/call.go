@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// operand reads one operand with its members, calls and subscripts.
+// operand parses one operand with its members, calls and subscripts.
 func (p *pwsh) operand() abstract.Value {
 	if p.i >= len(p.text) || !p.w.Step(1) {
 		return abstract.Value{}
@@ -73,7 +73,7 @@ func (p *pwsh) operand() abstract.Value {
 	return p.members(v, dotted)
 }
 
-// number reads a number, or a word that begins like one.
+// number parses a number, or a word that begins like one.
 func (p *pwsh) number() string {
 	start := p.i
 	for p.i < len(p.text) {
@@ -91,7 +91,7 @@ func (p *pwsh) number() string {
 	return p.text[start:p.i]
 }
 
-// table reads a hash table: names, each with a value behind "=".
+// table parses a hash table: names, each with a value after "=".
 func (p *pwsh) table() abstract.Value {
 	var b abstract.Builder
 	for p.i < len(p.text) && !p.w.Ended() {
@@ -122,7 +122,7 @@ func (p *pwsh) table() abstract.Value {
 	return b.Value()
 }
 
-// cast is [type]operand.
+// cast handles [type]operand.
 func (p *pwsh) cast(typ string) abstract.Value {
 	v := p.operand()
 	switch strings.TrimSuffix(typ, "[]") {
@@ -144,7 +144,7 @@ func (p *pwsh) cast(typ string) abstract.Value {
 	return v
 }
 
-// members reads .name, ::name, (…) and […] behind an operand.
+// members parses .name, ::name, (…) and […] after an operand.
 func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 	for p.i < len(p.text) && !p.w.Ended() {
 		rest := p.text[p.i:]
@@ -190,7 +190,7 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 	return v
 }
 
-// nameMembers are members of a file that hold no folder.
+// nameMembers are the properties of a file object that contain no folder.
 var nameMembers = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
 
 func (p *pwsh) arguments() []abstract.Value {
@@ -213,7 +213,7 @@ func (p *pwsh) arguments() []abstract.Value {
 	return args
 }
 
-// sum is an expression up to a comma.
+// sum parses an expression up to a comma.
 func (p *pwsh) sum() abstract.Value {
 	left := p.operand()
 	for {
@@ -229,7 +229,7 @@ func (p *pwsh) sum() abstract.Value {
 	}
 }
 
-// call does what a .NET method is known to do.
+// call records the effects of a .NET method and returns its result.
 func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abstract.Value {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
@@ -310,7 +310,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	case "getenvironmentvariable":
 		return p.named("env:" + one.Text)
 	case "getnetworkcredential", "securestringtobstr", "securestringtoglobalallocunicode", "securestringtocotaskmemunicode":
-		if result.Taint&abstract.Credential != 0 { // as text, where it was hidden before
+		if result.Taint&abstract.Credential != 0 { // plain text that was protected before
 			p.revealed()
 		}
 	case "copyfromscreen":
@@ -325,7 +325,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 				p.w.URL(effect.HTTPRequest, a)
 			} else if outside(a) {
 				p.w.Path(effect.ReadFile, a, false)
-				p.w.Path(effect.WriteFile, a, false) // what the method does with it is not known
+				p.w.Path(effect.WriteFile, a, false) // the effect of the method is unknown
 			}
 		}
 	}
@@ -337,8 +337,7 @@ func outside(v abstract.Value) bool {
 	return !v.Bare && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }
 
-// utf16Text reads bytes as little-endian UTF-16, without surrogates.
-// transfer does what the methods that move data do; ok is false for all others.
+// transfer records the effects of methods that move data; ok is false for all others.
 func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
@@ -385,17 +384,17 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 	return result, true
 }
 
-// revealed records that a password is shown as text.
+// revealed records that a password is converted to plain text.
 func (p *pwsh) revealed() {
 	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", From: p.at})
 }
 
-// changes records a method that changes an object of the system.
+// changes records the call of a method that changes an object of the system.
 func (p *pwsh) changes(method string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", From: p.at})
 }
 
-// passing are methods that forward what they work on.
+// passing handles methods that return or forward the value on which they are called.
 func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":
@@ -429,7 +428,7 @@ func (p *pwsh) connect(host abstract.Value) {
 	p.w.Report(e)
 }
 
-// evaluate walks text that PowerShell would evaluate.
+// evaluate walks text that PowerShell evaluates.
 func (p *pwsh) evaluate(v abstract.Value) abstract.Value {
 	p.runs = true
 	if v.Known() && v.Text == "" {

@@ -11,13 +11,13 @@ import (
 
 //go:generate go run ./gen
 
-// A cmdlet is a command of PowerShell: what its parameters name. The table of
-// them is compiled from cmdlets.yaml.
+// A cmdlet is an entry for a PowerShell command: the meaning of its parameters. The table is compiled from
+// cmdlets.yaml.
 type cmdlet struct {
 	name    string
 	aliases []string
 	class   effect.Class
-	effect  effect.Kind // without an operand
+	effect  effect.Kind // effect without an operand
 	special special
 	params  []param // in the order of their positions
 }
@@ -26,60 +26,60 @@ type cmdlet struct {
 type param struct {
 	name       string
 	use        use
-	positional bool // an argument without a name may be its value
-	piped      bool // each object of the input is its value if no argument is
+	positional bool // an argument without a parameter name can be its value
+	piped      bool // each input object is its value if no argument is given
 }
 
-// A use is what happens to a parameter's value.
+// A use is the effect of a parameter's value.
 type use uint8
 
 const (
 	unlisted use = iota
-	noted        // nothing
+	noted        // no effect
 	reads        // a path is read
 	writes
 	deletes
 	lists
 	creates // a folder
-	moves   // a path goes away
+	moves   // a path is moved away
 	setsMode
 	contactsURL
 	contactsHost
 	evaluates // PowerShell text
 	starts    // a program
 	passesOn  // the program's arguments
-	runsBlock // PowerShell in braces, which is walked where it stands
+	runsBlock // a script block in braces, which is walked where it is written
 	sends
-	holds    // what a written file holds from then on
-	switches // it has no value
-	requests // the method of a web request
-	calls    // a method or a property of each object
+	holds    // content of a written file
+	switches // a switch without a value
+	requests // HTTP method of a web request
+	calls    // a method or property of each object
 )
 
-// A special is what cannot be said by a cmdlet's parameters.
+// A special is an effect of a cmdlet that its parameters cannot describe.
 type special uint8
 
 const (
 	_        special = iota
-	content          // its output is what the file holds
-	evaluate         // it runs its input as PowerShell text
-	output           // its output is its arguments
-	joins            // its output is its arguments as a path
-	passes           // its output says nothing of its input
-	items            // its output are the files that it lists
-	each             // it runs code on each object of its input, and its output says nothing of that
-	same             // its output are objects of its input
-	object           // a .NET object: it may connect
-	folder           // its first argument is the working folder from then on
-	alias            // its arguments are a name and what that stands for
-	variable         // its arguments are a name and its value
-	module           // a path among its arguments is code
-	remote           // it may run a program by its arguments
-	types            // it loads code, or compiles it
-	asks             // its output is a password that the user is asked for
-	reveals          // it may show such a password as text
-	unpacks          // it puts what an archive holds into a folder
-	makes            // it makes a file or a folder, or a link to one
+	content          // outputs the content of files
+	evaluate         // runs its input as PowerShell text
+	output           // outputs its arguments
+	joins            // outputs its arguments, joined to a path
+	passes           // outputs an unknown value
+	items            // outputs the files that it lists
+	each             // runs code on each input object; its output is unknown
+	same             // outputs some of the input objects
+	object           // creates a .NET object, which may connect
+	folder           // changes the working folder to its first argument
+	alias            // its arguments are an alias and a command
+	variable         // its arguments are a variable and its value
+	module           // loads code from a path in its arguments
+	remote           // may run a program given in its arguments
+	types            // loads or compiles code
+	asks             // outputs a password that the user enters
+	reveals          // may show a password as plain text
+	unpacks          // unpacks an archive into a folder
+	makes            // creates a file, folder or link
 )
 
 var cmdletIndex = sync.OnceValue(func() map[string]*cmdlet {
@@ -102,8 +102,7 @@ func findCmdlet(name string) *cmdlet {
 	return cmdletIndex()[strings.TrimPrefix(name, `microsoft.powershell.management\`)]
 }
 
-// param returns the full name and the use of a parameter that may be
-// abbreviated.
+// param returns the full name and the use of a parameter that may be abbreviated.
 func (c *cmdlet) param(name string) (full string, u use) {
 	full = name
 	for _, p := range c.params {
@@ -117,8 +116,8 @@ func (c *cmdlet) param(name string) (full string, u use) {
 	return full, u
 }
 
-// position returns the parameter that the i-th argument without a name fills;
-// all beyond the last fill that.
+// position returns the parameter for the i-th argument without a name; the last parameter takes all further
+// arguments.
 func (c *cmdlet) position(i int) (full string, u use) {
 	for _, p := range c.params {
 		if !p.positional {
@@ -133,15 +132,14 @@ func (c *cmdlet) position(i int) (full string, u use) {
 	return full, u
 }
 
-// verbNoun reports whether a name in lower case is written as PowerShell's
-// commands are.
+// verbNoun reports whether a lower-case name has the form Verb-Noun of PowerShell commands.
 func verbNoun(lower string) bool {
 	verb, noun, ok := strings.Cut(lower, "-")
 	return ok && len(verb) > 1 && noun != "" && !strings.ContainsAny(lower, "./\\:") && isVerb(verb)
 }
 
-// changesElsewhere reports what a command that is not listed changes on another
-// service, by the verb of its name and the beginning of its noun.
+// changesElsewhere records the remote change of an unlisted command, by the verb and the start of the noun in its
+// name.
 func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
 	verb, noun, _ := strings.Cut(lower, "-")
 	_, written, _ := strings.Cut(argv[0].Text, "-")
@@ -158,11 +156,11 @@ func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Harms: effect.ChangeHarms(means), From: p.at})
 }
 
-// grants matches nouns of what gives someone more rights.
+// grants matches nouns of commands that grant rights.
 var grants = prefilter.Lazy(granting)
 
-// isElsewhere reports whether a noun begins with a name of a service, behind which
-// the noun goes on with a capital, unless it is written without any.
+// isElsewhere reports whether a noun begins with the name of a service. The next letter must be a capital, unless
+// the name has no capitals.
 func isElsewhere(noun, written string) bool {
 	lower := len(written) != len(noun) || written == noun
 	for i := 2; i <= len(noun) && i <= 24; i++ {

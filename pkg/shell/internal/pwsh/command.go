@@ -12,13 +12,13 @@ import (
 
 // A psArg is an argument of a PowerShell command.
 type psArg struct {
-	param string // full name in lower case, "" if it has none
+	param string // full parameter name in lower case, "" if positional
 	use   use
 	val   abstract.Value
 	given bool
 }
 
-// command walks a command whose name was read: its arguments and what it does.
+// command walks a command after its name: it parses the arguments and records the effects.
 func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	name.From = p.at
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
@@ -65,7 +65,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		class := c.class
 		p.w.Execute(argv, c.name, class)
 		out = p.cmdlet(c, args, io)
-		if lower != c.name && unixOptions(args) { // where the system has a program of that name, PowerShell has no alias
+		if lower != c.name && unixOptions(args) { // on systems that have a program of this name, PowerShell has no such alias
 			out.Taint |= p.w.CallWindows(argv, io).Taint
 		}
 	case verbNoun(lower):
@@ -92,8 +92,8 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	return p.w.Deliver(io, out)
 }
 
-// unixOptions reports whether an argument is written as options of one letter
-// are, such as -rf, which no parameter begins with.
+// unixOptions reports whether an argument has the form of bundled Unix options such as -rf, which is no prefix of
+// a parameter's name.
 func unixOptions(args []psArg) bool {
 	for _, a := range args {
 		if a.param != "" && a.use == unlisted && len(a.param) < 4 && !commonShort[a.param] {
@@ -103,7 +103,7 @@ func unixOptions(args []psArg) bool {
 	return false
 }
 
-// commonShort are the short names of parameters that every cmdlet has.
+// commonShort are the short names of the parameters that all cmdlets have.
 var commonShort = map[string]bool{
 	"ea": true, "ev": true, "wa": true, "wv": true, "infa": true, "iv": true, "ov": true, "ob": true, "pv": true, "vb": true, "db": true, "wi": true, "cf": true,
 }
@@ -116,7 +116,7 @@ func values(args []psArg) []abstract.Value {
 	return out
 }
 
-// commandArguments reads the arguments of a command.
+// commandArguments parses the arguments of a command.
 func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
 	io := abstract.Streams{In: in}
 	var args []psArg
@@ -152,7 +152,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 	return args, io
 }
 
-// redirects reports whether a redirection stands here.
+// redirects reports whether a redirection comes next.
 func (p *pwsh) redirects() bool {
 	rest := p.text[p.i:]
 	return rest != "" && (rest[0] == '>' || len(rest) > 1 && rest[1] == '>' && strings.IndexByte("123456*", rest[0]) >= 0)
@@ -178,7 +178,7 @@ func (p *pwsh) redirect(io *abstract.Streams) {
 	p.w.Redirect(io, strings.Trim(n, "*"), w, add)
 }
 
-// parameter reads -Name, -Name:value and -Name value.
+// parameter parses -Name, -Name:value and -Name value.
 func (p *pwsh) parameter(c *cmdlet) psArg {
 	p.i++
 	start := p.i
@@ -205,7 +205,7 @@ func (p *pwsh) parameter(c *cmdlet) psArg {
 	return a
 }
 
-// argument reads one argument: words that touch each other are one.
+// argument parses one argument; adjacent words form one argument.
 func (p *pwsh) argument() abstract.Value {
 	var b abstract.Builder
 	text, names := "", ""
@@ -236,14 +236,14 @@ func (p *pwsh) argument() abstract.Value {
 		}
 	}
 	v := b.Value()
-	if v.Lines && names != "" && v.Text == text { // nothing stands beside the list
+	if v.Lines && names != "" && v.Text == text { // the argument is only the list
 		v.Names = names
 	}
 	v.From = p.at
 	return v
 }
 
-// cmdlet does what a cmdlet's arguments say.
+// cmdlet records the effects of a cmdlet's arguments and returns its output.
 func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
 	in := io.In
 	out := abstract.Output(c.name, in.Taint)
@@ -340,8 +340,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	}
 }
 
-// deletesRemote reports that a web request tells another machine to delete something: by its method,
-// or by what it sends.
+// deletesRemote records that a web request deletes data on another machine, by its method or its body.
 func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
 	var to, says string
 	for _, a := range args {
@@ -361,7 +360,7 @@ func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
 	}
 }
 
-// valueOf is what a cmdlet gives the item that it names.
+// valueOf returns the value that a cmdlet assigns to the item that it names.
 func valueOf(args []psArg) abstract.Value {
 	for _, a := range args {
 		if a.param == "value" && a.given {
@@ -374,10 +373,10 @@ func valueOf(args []psArg) abstract.Value {
 	return abstract.Unknown("…", 0)
 }
 
-// choosers are commands that output some of the objects of their input.
+// choosers are the commands that output some of their input objects.
 var choosers = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
 
-// some is a choice of the files of a list: which of them is not known.
+// some returns an unknown selection of the files in a list.
 func some(list abstract.Value) abstract.Value {
 	if list.Names == "" && strings.HasSuffix(list.Text, "/**") {
 		list.Names = "?*"
@@ -385,8 +384,8 @@ func some(list abstract.Value) abstract.Value {
 	return list
 }
 
-// piped adds the objects of the input as the value of the parameter that takes them, if no argument
-// is its value. What only reads takes no text, which it may search.
+// piped adds the input objects as value of the parameter that accepts them, if no argument gives it. Cmdlets that
+// only read skip input text, which they may search.
 func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
 		if !p.piped || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
@@ -401,8 +400,8 @@ func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	return args
 }
 
-// listed is the output of a cmdlet that lists files: what is in its folders for Get-ChildItem, else
-// the files that it names.
+// listed returns the output of a cmdlet that lists files: the content of folders for Get-ChildItem, else the named
+// files.
 func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	v := abstract.Value{Text: ".", Show: "what " + c.name + " lists", IsPattern: true, Lines: true, Tree: true, Taint: out.Taint}.Of(abstract.FromCommand)
 	folders, tail := 0, "/**"
@@ -416,7 +415,7 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 		case a.use == lists && folders == 0:
 			root := abstract.WindowsGlob(a.val)
 			v.Tree = root.Known()
-			if root.IsPattern && !root.Bare { // what the name itself matches
+			if root.IsPattern && !root.Bare { // the files that match the name itself
 				tail = ""
 			}
 			if root.Known() {
@@ -437,7 +436,7 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 		v.Text, v.Tree = "**", false
 		v.Bare = true
 	} else if c.name == "get-childitem" {
-		if has("name") { // without their folder
+		if has("name") { // names without their folder
 			return abstract.Short(v.Show, abstract.FromCommand)
 		}
 		if len(names) > 0 && tail != "" && !has("recurse") {
@@ -449,7 +448,7 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	return v
 }
 
-// joined is the path of the folders and names that join-path is given.
+// joined returns the path that join-path builds from its arguments.
 func joined(args []psArg) abstract.Value {
 	var b abstract.Builder
 	for _, a := range args {
@@ -464,14 +463,14 @@ func joined(args []psArg) abstract.Value {
 	return b.Value()
 }
 
-// callEach calls the method of a name on each object of the input.
+// callEach calls a method on each input object.
 func (p *pwsh) callEach(in, name abstract.Value) {
 	if name.Known() {
 		p.call(abstract.Unknown("…", in.Taint), "."+strings.ToLower(name.Text), nil)
 	}
 }
 
-// store remembers what the files that a cmdlet writes hold from now on.
+// store records the new content of the files that a cmdlet writes.
 func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
 	for _, t := range written {
 		v := in
@@ -491,7 +490,7 @@ func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, rea
 	}
 }
 
-// touch records an effect on a path or a registry key.
+// touch records an effect on a path or registry key.
 func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstract.Target {
 	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
@@ -522,7 +521,7 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 	return out
 }
 
-// list cuts a list of paths, which argument joined with blanks.
+// list splits a list of paths that argument joined with spaces.
 func (p *pwsh) list(v abstract.Value) []abstract.Value {
 	if names := strings.Fields(v.Names); v.Lines && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
@@ -542,7 +541,7 @@ func (p *pwsh) list(v abstract.Value) []abstract.Value {
 	return splitWords(v)
 }
 
-// unpack puts what an archive holds into a folder: the one that is named, else one of its name.
+// unpack records the unpacking of an archive into the named folder, or one with the archive's name.
 func (p *pwsh) unpack(args []psArg) {
 	from, into := abstract.Value{}, abstract.Lit(".")
 	for _, a := range args {
@@ -559,7 +558,7 @@ func (p *pwsh) unpack(args []psArg) {
 	}
 }
 
-// link notes what a new item names that is a link.
+// link records a new item that is a link.
 func (p *pwsh) link(args []psArg) {
 	is := false
 	var at, to abstract.Value
@@ -579,7 +578,7 @@ func (p *pwsh) link(args []psArg) {
 	}
 }
 
-// after does what is special to some cmdlets.
+// after records the special effects of a cmdlet.
 func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
 	case program.Text != "" && program.Known():

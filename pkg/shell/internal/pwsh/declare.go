@@ -8,11 +8,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// longestType is how many bytes the name of a type may have.
+// longestType is the maximum length of a type name in bytes.
 const longestType = 512
 
-// typeName reads [name], which may hold others: [List[int]]. What is in the
-// brackets is returned in lower case; ok is false where nothing closes them.
+// typeName parses [name], which can be nested: [List[int]]. It returns the text in the brackets in lower case; ok
+// is false if they are not closed.
 func (p *pwsh) typeName() (name string, ok bool) {
 	end := p.typeEnd()
 	if end < 0 {
@@ -24,8 +24,8 @@ func (p *pwsh) typeName() (name string, ok bool) {
 	return name, true
 }
 
-// typeEnd returns where the bracket that closes the one at the place that is
-// read stands, else the next one, -1 if there is none.
+// typeEnd returns the index of the bracket that closes the one at the current position, else of the next closing
+// bracket; -1 if there is none.
 func (p *pwsh) typeEnd() int {
 	open := 0
 	for i := p.i; i < len(p.text) && i-p.i < longestType; i++ {
@@ -47,7 +47,7 @@ func (p *pwsh) typeEnd() int {
 	return p.i + end
 }
 
-// attribute reads [Name(…)] in front of a declaration, and walks the code in it.
+// attribute parses [Name(…)] before a declaration, and walks the code in it.
 func (p *pwsh) attribute() bool {
 	i := p.i + 1
 	for i < len(p.text) && (plain.WordByte(p.text[i]) || p.text[i] == '.') {
@@ -85,7 +85,7 @@ func (p *pwsh) attribute() bool {
 	return true
 }
 
-// word reads letters, digits and underscores.
+// word parses letters, digits and underscores.
 func (p *pwsh) word() string {
 	start := p.i
 	for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
@@ -94,14 +94,13 @@ func (p *pwsh) word() string {
 	return p.text[start:p.i]
 }
 
-// declaration reads a class or an enum behind that word; nothing is read if none
-// is there.
+// declaration parses a class or enum after its keyword; it consumes nothing if there is none.
 func (p *pwsh) declaration(keyword string) bool {
 	mark := p.i
 	p.skip(" \t")
 	named := p.word() != ""
 	p.skip(" \t\r\n")
-	if p.i < len(p.text) && p.text[p.i] == ':' { // what it is derived from
+	if p.i < len(p.text) && p.text[p.i] == ':' { // base classes
 		p.i += len(p.text[p.i:]) - len(strings.TrimLeft(p.text[p.i:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
 	}
 	if !named || p.i >= len(p.text) || p.text[p.i] != '{' || p.depth > deepest {
@@ -133,7 +132,7 @@ func (p *pwsh) declaration(keyword string) bool {
 	return true
 }
 
-// enumerator reads a name of an enum, and its value.
+// enumerator parses a name of an enum, and its value.
 func (p *pwsh) enumerator() {
 	if p.text[p.i] == '[' && p.attribute() {
 		return
@@ -145,7 +144,7 @@ func (p *pwsh) enumerator() {
 	p.value()
 }
 
-// value reads what is behind "=", if that comes next.
+// value parses the value after "=", if that comes next.
 func (p *pwsh) value() {
 	p.skip(" \t")
 	if p.i < len(p.text) && p.text[p.i] == '=' {
@@ -154,8 +153,8 @@ func (p *pwsh) value() {
 	}
 }
 
-// classMember reads a part of a property or a method: a type, a name with its
-// value, or a name with parameters and a body.
+// classMember parses a part of a property or method: a type, a name with its value, or a name with parameters and
+// a body.
 func (p *pwsh) classMember() {
 	switch p.text[p.i] {
 	case '[':
@@ -182,7 +181,7 @@ func (p *pwsh) classMember() {
 	p.i++
 	p.block(')')
 	p.skip(" \t\r\n")
-	if p.i < len(p.text) && p.text[p.i] == ':' { // the constructor of the class that it is derived from
+	if p.i < len(p.text) && p.text[p.i] == ':' { // the call of the base class constructor
 		p.i++
 		p.skip(" \t\r\n")
 		p.word()
@@ -199,8 +198,7 @@ func (p *pwsh) classMember() {
 	}
 }
 
-// addType does what Add-Type does: only the loading of an assembly of the system
-// by its name runs no code that is not known.
+// addType records the effects of Add-Type: it runs unknown code unless it loads a system assembly by name.
 func (p *pwsh) addType(c *cmdlet, args []psArg) {
 	loads := false
 	for _, a := range args {
@@ -221,13 +219,12 @@ func (p *pwsh) addType(c *cmdlet, args []psArg) {
 	}
 }
 
-// systemAssemblies reports whether all names of a list are those of assemblies
-// that come with the system.
+// systemAssemblies reports whether all names in a list are assemblies of the system.
 func systemAssemblies(v abstract.Value) bool {
 	if !v.Known() || v.Text == "" {
 		return false
 	}
-	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key are behind the name
+	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key follow the name
 	for f := range strings.FieldsSeq(name) {
 		if !isAssembly(f) {
 			return false
@@ -236,8 +233,7 @@ func systemAssemblies(v abstract.Value) bool {
 	return strings.TrimSpace(name) != ""
 }
 
-// errorPlace skips the line of an error's output that says where it happened,
-// "At line:1 char:4".
+// errorPlace skips the position line in a PowerShell error message, "At line:1 char:4".
 func (p *pwsh) errorPlace() bool {
 	rest, ok := strings.CutPrefix(p.text[p.i:], "At line:")
 	rest = strings.TrimLeft(rest, "0123456789")
@@ -250,16 +246,16 @@ func (p *pwsh) errorPlace() bool {
 	return true
 }
 
-// blockFollows reports whether a block in braces comes next.
+// blockFollows reports whether a script block in braces comes next.
 func (p *pwsh) blockFollows() bool {
 	return strings.HasPrefix(strings.TrimLeft(p.text[p.i:], " \t\r\n"), "{")
 }
 
-// escapes are what a letter behind a backtick stands for in a quoted text.
+// escapes maps the letter after a backtick in a quoted text to its character.
 var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'a': "\a", 'b': "\b", 'f': "\f", 'v': "\v", 'e': "\x1b", '0': ""}
 
-// expanded reads what is special in a text that PowerShell expands: an escape, a
-// variable, a subexpression. It is false for all else.
+// expanded parses an escape, a variable or a subexpression in a text that PowerShell expands. It returns false for
+// all other text.
 func (p *pwsh) expanded(b *abstract.Builder) bool {
 	if p.i+1 >= len(p.text) {
 		return false
@@ -284,7 +280,7 @@ func (p *pwsh) expanded(b *abstract.Builder) bool {
 	return true
 }
 
-// hereString reads @'…'@ or @"…"@, of which PowerShell expands the second.
+// hereString parses @'…'@ or @"…"@; PowerShell expands only the second.
 func (p *pwsh) hereString() abstract.Value {
 	q := p.text[p.i+1]
 	closing := "\n" + string(q) + "@"

@@ -1,5 +1,5 @@
-// Package pwsh reads PowerShell text. The reader is tolerant: control flow is
-// ignored, every command and every call in the text counts as done.
+// Package pwsh analyses PowerShell text. Control flow is ignored: every command and every call in the text counts
+// as run.
 package pwsh
 
 import (
@@ -12,8 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// A pwsh is PowerShell text being walked. The reader is tolerant: control flow
-// is ignored, every command and every call in the text counts as done.
+// A pwsh is PowerShell text being analysed. Control flow is ignored: every command and every call counts as run.
 type pwsh struct {
 	w     abstract.World
 	text  string
@@ -21,19 +20,19 @@ type pwsh struct {
 	at    effect.Span
 	depth int
 
-	unread string // why some of it may be read wrongly
+	unread string // why some text may have been parsed wrongly
 
 	connects bool // it opens a TCP connection
 	runs     bool // it evaluates text or starts a shell
 }
 
-// unset stands for text that is not known, in quotes, too.
+// unset represents an unknown part of a text, also in quotes.
 const unset = "${" + abstract.UnsetName + "}"
 
-// deepest is how deep expressions may nest.
+// deepest is the maximum nesting of expressions.
 const deepest = 100
 
-// Read reports what PowerShell text does, and returns what it writes.
+// Read reports the effects of PowerShell text, and returns its output.
 func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", at)
@@ -50,7 +49,7 @@ func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 	return out
 }
 
-// asciiQuotes replaces the quotes and dashes of word processors, which PowerShell reads as those of ASCII.
+// asciiQuotes replaces typographic quotes and dashes, which PowerShell reads as ASCII.
 var asciiQuotes = strings.NewReplacer("\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u2018", "'", "\u2019", "'", "\u201a", "'", "\u201b", "'",
 	"\u2013", "-", "\u2014", "-", "\u2015", "-")
 
@@ -60,7 +59,7 @@ func (p *pwsh) doubt(why string) {
 	}
 }
 
-// passOver goes beyond a byte that nothing has read.
+// passOver skips a byte that no rule parses.
 func (p *pwsh) passOver() {
 	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
 		p.doubt("no statement begins with this character")
@@ -112,7 +111,7 @@ func (p *pwsh) skip(chars string) {
 	}
 }
 
-// pipeline walks elements that are joined by |.
+// pipeline walks the elements of a pipeline.
 func (p *pwsh) pipeline(until byte) abstract.Value {
 	if !p.w.Step(1) || p.depth > deepest {
 		p.w.GiveUp("PowerShell text is too complex")
@@ -136,7 +135,7 @@ func (p *pwsh) pipeline(until byte) abstract.Value {
 	}
 }
 
-// redirected brings what an element writes to the files that redirections behind it name.
+// redirected writes an element's output to the targets of its redirections.
 func (p *pwsh) redirected(out abstract.Value) abstract.Value {
 	var io abstract.Streams
 	found := false
@@ -171,16 +170,16 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 			return abstract.Value{}
 		}
 		if c == '.' && name.Bare {
-			// A variable that the text does not set holds nothing of the environment,
-			// and a script that is loaded becomes a part of this one.
+			// A variable that the text does not set is not an environment variable, and a dot-sourced script becomes part of
+			// this one.
 			p.w.Dynamic(effect.CauseUnresolved, "loads a script that the command does not name: "+name.Show, p.at)
 		}
 		if c == '&' && name.Bare && p.ends() && !strings.HasPrefix(strings.ToLower(name.Show), "$env:") {
-			// Without an argument it says no more than a script that is loaded.
+			// Without an argument, this is like a script that is loaded.
 			p.w.Dynamic(effect.CauseUnresolved, "runs code that the command does not name: "+name.Show, p.at)
 		}
 		return p.command(name, in)
-	case strings.HasPrefix(p.text[p.i:], unset): // it stood there as text
+	case strings.HasPrefix(p.text[p.i:], unset): // the marker itself is in the text
 		return p.command(p.argument(), in)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
 		v := p.expression()
@@ -227,13 +226,13 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 	return p.command(abstract.Value{Text: word, From: p.at}, in)
 }
 
-// ends reports whether a statement ends here.
+// ends reports whether a statement ends at the current position.
 func (p *pwsh) ends() bool {
 	rest := strings.TrimLeft(p.text[p.i:], " \t")
 	return rest == "" || strings.IndexByte("\r\n;|)}", rest[0]) >= 0
 }
 
-// assignment reads `= expr` behind a variable that starts at start.
+// assignment parses `= expr` after a variable that starts at start.
 func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' && p.text[start] != '[' {
 		return false
@@ -258,7 +257,7 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	return true
 }
 
-// loopVariable reads `in pipeline` behind the variable of a foreach loop, which starts at start.
+// loopVariable parses `in pipeline` after the variable of a foreach loop, which starts at start.
 func (p *pwsh) loopVariable(start int) bool {
 	word, rest, _ := strings.Cut(p.text[p.i:], " ")
 	if p.text[start] != '$' || !strings.EqualFold(word, "in") || rest == "" {
@@ -276,7 +275,7 @@ func (p *pwsh) loopVariable(start int) bool {
 	return true
 }
 
-// bare reads a word that is not quoted.
+// bare parses an unquoted word.
 func (p *pwsh) bare() string {
 	var b strings.Builder
 	for p.i < len(p.text) {
@@ -296,7 +295,7 @@ func (p *pwsh) bare() string {
 	return b.String()
 }
 
-// expression reads operands that are joined by operators.
+// expression parses operands and operators.
 func (p *pwsh) expression() abstract.Value {
 	if !p.w.Step(1) || p.depth > deepest {
 		p.w.GiveUp("PowerShell text is too complex")
@@ -420,7 +419,7 @@ func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
 	return abstract.Unknown("…", first.Taint|right.Taint)
 }
 
-// formatPlaces is "{1}{0}" -f "a","b".
+// formatPlaces computes "{1}{0}" -f "a","b".
 func formatPlaces(form abstract.Value, args []abstract.Value) abstract.Value {
 	if !form.Known() {
 		return abstract.Unknown("…", form.Taint)
@@ -445,7 +444,7 @@ func formatPlaces(form abstract.Value, args []abstract.Value) abstract.Value {
 	return b.Value()
 }
 
-// str reads a quoted string.
+// str parses a quoted string.
 func (p *pwsh) str() abstract.Value {
 	q := p.text[p.i]
 	p.i++
@@ -477,7 +476,7 @@ func (p *pwsh) str() abstract.Value {
 	return v
 }
 
-// variable reads $name, ${name} or $env:name.
+// variable parses $name, ${name} or $env:name.
 func (p *pwsh) variable() abstract.Value {
 	p.i++
 	start := p.i
@@ -526,17 +525,17 @@ func (p *pwsh) named(name string) abstract.Value {
 	return v
 }
 
-// profile is the script that PowerShell runs when it starts.
+// profile is the script that PowerShell runs at startup.
 const profile = "~/Documents/PowerShell/Microsoft.PowerShell_profile.ps1"
 
-// automatic are the variables that PowerShell itself sets.
+// automatic are the variables that PowerShell sets itself.
 var automatic = map[string]string{
 	"home": "~", "env:userprofile": "~", "env:home": "~", "pwd": ".", "profile": profile,
 	"env:comspec": "cmd.exe", "shellid": "Microsoft.PowerShell", "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`,
 	"env:programfiles": `C:\Program Files`, "env:systemdrive": "C:",
 }
 
-// specialFolders are the names by which .NET gives folders.
+// specialFolders maps .NET's names of special folders to paths.
 var specialFolders = map[string]string{
 	"startup":       "~/AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
 	"commonstartup": `C:\ProgramData\Microsoft\Windows\Start Menu\Programs\StartUp`,

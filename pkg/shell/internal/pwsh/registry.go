@@ -2,8 +2,7 @@ package pwsh
 
 import "strings"
 
-// SecretHive reports whether a key of the registry, in lower case, holds
-// credentials.
+// SecretHive reports whether a registry key, in lower case, contains credentials.
 func SecretHive(key string) bool {
 	key = strings.ReplaceAll(key, "/", `\`)
 	for _, hive := range [...]string{`\sam`, `\security`, `hklm\system`, `\lsa`, `winlogon`, `putty`, `\tightvnc`, `\realvnc`, `\winvnc`, `credential`, `password`} {

@@ -8,11 +8,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// mostWords bounds the words of a list that make goes through.
+// mostWords is the maximum number of words in a list that make iterates over.
 const mostWords = 64
 
-// function returns what a function of make yields. One that asks for files yields
-// names in the folder; where what decides is not known, it is all that it may be.
+// function returns the value of a make function. Functions that list files return a placeholder name; if a
+// condition is unknown, the result has all possible values.
 func (m *makefile) function(name, args string, depth int) string {
 	parts := splitArguments(args)
 	arg := func(i int) string {
@@ -51,7 +51,7 @@ func (m *makefile) function(name, args string, depth int) string {
 	case "or", "and":
 		return m.either("$", parts, depth)
 	case "info", "warning", "error", "eval", "file":
-		m.within++ // what the shell is asked for is run, whatever becomes of it
+		m.within++ // the command in $(shell …) runs, even if its output is not used
 		given := strings.TrimSpace(m.expand(args, depth+1))
 		m.within--
 		if file, _, _ := strings.Cut(given, ","); name == "file" && strings.HasPrefix(file, ">") {
@@ -64,16 +64,16 @@ func (m *makefile) function(name, args string, depth int) string {
 			given = strings.ReplaceAll(given, "${"+bound+"}", unknown)
 		}
 		return unknownText(given)
-	case "guile": // code of make's own
+	case "guile": // guile runs Scheme code inside make
 		return "$(" + unknown + ")"
 	}
 	return m.names(args, depth)
 }
 
-// unknown is a text of a recipe of which nothing is known.
+// unknown represents an unknown text in a recipe.
 const unknown = "${" + abstract.UnsetName + "}"
 
-// unknownText is an unknown text that may hold the pieces of a known one. It runs something where these may.
+// unknownText returns an unknown text that may contain parts of a known one. It runs a command if these parts can.
 func unknownText(given string) string {
 	plain := strings.ReplaceAll(given, "${", "")
 	switch {
@@ -85,9 +85,8 @@ func unknownText(given string) string {
 	return unknown + " " + given
 }
 
-// names returns what a function yields that makes names of files, mostly, out of its arguments. What the
-// shell that they ask for does is noted apart; text that the shell of the recipe may run makes the rest
-// of the line unknown.
+// names returns a placeholder for the result of a function that mostly returns file names. Commands in its
+// arguments are recorded separately; if an argument may contain shell code, the rest of the line is unknown.
 func (m *makefile) names(args string, depth int) string {
 	m.within++
 	given := m.expand(args, depth+1)
@@ -98,7 +97,7 @@ func (m *makefile) names(args string, depth int) string {
 	return "names"
 }
 
-// splitArguments splits the arguments of a function at their commas.
+// splitArguments splits the arguments of a function at commas.
 func splitArguments(args string) []string {
 	var out []string
 	depth, start := 0, 0
@@ -154,7 +153,7 @@ func chosen(function, at string, words []string) string {
 	return words[i]
 }
 
-// called returns what a variable yields as a function of the arguments behind it.
+// called returns the value of $(call NAME,…), with the arguments in $(1) and so on.
 func (m *makefile) called(parts []string, depth int) string {
 	set := map[string]string{}
 	for i, part := range parts {
@@ -163,7 +162,7 @@ func (m *makefile) called(parts []string, depth int) string {
 	return m.with(set, m.vars[strings.TrimSpace(set["0"])], depth)
 }
 
-// forEach returns a text for each word of a list.
+// forEach returns the expansion of a text for each word of a list.
 func (m *makefile) forEach(parts []string, depth int) string {
 	if len(parts) < 3 {
 		return ""
@@ -189,8 +188,8 @@ func (m *makefile) with(set map[string]string, text string, depth int) string {
 	return out
 }
 
-// either returns the first of some texts if a condition holds, the second if it does
-// not, and all of them if it depends on what is not known.
+// either returns the first text if a condition holds, the second if it does not, and all texts if the condition is
+// unknown.
 func (m *makefile) either(condition string, texts []string, depth int) string {
 	if !strings.Contains(condition, "$") && len(texts) > 0 {
 		if strings.TrimSpace(condition) == "" {

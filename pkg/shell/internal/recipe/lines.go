@@ -11,11 +11,11 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// hereForm finds what a here-document of a Dockerfile ends with.
+// hereForm matches the start of a here-document in a Dockerfile, with its delimiter.
 var hereForm = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
-// dockerSteps returns the commands of a Dockerfile. What it adds from an address is
-// there for the commands that run while it builds and name it.
+// dockerSteps returns the commands of a Dockerfile. Files that it adds from a URL are available to the later build
+// commands that name them.
 func dockerSteps(text string) []Step {
 	var out []Step
 	var got []fetched
@@ -40,7 +40,7 @@ func dockerSteps(text string) []Step {
 				n := slices.IndexFunc(lines[i+1:], func(line string) bool { return strings.TrimSpace(line) == m[1] }) + 1
 				body := strings.Join(lines[i+1:i+1+n], "\n")
 				if i += n; rest == m[0] {
-					rest = strings.TrimSuffix(body, m[1]) // which the shell runs
+					rest = strings.TrimSuffix(body, m[1]) // a here-document that the shell runs
 				} else if n > 0 {
 					rest += "\n" + body
 				}
@@ -58,14 +58,13 @@ func dockerSteps(text string) []Step {
 	return out
 }
 
-// A fetched is a file that a Dockerfile adds from an address.
+// A fetched is a file that a Dockerfile adds from a URL.
 type fetched struct{ url, file string }
 
-// maxFetched bounds those of one Dockerfile.
+// maxFetched is the maximum number of such files in one Dockerfile.
 const maxFetched = 8
 
-// added returns what the arguments of ADD get from addresses, unless they say what it
-// has to be.
+// added returns the files that an ADD instruction downloads, unless it gives a checksum.
 func added(args string) (out []fetched) {
 	if strings.HasPrefix(args, "--checksum") || strings.Contains(args, " --checksum") {
 		return nil
@@ -98,7 +97,7 @@ func firstWord(line string) (word, rest string) {
 	return line, ""
 }
 
-// withoutOptions removes the words at the start that are options.
+// withoutOptions removes leading options.
 func withoutOptions(text string) string {
 	for strings.HasPrefix(text, "--") {
 		_, text = firstWord(text)
@@ -106,8 +105,7 @@ func withoutOptions(text string) string {
 	return text
 }
 
-// withoutComments removes lines that are comments, which may be between the
-// lines of one command.
+// withoutComments removes comment lines, which may occur between the lines of one command.
 func withoutComments(text string) string {
 	lines := strings.Split(text, "\n")
 	kept := lines[:0]
@@ -122,11 +120,10 @@ func withoutComments(text string) string {
 var runForm = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
 var runSetting = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
-// extForm matches the address of a repository that is a command.
+// extForm matches a git URL that runs a command (ext::).
 var extForm = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
 
-// inForm returns what the group of a form holds in a line; "" if the line is not in
-// that form.
+// inForm returns the first group of a match in a line; "" if the line does not match.
 func inForm(form *regexp.Regexp, line string) string {
 	if m := form.FindStringSubmatch(line); m != nil {
 		return m[1]
@@ -134,8 +131,7 @@ func inForm(form *regexp.Regexp, line string) string {
 	return ""
 }
 
-// unitSteps returns the commands of systemd units, desktop entries and git
-// settings.
+// unitSteps returns the commands of systemd units, desktop entries and git settings.
 func unitSteps(text string) []Step {
 	return lineSteps(joinLines(text), func(line string) string {
 		if m := runForm().FindStringSubmatch(line); m != nil {
@@ -150,8 +146,7 @@ func unitSteps(text string) []Step {
 
 var cronForm = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
 
-// cronSteps returns the commands of a crontab, without the user that those of
-// the system name.
+// cronSteps returns the commands of a crontab, without the user name in system crontabs.
 func cronSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
 		return strings.TrimPrefix(inForm(cronForm(), line), "root ")
@@ -161,7 +156,7 @@ func cronSteps(text string) []Step {
 var plistForm = prefilter.Lazy(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
 var stringForm = prefilter.Lazy(`(?s)<string>(.*?)</string>`)
 
-// plistSteps returns the commands of a launch agent.
+// plistSteps returns the commands of a launchd agent.
 func plistSteps(text string) []Step {
 	var out []Step
 	for _, m := range plistForm().FindAllStringSubmatch(text, -1) {
@@ -190,26 +185,24 @@ func procSteps(text string) []Step {
 
 var editorForm = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
 
-// editorSteps returns the commands in settings of editors, debuggers, terminals and window
-// managers, one a line.
+// editorSteps returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
 func editorSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
 		return strings.Trim(inForm(editorForm(), line), `"'`)
 	})
 }
 
-// groovyForm finds the steps of a Jenkinsfile that run a text, up to where the
-// text begins.
+// groovyForm matches a Jenkinsfile step that runs a script, up to the start of the script's text.
 var groovyForm = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
 
-// groovyLanguages are the languages of those steps.
+// groovyLanguages maps these steps to languages.
 var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
 
-// groovyBinding finds the variables that a Jenkinsfile binds to credentials.
+// groovyBinding matches the variables that a Jenkinsfile binds to credentials.
 var groovyBinding = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
 
-// groovySteps returns the commands of a Jenkinsfile. Variables that it binds to
-// credentials say so by their names.
+// groovySteps returns the commands of a Jenkinsfile. Variables bound to credentials are renamed so that their
+// names say it.
 func groovySteps(text string) []Step {
 	bound := map[string]bool{}
 	for _, m := range groovyBinding().FindAllStringSubmatch(text, most) {
@@ -232,8 +225,7 @@ func groovySteps(text string) []Step {
 	return out
 }
 
-// groovyText returns what a string of Groovy holds that begins here, and what
-// follows it.
+// groovyText returns the content of a Groovy string that begins at text, and the text after it.
 func groovyText(text, quote string) (body, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

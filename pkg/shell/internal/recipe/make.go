@@ -7,17 +7,16 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// maxWork bounds the bytes of a Makefile that are expanded and the targets that are
-// compared.
+// maxWork is the maximum number of bytes expanded and targets compared for one Makefile.
 const maxWork = 1 << 20
 
-// A makefile is what a Makefile says, as far as it is of note.
+// A makefile is a parsed Makefile.
 type makefile struct {
 	vars   map[string]string
 	rules  []rule
-	calls  []string // what runs as the Makefile is read
-	left   int      // of maxWork
-	within int      // functions that yield names
+	calls  []string // commands that run while the Makefile is parsed
+	left   int      // remaining budget of maxWork
+	within int      // nesting of functions that return file names
 }
 
 type rule struct {
@@ -25,9 +24,8 @@ type rule struct {
 	lines          []string
 }
 
-// makeSteps returns the recipes of the goals of a Makefile and of all that they
-// need, one step a line; without goals, those of all targets. Of a variable that
-// conditions set there are two values, the first and the last.
+// makeSteps returns the recipe lines for the goals of a Makefile and their prerequisites; without goals, those of
+// all targets. Variables that depend on conditions are expanded twice, with the first and the last value.
 func makeSteps(text string, goals []string) (steps []Step, whole bool) {
 	m := parseMake(text, false)
 	steps, whole = m.steps(goals)
@@ -47,13 +45,13 @@ var conditional = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
 	steps = shellSteps(m.run(goals)...)
-	for i := 0; i < len(m.calls); i++ { // one may find another
+	for i := 0; i < len(m.calls); i++ { // a call may add another one
 		steps = append(steps, shellSteps(m.expand(m.calls[i], 0))...)
 	}
 	return steps, m.spend(0)
 }
 
-// spend takes n off what is left to do, and reports whether there is some.
+// spend takes n off the budget, and reports whether some is left.
 func (m *makefile) spend(n int) bool {
 	m.left -= n
 	return m.left > 0
@@ -61,7 +59,7 @@ func (m *makefile) spend(n int) bool {
 
 var justVariable = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
 
-// justMake writes a justfile as a Makefile.
+// justMake converts a justfile to a Makefile.
 func justMake(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "$", "$$"), "\n")
 	for i, line := range lines {
@@ -76,8 +74,7 @@ func justMake(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// DefaultGoal returns the target that a recipe in the form of a Makefile builds
-// when it is given none; "" if it has none.
+// DefaultGoal returns the target that a Makefile or justfile builds by default; "" if it has none.
 func DefaultGoal(format, text string) string {
 	if format == "just" {
 		text = justMake(text)
@@ -97,15 +94,14 @@ func DefaultGoal(format, text string) string {
 // A makeReader reads a Makefile line by line.
 type makeReader struct {
 	*makefile
-	lines   []string // those that are left
+	lines   []string // remaining lines
 	current rule
 	own     map[string]bool // variables that the Makefile sets
-	depth   int             // of conditions
-	first   bool            // of the values that conditions choose from, the first counts
+	depth   int             // nesting of conditions
+	first   bool            // use the first value of each condition, not the last
 }
 
-// parseMake reads a Makefile. Of the values that conditions choose from it keeps the
-// first or the last.
+// parseMake parses a Makefile. Where conditions choose between values, it keeps the first or the last value.
 func parseMake(text string, first bool) *makefile {
 	r := &makeReader{
 		makefile: &makefile{
@@ -127,7 +123,7 @@ func parseMake(text string, first bool) *makefile {
 	return r.makefile
 }
 
-// line reads a line that is not of a recipe.
+// line parses a line that is not part of a recipe.
 func (r *makeReader) line(line string) {
 	r.calls = append(r.calls, shellCalls(line)...)
 	if directive := directiveForm().FindStringSubmatch(line); directive != nil {
@@ -164,7 +160,7 @@ func (r *makeReader) line(line string) {
 // directiveForm matches lines that are neither rules nor variables.
 var directiveForm = prefilter.Lazy(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
 
-// define reads a variable of several lines.
+// define parses a multi-line variable.
 func (r *makeReader) define(name string) {
 	n := slices.IndexFunc(r.lines, func(line string) bool { return strings.TrimSpace(line) == "endef" })
 	if n < 0 {
@@ -176,8 +172,7 @@ func (r *makeReader) define(name string) {
 	r.set(name, value, false)
 }
 
-// set gives a variable a value; one whose name ends in + is made longer, and one
-// that is only a default leaves what is set.
+// set assigns a variable; a name that ends in + appends, and a default does not replace an existing value.
 func (r *makeReader) set(name, value string, isDefault bool) {
 	name, more := strings.CutSuffix(name, "+")
 	name = strings.TrimSpace(name)
@@ -199,8 +194,8 @@ func (r *makeReader) keep() {
 	}
 }
 
-// makeVariable reads NAME = value, with any of make's signs; += stays at the
-// end of the name.
+// makeVariable parses NAME = value, with any of make's assignment operators; for +=, the + stays at the end of the
+// name.
 func makeVariable(line string) (name, value string, ok bool) {
 	i := strings.IndexByte(line, '=')
 	if i <= 0 {
@@ -214,7 +209,7 @@ func makeVariable(line string) (name, value string, ok bool) {
 	return name, strings.TrimSpace(line[i+1:]), name != "" && !strings.ContainsAny(strings.TrimRight(name, "+ "), " \t:")
 }
 
-// run returns the lines that make would run for goals.
+// run returns the lines that make runs for the goals.
 func (m *makefile) run(goals []string) []string {
 	var out []string
 	if goals == nil {
@@ -260,8 +255,7 @@ type pattern struct {
 	rule   int
 }
 
-// targets returns the indices of the rules by their targets, and the targets that
-// are patterns.
+// targets returns the indices of the rules by target, and the pattern targets.
 func (m *makefile) targets() (rules map[string][]int, patterns []pattern) {
 	rules = map[string][]int{}
 	for i := range m.rules {
@@ -278,7 +272,7 @@ func (m *makefile) targets() (rules map[string][]int, patterns []pattern) {
 	return rules, patterns
 }
 
-// matches reports whether a target that holds one % is that of a goal.
+// matches reports whether a target with one % matches a goal.
 func matches(target, goal string) bool {
 	before, after, _ := strings.Cut(target, "%")
 	return len(goal) > len(before)+len(after) && strings.HasPrefix(goal, before) && strings.HasSuffix(goal, after)
@@ -288,9 +282,9 @@ func matches(target, goal string) bool {
 func (m *makefile) recipe(r *rule) []string {
 	var commands []string
 	for _, line := range r.lines {
-		for command := range strings.SplitSeq(m.expand(line, 0), "\n") { // of a variable that has several lines
+		for command := range strings.SplitSeq(m.expand(line, 0), "\n") { // a multi-line variable
 			if rest, is := strings.CutPrefix(strings.TrimLeft(command, "@-+ \t"), "names"); is && (rest == "" || rest[0] == ' ') {
-				command = unknown + rest // a function yields the program
+				command = unknown + rest // the program's name comes from a function
 			}
 			commands = append(commands, strings.TrimLeft(command, "\t @-+"))
 		}
@@ -298,8 +292,8 @@ func (m *makefile) recipe(r *rule) []string {
 	return commands
 }
 
-// expand puts the variables that the Makefile sets in. Automatic variables are
-// names in the folder; what else it asks for is a variable of the environment.
+// expand replaces the variables that the Makefile sets. Automatic variables become placeholder file names; other
+// variables are from the environment.
 func (m *makefile) expand(text string, depth int) string {
 	if !m.spend(1+len(text)) || depth > 8 || !strings.Contains(text, "$") || len(text) > 1<<16 {
 		return text
@@ -328,7 +322,7 @@ func (m *makefile) expand(text string, depth int) string {
 	return b.String()
 }
 
-// closing returns where the bracket that opens at i closes.
+// closing returns the index of the bracket that closes the one at i.
 func closing(text string, i int) int {
 	depth := 0
 	for j := i; j < len(text); j++ {
@@ -344,7 +338,7 @@ func closing(text string, i int) int {
 	return len(text) - 1
 }
 
-// value returns what $(name) stands for.
+// value returns the value of $(name).
 func (m *makefile) value(name string, depth int) string {
 	if v, ok := m.vars[name]; ok {
 		return m.expand(v, depth+1)
@@ -378,7 +372,7 @@ func (m *makefile) value(name string, depth int) string {
 	case name == "" || strings.ContainsAny(name, " (){}"):
 		return ""
 	}
-	if strings.Trim(name, "0123456789") == "" { // of a function that is called
+	if strings.Trim(name, "0123456789") == "" { // a parameter of a called function
 		return unknown
 	}
 	return "${" + name + "}"

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// notebookSteps returns what the cells of a notebook run. A text that is no notebook
-// is one cell, as tools hand it that edit one.
+// notebookSteps returns the commands in the cells of a notebook. A text that is not a notebook counts as one cell,
+// as passed by tools that edit notebooks.
 func notebookSteps(text string) (out []Step) {
 	var file struct {
 		Cells []struct {
@@ -53,8 +53,8 @@ func notebookSteps(text string) (out []Step) {
 	return out
 }
 
-// kernelOf returns the language that the metadata of a notebook names, and whether its cells may be
-// Python all the same: what runs is the kernel of the name, and the language is a label beside it.
+// kernelOf returns the language in a notebook's metadata, and whether its cells may still be Python: the kernel's
+// name decides what runs, the language is only a label.
 func kernelOf(meta json.RawMessage) (language string, python bool) {
 	var parts struct {
 		Kernelspec json.RawMessage
@@ -62,7 +62,7 @@ func kernelOf(meta json.RawMessage) (language string, python bool) {
 	}
 	var kernel struct{ Name, Language string }
 	var info struct{ Name string }
-	_ = json.Unmarshal(meta, &parts) // what does not fit says nothing
+	_ = json.Unmarshal(meta, &parts) // other types are ignored
 	_ = json.Unmarshal(parts.Kernelspec, &kernel)
 	_ = json.Unmarshal(parts.Info, &info)
 	language = strings.ToLower(cmp.Or(kernel.Language, info.Name, "python"))
@@ -70,13 +70,13 @@ func kernelOf(meta json.RawMessage) (language string, python bool) {
 	return language, !agree || language == "python" || language == "ipython"
 }
 
-// A notebook is what its cells have in common.
+// A notebook is the state that the cells of a notebook share.
 type notebook struct {
-	folders []string // what %cd has changed to, in order
-	env     []string // commands that set what %env has set
+	folders []string // arguments of %cd, in order
+	env     []string // commands that set the variables of %env
 }
 
-// shell returns the steps of a command where the cells before it have led.
+// shell returns the steps of a shell command, after the folders and variables that earlier cells set.
 func (b *notebook) shell(command string) []Step {
 	if strings.TrimSpace(command) == "" {
 		return nil
@@ -88,7 +88,7 @@ func (b *notebook) shell(command string) []Step {
 	return shellSteps(command)
 }
 
-// python returns the step of code where the cells before it have led.
+// python returns the step of Python code, after the folders and variables that earlier cells set.
 func (b *notebook) python(code string) Step {
 	for i := len(b.folders) - 1; i >= 0; i-- {
 		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folders[i], "cd "), `"'`)) + ")\n" + code
@@ -96,8 +96,8 @@ func (b *notebook) python(code string) Step {
 	return Step{"python", code}
 }
 
-// cellSteps returns what a shell runs of a cell, and the rest as Python. Magics are
-// those of IPython 8: lines that begin with "%", and "%%" for a whole cell.
+// cellSteps returns the shell commands of a cell, and the rest as Python. Magics are those of IPython 8: lines
+// that begin with "%", and "%%" for a whole cell.
 func (b *notebook) cellSteps(text string) []Step {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\n"), "\n")
 	if magic, ok := strings.CutPrefix(first, "%%"); ok {
@@ -141,13 +141,13 @@ var (
 	putIn     = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
 )
 
-// inShell returns a command of a cell for a shell: IPython puts values of Python in it.
+// inShell returns a shell command of a cell, with a variable in place of each Python value that IPython inserts.
 func inShell(command string) string { return putIn().ReplaceAllLiteralString(command, "${python}") }
 
-// maxSet is how many changes of the folder and of variables are followed.
+// maxSet is the maximum number of changes of the folder and of variables that are recorded.
 const maxSet = 16
 
-// magic returns the steps of a magic of one line.
+// magic returns the steps of a one-line magic.
 func (b *notebook) magic(name, arguments string) []Step {
 	switch name {
 	case "cd":
@@ -176,5 +176,5 @@ func (b *notebook) magic(name, arguments string) []Step {
 	return nil
 }
 
-// fed returns a text as the input of the command before it.
+// fed returns a here-string with a text.
 func fed(text string) string { return " <<<" + quote([]string{text}) }

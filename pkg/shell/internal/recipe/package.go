@@ -9,9 +9,8 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// packageSteps returns the scripts of package.json, composer.json or deno.json
-// that goals name, with those that run before and after them, and the commands of
-// tasks; without goals, all.
+// packageSteps returns the scripts of package.json, composer.json or deno.json that goals name, with their pre and
+// post scripts, and the commands of tasks; without goals, all.
 func packageSteps(text string, goals []string) []Step {
 	var file map[string]any
 	if json.Unmarshal([]byte(uncommented(text)), &file) != nil {
@@ -40,8 +39,7 @@ func packageSteps(text string, goals []string) []Step {
 	return shellSteps(out...)
 }
 
-// collect finds commands in JSON: the texts of scripts and tasks, and objects
-// with a command and its arguments.
+// collect finds commands in JSON: the texts of scripts and tasks, and objects with a command and arguments.
 func collect(v any, under string, depth int, out *[]string) {
 	if depth > 32 || len(*out) >= most {
 		return
@@ -89,7 +87,7 @@ func collect(v any, under string, depth int, out *[]string) {
 
 var pairForm = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
-// fragmentSteps returns the values of a part of such a file.
+// fragmentSteps returns the string values in a fragment of such a JSON file.
 func fragmentSteps(text string) []Step {
 	var out []string
 	for _, m := range pairForm().FindAllStringSubmatch(text, -1) {
@@ -101,11 +99,10 @@ func fragmentSteps(text string) []Step {
 	return shellSteps(out...)
 }
 
-// uncommented removes comments, and commas before a closing bracket, which editors
-// allow. Texts stay as they are.
+// uncommented removes comments and trailing commas, which editors allow in JSON. Strings stay unchanged.
 func uncommented(text string) string {
 	out := make([]byte, 0, len(text))
-	comma := -1 // where the last comma is in out, if only blanks are behind it
+	comma := -1 // index of the last comma in out, if only white space follows
 	for i := 0; i < len(text); i++ {
 		rest := text[i:]
 		switch c := text[i]; {
@@ -135,5 +132,5 @@ func uncommented(text string) string {
 	return string(out)
 }
 
-// jsonText matches a text of JSON, or what is there of one.
+// jsonText matches a JSON string, or the start of one.
 var jsonText = prefilter.Lazy(`^"(?:[^"\\]|\\.)*"?`)

@@ -1,6 +1,5 @@
-// Package recipe reads files that say what others run: Makefiles, package
-// scripts, Dockerfiles, workflows, units, crontabs and the like. Its readers
-// are small and tolerant: they find the commands and leave the rest.
+// Package recipe reads files that list commands to run: Makefiles, package scripts, Dockerfiles, workflows,
+// systemd units, crontabs and the like. Its parsers find the commands and ignore the rest.
 package recipe
 
 import (
@@ -11,19 +10,18 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Step is text that a recipe runs.
+// A Step is code that a recipe runs.
 type Step struct {
 	Language string // as in command.Nested
 	Text     string
 }
 
-// most bounds the steps of one recipe.
+// most is the maximum number of steps of one recipe.
 const most = 4096
 
-// Steps returns what a recipe of a format, see loads.yaml of package command,
-// runs for some goals: targets of a Makefile, scripts of a package. Without
-// goals it is all that the recipe may run. A format that is not known runs
-// nothing. If whole is false there are more steps.
+// Steps returns the steps of a recipe (formats are in loads.yaml of package command) for some goals: targets of a
+// Makefile, scripts of a package. Without goals, it returns all steps. An unknown format has no steps. whole is
+// false if there are more steps.
 func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	whole = true
@@ -46,8 +44,7 @@ func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	return steps[:min(len(steps), most)], whole && len(steps) < most
 }
 
-// Included returns a recipe with the files that it includes in place of the lines
-// that say so, as far as read knows them.
+// Included returns a recipe with each include line replaced by the included file, if read returns it.
 func Included(format, text string, read func(name string) (string, bool)) string {
 	if format != "make" || !strings.Contains(text, "include") {
 		return text
@@ -72,12 +69,12 @@ func Included(format, text string, read func(name string) (string, bool)) string
 	return put(text, 0)
 }
 
-// mostIncluded bounds the files that a recipe includes.
+// mostIncluded is the maximum number of files that a recipe includes.
 const mostIncluded = 64
 
 var includeForm = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
-// readers are those of formats of which all runs.
+// readers are the parsers of formats without goals.
 var readers = map[string]func(text string) []Step{
 	"docker":   dockerSteps,
 	"yaml":     yamlSteps,
@@ -90,10 +87,10 @@ var readers = map[string]func(text string) []Step{
 	"notebook": notebookSteps,
 }
 
-// languages are the formats that are programs, and one step.
+// languages are the formats that are a program: one step.
 var languages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
-// shellSteps returns texts as steps of a shell, without those that are blank.
+// shellSteps returns texts as shell steps, without blank ones.
 func shellSteps(texts ...string) []Step {
 	var out []Step
 	for _, text := range texts {
@@ -104,7 +101,7 @@ func shellSteps(texts ...string) []Step {
 	return out
 }
 
-// lineSteps returns the steps that lines of a text hold: what command finds in each.
+// lineSteps returns the commands that a function finds in each line.
 func lineSteps(lines []string, command func(line string) string) []Step {
 	var out []Step
 	for _, line := range lines {
@@ -113,12 +110,12 @@ func lineSteps(lines []string, command func(line string) string) []Step {
 	return out
 }
 
-// joinLines puts lines that end in a backslash together with the next.
+// joinLines joins lines that end in a backslash with the next.
 func joinLines(text string) []string {
 	return strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
 }
 
-// quote returns words as a command of a shell.
+// quote returns words as a shell command.
 func quote(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -17,11 +17,11 @@ var nameForm = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
 var secretForm = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
 var settingForm = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
 
-// placeForm matches names of what a workflow keeps among its secrets and is none.
+// placeForm matches names of values that workflows often store as secrets but that are not secret.
 var placeForm = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
 var variableForm = prefilter.Lazy(`\$\{?\w+`)
 
-// keys are those of runKeys.
+// keys are the keys in runKeys.
 var keys = func() map[string]bool {
 	set := map[string]bool{}
 	for key := range strings.SplitSeq(runKeys, "|") {
@@ -30,8 +30,7 @@ var keys = func() map[string]bool {
 	return set
 }()
 
-// runKey returns what keyForm finds in a line, and tries it only where the line
-// begins with one of the keys.
+// runKey returns the match of keyForm in a line, and tries it only if the line begins with one of the keys.
 func runKey(line string) []string {
 	key := strings.TrimLeft(line, " \t\n\f\r-\"'")
 	n := 0
@@ -44,8 +43,7 @@ func runKey(line string) []string {
 	return keyForm().FindStringSubmatch(line)
 }
 
-// hasFlow reports whether flowForm may match in a line: a key before a colon, and a
-// quote or a bracket behind it.
+// hasFlow reports whether flowForm can match a line: a key before a colon, and a quote or bracket after it.
 func hasFlow(line string) bool {
 	const space = " \t\n\f\r"
 	for at := strings.IndexByte(line, ':'); at >= 0; {
@@ -75,8 +73,8 @@ func lastWord(s string) string {
 	return s[at:]
 }
 
-// yamlSteps returns the texts below the keys of workflows, pipelines, tasks and
-// manifests that hold commands. It goes by lines, so no file is too odd for it.
+// yamlSteps returns the commands below the command keys of workflows, pipelines, tasks and manifests. It works
+// line by line, so it also handles invalid YAML.
 func yamlSteps(text string) []Step {
 	set := map[string]bool{}
 	if strings.Contains(text, "${{") {
@@ -106,7 +104,7 @@ func yamlSteps(text string) []Step {
 			i = next - 1
 		case value == "" || value[0] == '#':
 			items, next := list(lines, i, len(m[1]))
-			if len(items) > 0 && isShell(items[0]) { // command: of a manifest
+			if len(items) > 0 && isShell(items[0]) { // command: [sh, -c, …] of a manifest
 				items = []string{quote(items)}
 			}
 			out = append(out, shellSteps(items...)...)
@@ -125,7 +123,7 @@ func yamlSteps(text string) []Step {
 	return out
 }
 
-// sayingSo gives variables that hold secrets names that say so.
+// sayingSo renames variables that hold secrets, so that their names say it.
 func sayingSo(text string, set map[string]bool) string {
 	if len(set) == 0 {
 		return text
@@ -139,12 +137,11 @@ func sayingSo(text string, set map[string]bool) string {
 	})
 }
 
-// maxTemplate bounds a template of a workflow, in bytes.
+// maxTemplate is the maximum length of a workflow template, in bytes.
 const maxTemplate = 512
 
-// withVariables puts variables in the place of templates, which are filled in
-// before a shell reads the text, between any quotes. The names of those that hold
-// secrets say so, and so do the variables that a workflow sets to one.
+// withVariables replaces the templates of a workflow, which are filled in before a shell reads the text, by
+// variables. The names of those with secrets say so, as do variables that the workflow sets to a secret.
 func withVariables(text string, set map[string]bool) string {
 	text = sayingSo(text, set)
 	if !strings.Contains(text, "${{") {
@@ -180,7 +177,7 @@ func withVariables(text string, set map[string]bool) string {
 	return out.String()
 }
 
-// variable returns the name of a variable that stands for a template.
+// variable returns the variable name that represents a template.
 func variable(template string) string {
 	if m := secretForm().FindStringSubmatch(template); m != nil && !placeForm().MatchString(m[1]) {
 		return "SECRET_" + m[1]
@@ -190,7 +187,7 @@ func variable(template string) string {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// below returns the lines behind i that are indented deeper than n.
+// below returns the lines after line i that are indented more than n.
 func below(lines []string, i, n int) (text string, next int) {
 	for next = i + 1; next < len(lines); next++ {
 		if strings.TrimSpace(lines[next]) != "" && indent(lines[next]) <= n {
@@ -200,7 +197,7 @@ func below(lines []string, i, n int) (text string, next int) {
 	return strings.Join(lines[i+1:next], "\n"), next
 }
 
-// list returns the items of a list behind line i.
+// list returns the items of a list after line i.
 func list(lines []string, i, n int) (items []string, next int) {
 	for next = i + 1; next < len(lines); next++ {
 		m := itemForm().FindStringSubmatch(lines[next])
@@ -221,7 +218,7 @@ func list(lines []string, i, n int) (items []string, next int) {
 	return items, next
 }
 
-// scalar returns a value of one line: quoted, a list of words, or plain.
+// scalar returns a one-line value: quoted, a list of words, or plain.
 func scalar(value string) string {
 	switch {
 	case len(value) > 1 && value[0] == '"':
@@ -239,7 +236,7 @@ func scalar(value string) string {
 	return value
 }
 
-// flow returns the items of a list in one line.
+// flow returns the items of a one-line list.
 func flow(value string) []string {
 	var words []string
 	for _, w := range wordForm().FindAllString(strings.Trim(value, "[] "), -1) {
@@ -248,8 +245,7 @@ func flow(value string) []string {
 	return words
 }
 
-// ofCommands reports whether a list below a key is one of commands, rather than the
-// words of one.
+// ofCommands reports whether a list below a key contains commands, and not the words of one command.
 func ofCommands(key string) bool {
 	switch key {
 	case "script", "before_script", "after_script", "cmds", "commands":

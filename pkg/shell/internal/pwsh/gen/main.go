@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A file is cmdlets.yaml.
+// A file is the content of cmdlets.yaml.
 type file struct {
 	Readers, Verbs, Assemblies, Elsewhere, Reading, Granting string
 	Meanings, Short                                          map[string]string
@@ -28,8 +28,7 @@ type entry struct {
 	Examples                        map[string]string
 }
 
-// classes, effects, uses and specials are the words of entries and their Go
-// names.
+// classes, effects, uses and specials map the words of entries to Go names.
 var (
 	classes = map[string]string{
 		"readonly": "effect.ReadOnly", "local-write": "effect.LocalWrite", "network": "effect.Network",
@@ -114,13 +113,13 @@ func compile(data []byte) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// writeSet writes a function that reports whether a word is one of some. Maps would be filled at
-// each start of the program.
+// writeSet writes a function that reports whether a word is in a set. A switch is used because a map would be
+// filled at each program start.
 func writeSet(out *bytes.Buffer, name, comment, words string) {
 	fmt.Fprintf(out, "\n// %s reports whether %s\nfunc %s(word string) bool {\nswitch word {\ncase %s:\nreturn true\n}\nreturn false\n}\n", name, comment, name, quoted(words))
 }
 
-// quoted returns words as a list of literals of Go, sorted.
+// quoted returns words as a sorted list of Go string literals.
 func quoted(words string) string {
 	list := strings.Fields(words)
 	slices.Sort(list)
@@ -131,7 +130,7 @@ func quoted(words string) string {
 	return strings.Join(list, ",\n")
 }
 
-// literal returns a cmdlet as a composite literal.
+// literal returns a cmdlet as a Go composite literal.
 func (e entry) literal(name string) (string, error) {
 	if len(e.Examples) == 0 {
 		return "", fmt.Errorf("no example")
