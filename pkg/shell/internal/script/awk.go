@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// awkJoins reports whether the next word belongs to the text before it: awk joins what stands side
-// by side.
+// awkJoins reports whether the next word is concatenated with the text before it: awk concatenates adjacent
+// values.
 func (p *script) awkJoins(left operand) bool {
 	t := p.tokens[p.i]
 	if p.language != "awk" || t.newline || t.kind == punctToken || left.name != "" || left.isList {
@@ -15,7 +15,7 @@ func (p *script) awkJoins(left operand) bool {
 	}
 	if p.i+1 < len(p.tokens) {
 		if next := p.tokens[p.i+1].text; next == "=" || next == "+=" {
-			return false // a statement of its own
+			return false // a separate statement
 		}
 	}
 	switch t.text {
@@ -25,7 +25,7 @@ func (p *script) awkJoins(left operand) bool {
 	return true
 }
 
-// awkPipe is print | "cmd" and "cmd" | getline.
+// awkPipe handles print | "cmd" and "cmd" | getline.
 func (p *script) awkPipe(left operand) operand {
 	p.i++
 	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {

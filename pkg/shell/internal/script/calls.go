@@ -10,14 +10,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// A role is what a call in code does.
+// A role is the effect of a call in code.
 type role uint8
 
 const (
 	runsShell  role = iota + 1 // its first argument is shell text
 	runsArgv                   // its arguments are a command
-	runsEither                 // a list is a command, a string shell text
-	opens                      // a path and a mode
+	runsEither                 // a list argument is a command, a string argument shell text
+	opens                      // arguments: a path and a mode
 	readsFile
 	writesFile
 	deletes
@@ -28,15 +28,15 @@ const (
 	links
 	setsMode
 	makesFolder
-	requests  // HTTP
-	downloads // HTTP, of an address to a file
-	posts     // HTTP with a body
-	sendsFile // a file, or what one yields, to another machine
+	requests  // an HTTP request
+	downloads // an HTTP download from a URL to a file
+	posts     // an HTTP request with a body
+	sendsFile // sends a file, given by path or as an open file, to another machine
 	connects
 	listens
 	evaluates // its first argument is code of the same language
 	callsBack // its first argument is a function, or code of the same language
-	unpickles // its first argument is a file of objects, which code makes
+	unpickles // its first argument is a file of serialized objects, which can run code when loaded
 	duplicates
 	changesUser
 	receives
@@ -44,14 +44,14 @@ const (
 	loadsFile // its first argument is a file of code
 	kills
 	queries // its first argument is SQL
-	wipes   // all that a table or a database holds
+	wipes   // deletes all rows of a table or database
 	changesFolder
-	opensArchive // a path and a mode
-	unpacks      // an archive into a folder
+	opensArchive // arguments: a path and a mode
+	unpacks      // unpacks an archive into a folder
 	unpacksMember
 )
 
-// A callRole says what a call does if its owner and language fit.
+// A callRole is the effect of a call if its owner and language match.
 type callRole struct {
 	role          role
 	owner, unless []string // globs, see calls.yaml
@@ -60,7 +60,7 @@ type callRole struct {
 
 //go:generate go run ./gen
 
-// roleOf returns what a call does, by its dotted name.
+// roleOf returns the effect of a call, by its dotted name; 0 if it has none.
 func roleOf(name, language string) role {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
@@ -82,13 +82,13 @@ func ownedBy(globs []string, owner string) bool {
 	})
 }
 
-// call does what a call in code does and returns its value.
+// call records the effects of a call in code and returns its result.
 func (p *script) call(f operand, args []operand) operand {
 	for i := range args {
 		args[i].From = p.at
 	}
 	if f.name == "" && p.language == "php" && f.Known() && !f.isList {
-		f.name = f.Text // the name of a function
+		f.name = f.Text // PHP calls the function that a string names
 	}
 	if f.name == "" {
 		return operand{Value: abstract.Unknown("…()", f.Taint|anyTaint(args)), used: true}
@@ -116,7 +116,7 @@ func (p *script) call(f operand, args []operand) operand {
 	recv.name = ""
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
 	if r == unpacksMember && !f.archive {
-		r = 0 // of something else
+		r = 0 // a method of another object
 	}
 	if r == 0 {
 		p.callbacks(f, full, args)
@@ -140,7 +140,7 @@ func (p *script) call(f operand, args []operand) operand {
 		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), used: true}
 	}
 	if (r == deletes || r == deletesTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.Bare || recv.Text == "") {
-		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is not known
+		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is unknown
 		args, first = []operand{recv}, recv
 	}
 	if (r == unpacks || r == unpacksMember) && full[0] == '.' {
@@ -161,13 +161,13 @@ func (p *script) call(f operand, args []operand) operand {
 	return out
 }
 
-// remoteClients are the libraries whose objects stand for services on other machines.
+// remoteClients are the client libraries of services on other machines.
 var remoteClients = map[string]bool{
 	"boto3": true, "botocore": true, "kubernetes": true, "azure": true, "googleapiclient": true, "openstack": true, "digitalocean": true, "hcloud": true, "linode_api4": true,
 	"github": true, "gitlab": true, "stripe": true, "heroku3": true, "cloudflare": true, "pulumi": true, "@aws-sdk": true, "@octokit": true, "@kubernetes": true,
 }
 
-// mayWrite reports whether the name of a call that is not listed says that it changes something.
+// mayWrite reports whether the name of an unlisted call suggests that it changes something.
 func mayWrite(full string) bool {
 	switch _, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list {
 	case "changes", "destroys", "sends":
@@ -183,7 +183,7 @@ func outside(o operand) bool {
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
-// act does what a role says.
+// act records the effects of a role and returns the call's result.
 func (p *script) act(r role, full string, first operand, args []operand) operand {
 	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
 	if r == wipes {
@@ -268,11 +268,11 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	return result
 }
 
-// commandOf drops the arguments of exec and spawn that are not words: the mode
-// of os.spawnl, and the program's name given twice.
+// commandOf drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
+// and a repeated program name.
 func commandOf(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
-	if last == "Command" && len(args) > 1 { // Deno's: the arguments are a field
+	if last == "Command" && len(args) > 1 { // Deno: the arguments are in an options object
 		for _, o := range args[1].list {
 			if o.isList {
 				return []operand{args[0], o}
@@ -294,7 +294,7 @@ func commandOf(full string, args []operand) []operand {
 		}
 	}
 	if len(args) > 2 && args[1].isList {
-		args = args[:2] // the options of node's spawn
+		args = args[:2] // the options object of node's spawn
 	}
 	kept := args[:0:0]
 	for _, a := range args {
@@ -305,7 +305,7 @@ func commandOf(full string, args []operand) []operand {
 	return kept
 }
 
-// open is open(path, mode).
+// open handles open(path, mode).
 func (p *script) open(args []operand, path abstract.Value) operand {
 	mode := ""
 	if len(args) > 1 {
@@ -325,7 +325,7 @@ func (p *script) open(args []operand, path abstract.Value) operand {
 			p.run(path)
 			return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
 		}
-		if strings.Contains(text, "&") { // open(STDIN, ">&C") joins two handles
+		if strings.Contains(text, "&") { // open(STDIN, ">&C") duplicates a file handle
 			p.dups = true
 			return operand{used: true}
 		}
@@ -347,7 +347,7 @@ func (p *script) open(args []operand, path abstract.Value) operand {
 	return operand{Value: p.read(path), used: true}
 }
 
-// sysopen is perl's sysopen(HANDLE, path, flags).
+// sysopen handles Perl's sysopen(HANDLE, path, flags).
 func (p *script) sysopen(args []operand) operand {
 	path := args[1].Value
 	path.From = p.at
@@ -358,14 +358,13 @@ func (p *script) sysopen(args []operand) operand {
 	return operand{Value: abstract.Unknown("open()", 0), used: true}
 }
 
-// perlMode returns the mode of perl's open, which may be before the path.
+// perlMode returns the mode of Perl's open, which may precede the path in one string.
 func perlMode(text string) string {
 	text = strings.TrimLeft(text, " \t\n")
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
-// load runs a file of code. What import() of JavaScript names is looked at if it
-// is an address: all else is a module.
+// load records that a code file runs. For JavaScript's import(), only URLs count: other names are modules.
 func (p *script) load(full string, path abstract.Value) {
 	if full != "import" {
 		p.w.RunFile(path, p.language, p.at)
@@ -380,8 +379,8 @@ func (p *script) load(full string, path abstract.Value) {
 	}
 }
 
-// callbacks does what a function that is forwarded does with what comes in: the
-// text that a promise yields is evaluated, PHP's names of functions are called.
+// callbacks handles functions passed as arguments: text from a promise that is evaluated, and PHP functions called
+// by name.
 func (p *script) callbacks(f operand, full string, args []operand) {
 	for _, a := range args {
 		if a.name != "" && f.Taint&abstract.Network != 0 && roleOf(a.name, p.language) == evaluates {
@@ -392,7 +391,7 @@ func (p *script) callbacks(f operand, full string, args []operand) {
 		return
 	}
 	callee, given := args[0], args[1:]
-	if callee.isList { // array_filter, array_walk
+	if callee.isList { // functions such as array_filter and array_walk
 		callee, given = args[1], args[:1]
 	}
 	r := roleOf(callee.Text, p.language)
@@ -426,7 +425,7 @@ func (p *script) evaluate(full string, code abstract.Value) {
 	p.w.Run(p.language, code, p.language+" code", p.at)
 }
 
-// words of a list that are strings, for joins.
+// texts returns the strings in a list; false if an element is not a known string.
 func texts(list []operand) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	for _, o := range list {

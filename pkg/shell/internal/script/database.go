@@ -9,23 +9,23 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// ownDatabase matches code that works on a database in memory, in a file, or for tests: what is
-// lost there is the program's own.
+// ownDatabase matches code that uses a database in memory, in a local file, or for tests: deletions there affect
+// only the program's own data.
 var ownDatabase = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
-// query reports what a statement of SQL takes away.
+// query reports the data that an SQL statement deletes.
 func (p *script) query(text abstract.Value) {
 	if !text.Known() || ownDatabase().MatchString(p.text) {
 		return
 	}
 	verb, name := sqltext.Destroys(text.Text)
-	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // made again here
+	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // the same code creates the table again
 		return
 	}
 	p.lost("SQL statement " + strings.TrimSpace(verb+" "+abstract.Clip(name)) + " deletes a database, a table or all of its rows")
 }
 
-// wipe reports that a call takes away all that a table or a database holds.
+// wipe reports a call that deletes a database or all rows of a table.
 func (p *script) wipe(full string) {
 	if strings.Contains(full, ".") && !ownDatabase().MatchString(p.text) {
 		p.lost(abstract.Clip(full) + " deletes a database or all rows of a table")

@@ -13,7 +13,7 @@ func (p *script) peek(text string) bool {
 	return p.i < len(p.tokens) && p.tokens[p.i].kind == punctToken && p.tokens[p.i].text == text
 }
 
-// expr reads an expression and what is assigned by it.
+// expr parses an expression and records its assignments.
 func (p *script) expr() operand {
 	if p.depth > deepest || !p.w.Step(1) {
 		p.w.GiveUp("the code is nested too deeply")
@@ -78,7 +78,7 @@ func (p *script) expr() operand {
 	return left
 }
 
-// as binds the name behind the "as" of a with statement.
+// as binds the name after "as" in a with statement.
 func (p *script) as(v operand) {
 	if p.i+1 < len(p.tokens) && p.tokens[p.i+1].kind == nameToken && len(p.vars) < 1024 {
 		p.i += 2
@@ -88,13 +88,13 @@ func (p *script) as(v operand) {
 	}
 }
 
-// isPath reports whether a value that is divided is a path, not a number.
+// isPath reports whether the left operand of "/" is a path and not a number.
 func isPath(o operand) bool {
 	_, err := strconv.ParseFloat(o.Text, 64)
 	return o.Known() && o.name == "" && !o.isList && o.Text != "" && err != nil
 }
 
-// times is a text that is repeated, as "…" * 3 or 3 * "…".
+// times computes a repeated text, as "…" * 3 or 3 * "…".
 func (p *script) times(left operand) operand {
 	for p.peek("*") {
 		p.i++
@@ -114,7 +114,7 @@ func (p *script) times(left operand) operand {
 	return left
 }
 
-// formatCode is "…%s…" % x of Python and Ruby.
+// formatCode computes "…%s…" % x of Python and Ruby.
 func formatCode(form, arg operand) abstract.Value {
 	args := arg.list
 	if !arg.isList {
@@ -154,7 +154,7 @@ func (p *script) assign(left operand, op string) operand {
 	return right
 }
 
-// operand reads one operand with its calls, members and subscripts.
+// operand parses one operand with its calls, members and subscripts.
 func (p *script) operand() operand {
 	if p.depth > deepest {
 		p.w.GiveUp("the code is nested too deeply")
@@ -198,7 +198,7 @@ func (p *script) operand() operand {
 				p.run(v)
 				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 			}
-			if p.language == "perl" && (p.peek("<") || p.peek(">")) { // a user's number
+			if p.language == "perl" && (p.peek("<") || p.peek(">")) { // a user ID variable of Perl: $< or $>
 				p.i++
 			} else if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
 				return p.operand()
@@ -216,7 +216,7 @@ func (p *script) operand() operand {
 	return p.postfix(o)
 }
 
-// inserted returns the value of a string, after what the expressions in it do.
+// inserted returns the value of a string, after evaluating the expressions in it.
 func (p *script) inserted(t *token) abstract.Value {
 	if t.v != nil {
 		return *t.v
@@ -241,7 +241,7 @@ func (p *script) inserted(t *token) abstract.Value {
 	return b.Value()
 }
 
-// within reads the code of an expression in a string and returns its value.
+// within evaluates an expression in a string and returns its value.
 func (p *script) within(one *part) operand {
 	tokens, i := p.tokens, p.i
 	defer func() { p.tokens, p.i = tokens, i }()
@@ -257,17 +257,16 @@ func (p *script) within(one *part) operand {
 	return v
 }
 
-// sigils reports whether names of variables begin with a sign.
+// sigils reports whether variable names begin with a sigil such as $.
 func (p *script) sigils() bool { return p.language == "perl" || p.language == "php" }
 
-// word reports whether a name is a word of the language in front of an operand, or
-// a printing command, and not the name of a variable.
+// word reports whether a name is a keyword before an operand, or a print command, and not a variable.
 func (p *script) word(s string) bool {
 	switch s {
 	case "for", "foreach":
 		for i := p.i; i < min(p.i+8, len(p.tokens)) && p.tokens[i].text != "in" && p.tokens[i].text != "of"; i++ {
 			if p.tokens[i].kind == nameToken {
-				delete(p.vars, p.tokens[i].text) // another value each time
+				delete(p.vars, p.tokens[i].text) // the loop variable changes with each iteration
 			}
 		}
 		return s == "for" || p.word("our")
@@ -306,8 +305,7 @@ func (p *script) named(n string) operand {
 	return operand{name: n, Value: abstract.Unknown(n, 0)}
 }
 
-// bareArgument reads the arguments of a call without brackets, as Perl and
-// Ruby have it: system "ls", "-l".
+// bareArgument parses the arguments of a call without parentheses, as in Perl and Ruby: system "ls", "-l".
 func (p *script) bareArgument(n string) (operand, bool) {
 	if n == "" || p.i >= len(p.tokens) || p.tokens[p.i].newline {
 		return operand{}, false
@@ -335,7 +333,7 @@ func (p *script) bareArgument(n string) (operand, bool) {
 	return p.call(operand{name: n}, args), true
 }
 
-// bracket reads what is in brackets: a list, or statements.
+// bracket parses the content of brackets: a list, or statements.
 func (p *script) bracket(open string) operand {
 	closing := ")"
 	switch open {
@@ -363,7 +361,7 @@ func (p *script) bracket(open string) operand {
 	p.i++
 	list := p.stack[mark:]
 	p.stack = p.stack[:mark]
-	if open == "(" && len(list) > 0 && (len(list) == 1 || p.language == "node") { // the last of a sequence
+	if open == "(" && len(list) > 0 && (len(list) == 1 || p.language == "node") { // the value of a comma expression is the last one
 		return list[len(list)-1]
 	}
 	if len(list) > 0 {
@@ -375,7 +373,7 @@ func (p *script) bracket(open string) operand {
 	return o
 }
 
-// postfix reads member access, calls and subscripts.
+// postfix parses member access, calls and subscripts.
 func (p *script) postfix(o operand) operand {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
@@ -392,7 +390,7 @@ func (p *script) postfix(o operand) operand {
 			if p.language != "code" || p.i+1 >= len(p.tokens) || p.tokens[p.i+1].text != "(" || t.spaced {
 				return o
 			}
-			p.i++ // a name of Elixir or Julia ends
+			p.i++ // end of a name in Elixir or Julia
 		case "{":
 			if p.language != "perl" || o.name != "$ENV" || t.spaced {
 				return o
@@ -427,7 +425,7 @@ func (p *script) postfix(o operand) operand {
 	return o
 }
 
-// member is o.name.
+// member handles o.name.
 func (p *script) member(o operand, member string) operand {
 	if o.name != "" {
 		out := o
@@ -453,7 +451,7 @@ func (p *script) member(o operand, member string) operand {
 	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList, archive: recv.archive}
 }
 
-// bare reports whether a method is called without arguments and brackets.
+// bare reports whether a method is called without arguments and parentheses.
 func (p *script) bare() bool {
 	if p.i >= len(p.tokens) || p.tokens[p.i].newline {
 		return true
@@ -480,7 +478,7 @@ func (p *script) subscript(o operand, closing string) operand {
 		return o
 	}
 	if slices.ContainsFunc(environments[:], func(end string) bool { return strings.HasSuffix(o.name, end) }) {
-		if closing == "}" && index.name != "" { // a word stands for itself there
+		if closing == "}" && index.name != "" { // in Perl's $ENV{NAME}, the bare word is the key
 			return p.environment(index.name)
 		}
 		return p.environment(index.Text)
@@ -502,7 +500,7 @@ func (p *script) run(v abstract.Value) {
 	p.shells = true
 	v.From = p.at
 	if !v.Known() {
-		v.Taint |= abstract.Foreign // whatever the code made of its input
+		v.Taint |= abstract.Foreign // the code may have inserted parts of its input
 	}
 	if p.receives && !v.Known() {
 		v.Taint |= abstract.Socket

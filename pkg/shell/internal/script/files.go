@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// actOnFile does what the roles of files say; path is the first argument.
+// actOnFile records the effects of the file roles; path is the first argument.
 func (p *script) actOnFile(r role, full string, path abstract.Value, args []operand, result operand) operand {
 	switch r {
 	case opens:
@@ -35,7 +35,7 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		p.delete(args, false)
 	case deletesTree:
 		if p.language != "perl" {
-			args = args[:1] // what follows are options
+			args = args[:1] // the other arguments are options
 		}
 		p.delete(args, !strings.HasSuffix(full, "rmdir"))
 	case lists:
@@ -63,11 +63,11 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 	return result
 }
 
-// delete deletes what arguments, and lists among them, name.
+// delete records the deletion of the files in the arguments, including lists.
 func (p *script) delete(args []operand, tree bool) {
 	for i, a := range args {
 		if a.isList {
-			if i == 0 || p.language != "perl" { // options of remove_tree
+			if i == 0 || p.language != "perl" { // options of Perl's remove_tree
 				p.delete(a.list, tree)
 			}
 			continue
@@ -95,7 +95,7 @@ func (p *script) write(path, content abstract.Value) {
 	p.w.Store(at, pattern, content)
 }
 
-// archive is the opening of an archive: its value is its path.
+// archive handles the opening of an archive; its value is the archive's path.
 func (p *script) archive(args []operand, path abstract.Value) operand {
 	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
 		p.write(path, abstract.Value{})
@@ -105,8 +105,8 @@ func (p *script) archive(args []operand, path abstract.Value) operand {
 	return operand{Value: path, used: true, archive: true}
 }
 
-// unpack puts what the first argument holds, an archive, or only a member of it, into the folder that
-// the second names, or another one: names of arguments are not read.
+// unpack records that the archive in the first argument, or one member of it, is unpacked into the folder in the
+// second argument, or in any later one, since names of keyword arguments are not parsed.
 func (p *script) unpack(args []operand, member string) {
 	folders := []abstract.Value{abstract.Lit(".")}
 	for i, a := range args[1:] {
@@ -130,7 +130,7 @@ func (p *script) unpack(args []operand, member string) {
 	}
 }
 
-// unpackMember does so with the member that the second argument names.
+// unpackMember is unpack for the member that the second argument names.
 func (p *script) unpackMember(args []operand) {
 	if len(args) < 2 {
 		return
@@ -144,11 +144,11 @@ func (p *script) unpackMember(args []operand) {
 	p.unpack(args, name)
 }
 
-// treeCopies are the calls that copy folders.
+// treeCopies are the calls that copy folders recursively.
 var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
 
-// transfer notes what copying, moving or linking the first of two paths to the
-// second writes: the second itself, or, if that is a folder, a file in it.
+// transfer records the writes of copying, moving or linking a path to another: to that path itself, or, if it is a
+// folder, to a file in it.
 func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
 	if len(args) < 2 {
 		return

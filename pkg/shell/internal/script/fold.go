@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// function folds functions of constants; ok is false for others.
+// function computes functions of constants; ok is false for others.
 func (p *script) function(full string, args []operand) (operand, bool) {
 	last := full[strings.LastIndexByte(full, '.')+1:]
 	one := operand{}
@@ -82,7 +82,7 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 	return operand{}, false
 }
 
-// decoder folds the functions that decode text; ok is false for all others.
+// decoder computes functions that decode text; ok is false for others.
 func (p *script) decoder(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
 	one := operand{}
 	if len(args) > 0 {
@@ -146,7 +146,7 @@ func (p *script) characters(full string, args []operand) (operand, bool) {
 	return operand{Value: abstract.Value{Text: b.String(), Taint: abstract.Decoded}}, true
 }
 
-// method folds methods of strings and lists.
+// method computes methods of strings and lists; the result is false for others.
 func (p *script) method(name string, recv operand, args []operand) (operand, bool) {
 	recv.name = ""
 	keep := func(text string) (operand, bool) {
@@ -224,7 +224,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 	return operand{}, false
 }
 
-// split cuts a text into a list: at blanks, or at what the one argument says.
+// split splits a text into a list: at white space, or at the argument's text.
 func split(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {

@@ -6,11 +6,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// homeFolder is what the functions and fields below are.
+// homeFolder returns the user's home folder.
 func homeFolder() operand { return operand{Value: abstract.Lit("~")} }
 
-// namesHome reports whether a name, called or not, is the user's home folder: fields of
-// accounts among them, and functions of languages that call without brackets.
+// namesHome reports whether a name of a function or field is the user's home folder; functions can be called
+// without parentheses.
 func namesHome(full string) bool {
 	switch full[strings.LastIndexByte(full, '.')+1:] {
 	case "homedir", "gethomedir", "my_home", "user_home", "pw_dir", "NSHomeDirectory":
@@ -27,7 +27,7 @@ func environmentName(name string) bool {
 	return false
 }
 
-// environment is the value of a variable that the code was started with.
+// environment returns the value of a variable from the environment of the code.
 func (p *script) environment(name string) operand {
 	if name == "USERPROFILE" {
 		return homeFolder()
@@ -35,5 +35,5 @@ func (p *script) environment(name string) operand {
 	return operand{Value: p.w.Environment(name), used: true}
 }
 
-// environments are how names of the environment end, as a table.
+// environments are the last parts of names for the environment as a table.
 var environments = [...]string{"environ", "ENV", "process.env", "_SERVER", "ENVIRON"}

@@ -11,15 +11,15 @@ import (
 type token struct {
 	kind    tokenKind
 	text    string
-	v       *abstract.Value // of a string or a command without expressions; nil for others
-	parts   []part          // of one with expressions
-	spaced  bool            // blanks are before it
-	newline bool            // a line break is before it
+	v       *abstract.Value // value of a string or command without expressions; nil for other tokens
+	parts   []part          // parts of a string or command with expressions
+	spaced  bool            // white space precedes it
+	newline bool            // a line break precedes it
 }
 
 // A part of a string is text or an expression.
 type part struct {
-	text string // as written, of an expression
+	text string // for an expression: its source text
 	code []token
 	expr bool
 }
@@ -34,27 +34,26 @@ const (
 	shellToken // `…`, %x(…), qx(…): text that a shell runs
 )
 
-// A grammar says which strings, comments and regular expressions a language has.
+// A grammar describes the strings, comments and regular expressions of a language.
 type grammar struct {
-	comment   string // begins a comment that ends with the line
+	comment   string // start of a comment that extends to the line's end
 	block     bool   // has comments in /* */
-	quotes    string // what begins a string
-	literal   string // those of quotes in which nothing is replaced
-	inserts   string // those of quotes in which expressions are replaced
+	quotes    string // characters that begin a string
+	literal   string // quotes of strings without escapes and expressions
+	inserts   string // quotes of strings with interpolated expressions
 	shell     bool   // a backquoted text is a command
-	lines     bool   // strings in quotes may hold line breaks
+	lines     bool   // quoted strings may contain line breaks
 	triple    bool   // """ and ''' begin strings
-	sigils    string // what a variable's name begins with
+	sigils    string // characters that begin a variable's name
 	regexps   bool   // /…/ is a regular expression where a value is expected
-	ends      bool   // a line break ends a statement behind a value
-	here      string // begins a here-document
-	before    string // names behind which a value is expected
-	unclosed  string // quotes that stand for other things, too, and so need not end
-	lineComms bool   // "#[" and words of a preprocessor are no comments
+	ends      bool   // a line break after a value ends the statement
+	here      string // start of a here-document
+	before    string // words after which a value is expected
+	unclosed  string // quotes that also have other meanings, and so need not be closed
+	lineComms bool   // "#[" and preprocessor directives are not comments
 }
 
-// The names behind which a value follows in the languages that have regular
-// expressions.
+// Words after which a value follows, in languages with regular expression literals.
 const (
 	valueWords = " return if unless while until and or not when in case elsif else then do puts p print "
 	nodeWords  = " return typeof case in of delete void throw new else do instanceof default extends "
@@ -74,9 +73,9 @@ var grammars = map[string]*grammar{
 	"code":        {comment: "#", quotes: "\"'`", literal: "`", inserts: `"`, lines: true, triple: true, unclosed: "'", lineComms: true},
 }
 
-// lexCode cuts code into tokens, which it appends to room. It knows the strings, regular expressions,
-// here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find
-// their calls; what it cannot place becomes punctuation. unread says where what follows may be read wrongly.
+// lexCode splits code into tokens, which it appends to room. It handles strings, regular expressions,
+// here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find calls; other
+// characters become punctuation. unread says where later code may have been read wrongly.
 func lexCode(language, text string, room []token) (tokens []token, unread string) {
 	l := &lexer{language: language, text: text, tokens: room}
 	if l.grammar = grammars[language]; l.grammar == nil {
@@ -105,23 +104,23 @@ type lexer struct {
 	spaced  bool
 	newline bool
 	tokens  []token
-	unread  string     // why what follows may be read wrongly
-	depth   int        // of expressions in strings
-	open    []bracket  // brackets that are open
-	closed  bracket    // that the last token closed
-	pending []document // here-documents of the line
+	unread  string     // why later code may be read wrongly
+	depth   int        // nesting of expressions in strings
+	open    []bracket  // stack of open brackets
+	closed  bracket    // the bracket that the last token closed
+	pending []document // here-documents that begin after this line
 }
 
-// A bracket is an open one, and what it follows.
+// A bracket is the kind of an open bracket, by the token before it.
 type bracket uint8
 
 const (
 	plainBracket bracket = iota
 	condition            // parentheses behind if, while and the like
-	subscript            // belongs to the value before it
+	subscript            // a subscript or call of the value before it
 )
 
-// A document is a here-document that begins behind the line.
+// A document is a here-document whose text begins after the current line.
 type document struct {
 	token  int
 	end    string
@@ -129,14 +128,14 @@ type document struct {
 	form   form
 }
 
-// A form is how a string is written.
+// A form describes how a string is written.
 type form struct {
-	end     string // "" is the end of the text
-	open    byte   // opens a nested pair
-	escapes bool   // a backslash makes the next character a plain one
-	raw     bool   // and stays
-	inserts bool   // expressions are replaced
-	lines   bool   // it may hold line breaks
+	end     string // closing delimiter; "" for the end of the text
+	open    byte   // opening delimiter, which can be nested
+	escapes bool   // a backslash escapes the next character
+	raw     bool   // and the backslash is kept
+	inserts bool   // expressions are interpolated
+	lines   bool   // the string may contain line breaks
 	regexp  bool
 }
 
@@ -163,7 +162,7 @@ func (l *lexer) add(t token) {
 	l.tokens = append(l.tokens, t)
 }
 
-// bracket returns what an opening bracket is.
+// bracket returns the kind of an opening bracket.
 func (l *lexer) bracket(t token) bracket {
 	last := l.last()
 	switch {
@@ -240,7 +239,7 @@ func (l *lexer) next() {
 	}
 }
 
-// commented skips a comment that ends with the line.
+// commented skips a line comment, and reports whether there is one.
 func (l *lexer) commented(rest string) bool {
 	if !strings.HasPrefix(rest, l.comment) && !(l.language == "php" && strings.HasPrefix(rest, "//")) {
 		return false
@@ -265,7 +264,7 @@ func (l *lexer) commented(rest string) bool {
 	return true
 }
 
-// page skips what stands outside the code of a page of PHP.
+// page skips the text outside of PHP tags.
 func (l *lexer) page() {
 	for {
 		n := strings.Index(l.text[l.i:], "<?")
@@ -287,8 +286,7 @@ func (l *lexer) page() {
 	}
 }
 
-// linesBetween skips lines that are no code at the start of a line: documentation
-// and the data at the end of a script.
+// linesBetween skips documentation lines, and the data section at the end of a script.
 func (l *lexer) linesBetween() {
 	rest := l.text[l.i:]
 	end := ""
@@ -296,7 +294,7 @@ func (l *lexer) linesBetween() {
 	case l.language == "ruby" && strings.HasPrefix(rest, "=begin"):
 		end = "\n=end"
 	case l.language == "perl" && len(rest) > 1 && rest[0] == '=' && (rest[1]|0x20) >= 'a' && (rest[1]|0x20) <= 'z':
-		// Behind a value it is an assignment.
+		// After a value, "=" is an assignment.
 		if t := l.last(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.closed != subscript) {
 			end = "\n=cut"
 		}
@@ -314,7 +312,7 @@ func (l *lexer) linesBetween() {
 	l.i = lineEnd(l.text, l.i+n+1)
 }
 
-// long reads the strings and comments of Lua in [[ ]] and [=[ ]=].
+// long reads Lua's strings and comments in [[ ]] and [=[ ]=].
 func (l *lexer) long(rest string) bool {
 	comment := strings.HasPrefix(rest, "--[")
 	at := 0
@@ -343,8 +341,8 @@ func (l *lexer) long(rest string) bool {
 	return true
 }
 
-// punctuationVariable reads $" $' $/ $#x and the like of Perl and Ruby, whose
-// second character begins something else without the first.
+// punctuationVariable reads variables such as $" $' $/ $#x of Perl and Ruby, whose second character would
+// otherwise begin a string, comment or regular expression.
 func (l *lexer) punctuationVariable(rest string) bool {
 	if rest[0] != '$' || len(rest) < 2 || l.language != "perl" && l.language != "ruby" {
 		return false
@@ -364,8 +362,7 @@ func (l *lexer) punctuationVariable(rest string) bool {
 	return true
 }
 
-// quoted reads a string; raw ones keep their backslashes, formatted ones hold
-// expressions in braces.
+// quoted reads a string; raw strings keep their backslashes, formatted ones contain expressions in braces.
 func (l *lexer) quoted(rest string, raw, formatted bool) {
 	q := rest[:1]
 	f := form{end: q, escapes: true, raw: raw || strings.Contains(l.literal, q), inserts: formatted || strings.Contains(l.inserts, q), lines: l.lines || q == "`"}
@@ -388,8 +385,7 @@ func (l *lexer) quoted(rest string, raw, formatted bool) {
 	l.str(kind, f)
 }
 
-// apostrophe reads what begins with ' in a language that is not known further: a string, a character,
-// or something that does not end, as a lifetime of Rust.
+// apostrophe reads a ' in other languages: a string, a character, or an unclosed quote such as a Rust lifetime.
 func (l *lexer) apostrophe(rest string) {
 	line := rest[1:lineEnd(rest, 0)]
 	end := 0
@@ -410,16 +406,16 @@ func (l *lexer) apostrophe(rest string) {
 		l.add(token{kind: stringToken, v: &v})
 		return
 	}
-	// Between two lifetimes stands code.
+	// The text between two lifetimes is code.
 	l.add(token{kind: stringToken, parts: []part{{text: codeEscapes(body, false)}, {code: l.inner(body), text: ""}}})
 }
 
-// str reads a string, behind what begins it.
+// str reads a string after its opening delimiter.
 func (l *lexer) str(kind tokenKind, f form) {
 	l.finish(kind, l.body(f))
 }
 
-// finish adds a string of some parts.
+// finish adds a string token with its parts.
 func (l *lexer) finish(kind tokenKind, parts []part) {
 	if len(parts) > 1 || len(parts) == 1 && parts[0].expr {
 		l.add(token{kind: kind, parts: parts})
@@ -432,7 +428,7 @@ func (l *lexer) finish(kind tokenKind, parts []part) {
 	l.add(token{kind: kind, v: &v})
 }
 
-// body reads a string to its end. One that does not end leaves in doubt what follows.
+// body reads a string to its end. If there is none, later code may be read wrongly.
 func (l *lexer) body(f form) (parts []part) {
 	start, nested := l.i, 0
 	literal := func() {
@@ -459,7 +455,7 @@ func (l *lexer) body(f form) (parts []part) {
 		case f.open != 0 && c == f.end[0]:
 			nested--
 			l.i++
-		case f.regexp && c == '[' && l.language != "perl": // in a class the delimiter is a plain character
+		case f.regexp && c == '[' && l.language != "perl": // in a character class, the delimiter is a plain character
 			l.class()
 		case f.inserts && strings.IndexByte(`{$#@(\`, c) >= 0:
 			before := l.i
@@ -483,7 +479,7 @@ func (l *lexer) body(f form) (parts []part) {
 	return parts
 }
 
-// class skips the characters of a class in a regular expression.
+// class skips a character class of a regular expression.
 func (l *lexer) class() {
 	for i := l.i + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
 		switch l.text[i] {
@@ -495,14 +491,14 @@ func (l *lexer) class() {
 		case '#', '$':
 			if l.language == "ruby" && i+1 < len(l.text) && l.text[i+1] == '{' {
 				l.i++
-				return // it holds an expression
+				return // the class contains an expression
 			}
 		}
 	}
 	l.i++
 }
 
-// escaped returns the length of what begins with a backslash.
+// escaped returns the length in bytes of the escape sequence at the current position.
 func (l *lexer) escaped(f form) int {
 	if l.language != "python" || l.i+1 >= len(l.text) {
 		return 2
@@ -525,14 +521,14 @@ func codeEscapes(s string, raw bool) string {
 	return plain.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
-// insertion reads an expression in a string, if one begins here.
+// insertion reads an interpolated expression in a string, if one begins here.
 func (l *lexer) insertion(f form) (part, bool) {
 	rest := l.text[l.i:]
 	at := func(s string) bool { return strings.HasPrefix(rest, s) }
 	switch l.language {
 	case "python":
 		if at("{{") {
-			l.i++ // and the other by the caller
+			l.i++ // the caller skips the second character
 			return part{}, false
 		}
 		if rest[0] == '{' {
@@ -579,7 +575,7 @@ func (l *lexer) insertion(f form) (part, bool) {
 	return part{}, false
 }
 
-// expression reads code in a string up to a bracket, n bytes behind what begins it.
+// expression reads code in a string up to a closing bracket; n is the length of its opening delimiter.
 func (l *lexer) expression(n int, closing byte) part {
 	start := l.i
 	outer := *l
@@ -609,7 +605,7 @@ func (l *lexer) expression(n int, closing byte) part {
 		l.doubt("an expression in a string does not end")
 	}
 	if l.language == "python" && len(l.tokens) > 0 && l.last().text == "=" && l.last().kind == punctToken {
-		l.tokens = l.tokens[:len(l.tokens)-1] // {x=} shows the expression, too
+		l.tokens = l.tokens[:len(l.tokens)-1] // Python's {x=} also prints the expression
 	}
 	l.i = min(len(l.text), l.i+1)
 	one := part{text: l.text[start:l.i], code: l.tokens, expr: true}
@@ -617,15 +613,15 @@ func (l *lexer) expression(n int, closing byte) part {
 	return one
 }
 
-// restore goes back to the code around an expression, behind it.
+// restore returns to the code around an expression, after its end.
 func (l *lexer) restore(outer *lexer) {
 	i, unread := l.i, l.unread
 	*l = *outer
 	l.i, l.unread = i, unread
 }
 
-// specification reads how a value is formatted in a string of Python, up to the brace that ends it. It
-// may hold expressions.
+// specification reads the format specification of a Python f-string field, up to the closing brace. It may contain
+// expressions.
 func (l *lexer) specification() {
 	for l.i < len(l.text) && l.text[l.i] != '}' {
 		if l.text[l.i] != '{' {
@@ -637,7 +633,7 @@ func (l *lexer) specification() {
 	}
 }
 
-// variable reads a variable in a string, with its subscripts, n bytes behind what begins it.
+// variable reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
 func (l *lexer) variable(n int) part {
 	start := l.i
 	outer := *l
@@ -666,7 +662,7 @@ func (l *lexer) variable(n int) part {
 	return one
 }
 
-// inner reads code that is in a text of its own.
+// inner splits nested code into tokens.
 func (l *lexer) inner(text string) []token {
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
 	if sub.depth > deepest {
@@ -714,7 +710,7 @@ func (l *lexer) word(rest string) {
 	l.add(token{kind: nameToken, text: w})
 }
 
-// rustRaw reads r#"…"#.
+// rustRaw reads Rust's r#"…"#.
 func (l *lexer) rustRaw(rest string) bool {
 	hashes := len(rest) - len(strings.TrimLeft(rest, "#"))
 	if hashes >= len(rest) || rest[hashes] != '"' || hashes == 0 {
@@ -725,8 +721,8 @@ func (l *lexer) rustRaw(rest string) bool {
 	return true
 }
 
-// isKey reports whether the word of n bytes that begins here is a key of a hash of Perl, or a name behind
-// a sigil, an arrow or sub.
+// isKey reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
+// an arrow or sub.
 func (l *lexer) isKey(n int) bool {
 	after := strings.TrimLeft(l.text[l.i+n:], " \t\r\n")
 	if strings.HasPrefix(after, "=>") {
@@ -746,14 +742,14 @@ func (l *lexer) isKey(n int) bool {
 	case t.text == "{":
 		return strings.HasPrefix(after, "}")
 	}
-	if t.text == "-" && !l.spaced && l.text[l.i:l.i+n] == "s" { // a test of a file
+	if t.text == "-" && !l.spaced && l.text[l.i:l.i+n] == "s" { // the file test -s
 		n := len(l.tokens)
 		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.before, " "+l.tokens[n-2].text+" ")
 	}
 	return !l.spaced && (t.text == "%" || t.text == "&" || t.text == "*" || t.text == "@" || t.text == "$")
 }
 
-// pairs are the delimiters that end with another character.
+// closing returns the closing delimiter for an opening one, and the opening one again if pairs nest.
 func closing(open byte) (end string, nests byte) {
 	if i := strings.IndexByte("({[<", open); i >= 0 {
 		return ")}]>"[i : i+1], open
@@ -761,7 +757,7 @@ func closing(open byte) (end string, nests byte) {
 	return string(open), 0
 }
 
-// quoteOperator reads q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like of Perl: any character delimits.
+// quoteOperator reads Perl's q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like, with any delimiter.
 func (l *lexer) quoteOperator(w string, n int) bool {
 	switch w {
 	case "q", "qq", "qw", "qx", "qr", "m", "s", "y", "tr":
@@ -836,7 +832,7 @@ func (l *lexer) quoteOperator(w string, n int) bool {
 	return true
 }
 
-// inText reads the parts of a text that is a string as a whole.
+// inText returns the parts of a text that is a string as a whole.
 func (l *lexer) inText(text string, f form) []part {
 	f.end, f.open, f.lines = "", 0, true
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
@@ -851,7 +847,7 @@ func (l *lexer) inText(text string, f form) []part {
 	return parts
 }
 
-// A turn says whether a value ends before what is read.
+// A turn says whether the token before the current position ends a value.
 type turn uint8
 
 const (
@@ -860,7 +856,7 @@ const (
 	unclear
 )
 
-// turn returns whether the last token ends a value. rest is what follows.
+// turn reports whether the last token ends a value; rest is the text after it.
 func (l *lexer) turn(rest string) turn {
 	t := l.last()
 	if t == nil || l.ends && l.newline {
@@ -877,7 +873,7 @@ func (l *lexer) turn(rest string) turn {
 			return expected
 		case l.language == "node" && (t.text == "yield" || t.text == "await"),
 			l.language != "node" && l.spaced && len(rest) > 1 && rest[1] != ' ' && rest[1] != '=' && l.language != "awk":
-			return unclear // an argument, or an operator
+			return unclear // an argument or an operator may follow
 		}
 		return ended
 	case punctToken:
@@ -911,8 +907,8 @@ func (l *lexer) turn(rest string) turn {
 	return ended
 }
 
-// regular reads a regular expression, if one begins here. Where it may also be a division, and what it
-// makes of what follows differs, that is a doubt.
+// regular reads a regular expression, if one begins here. If it may also be a division, and the two readings
+// differ for the later code, it records that as unread.
 func (l *lexer) regular(rest string) bool {
 	turn := l.turn(rest)
 	if turn == ended {
@@ -936,7 +932,7 @@ func (l *lexer) regular(rest string) bool {
 	return true
 }
 
-// flags skips the letters behind a regular expression and returns them.
+// flags skips the flags after a regular expression and returns them.
 func (l *lexer) flags() string {
 	start := l.i
 	for l.i < len(l.text) && plain.WordByte(l.text[l.i]) {
@@ -945,7 +941,7 @@ func (l *lexer) flags() string {
 	return l.text[start:l.i]
 }
 
-// percent reads the strings of Ruby that begin with a percent sign.
+// percent reads Ruby's strings that begin with a percent sign.
 func (l *lexer) percent(rest string) bool {
 	kind, at := byte('Q'), 1
 	if len(rest) > 2 && strings.IndexByte("qQwWiIxrs", rest[1]) >= 0 {
@@ -971,7 +967,7 @@ func (l *lexer) percent(rest string) bool {
 	return true
 }
 
-// character reads ?x of Ruby.
+// character reads Ruby's character literal ?x.
 func (l *lexer) character(rest string) bool {
 	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.turn("? ") == ended {
 		return false
@@ -989,7 +985,7 @@ func (l *lexer) character(rest string) bool {
 	return true
 }
 
-// document reads what begins a here-document, if it does.
+// document reads the start of a here-document, and reports whether there is one.
 func (l *lexer) document(rest string) bool {
 	n := len(l.here)
 	d := document{form: form{escapes: true, inserts: true, lines: true}}
@@ -1042,13 +1038,13 @@ func (l *lexer) document(rest string) bool {
 	return true
 }
 
-// opensDocument reports whether << begins a here-document and is no operator.
+// opensDocument reports whether << begins a here-document and is not an operator.
 func (l *lexer) opensDocument(rest string) bool {
 	turn, last := l.turn(rest), l.last()
 	if turn != unclear || last.kind != nameToken {
 		return turn == expected
 	}
-	// Behind the name of a function it does, behind a variable it does not.
+	// After a function's name it does, after a variable it does not.
 	if l.language == "perl" {
 		l.doubt("<< can begin a here-document or be an operator")
 	}
@@ -1063,7 +1059,7 @@ func (l *lexer) opensDocument(rest string) bool {
 	return true
 }
 
-// documents reads the here-documents whose text begins at this line.
+// documents reads the text of the here-documents that begin at this line.
 func (l *lexer) documents() {
 	for _, d := range l.pending {
 		start, from := l.i, l.i

@@ -31,7 +31,7 @@ func (p *script) request(r role, path abstract.Value, args []operand) {
 	}
 }
 
-// download reads an address and holds what it gives in a file, if one is named.
+// download records a request to a URL, and stores the response in a file if one is named.
 func (p *script) download(args []operand) {
 	p.request(requests, args[0].Value, args[:1])
 	if len(args) > 1 && args[1].Known() && args[1].name == "" {
@@ -55,8 +55,7 @@ func (p *script) connect(args []operand) {
 	p.w.Report(e)
 }
 
-// listen reports a server. In Python the address is that of bind: what listen
-// is given there is how many may wait.
+// listen reports a server. In Python, bind has the address; listen's argument is the length of the queue.
 func (p *script) listen(full string, first operand) {
 	p.listens = true
 	python := p.language == "python"
@@ -71,7 +70,7 @@ func (p *script) listen(full string, first operand) {
 	p.w.Report(e)
 }
 
-// sendFile sends what the arguments hold, and the file that the first names.
+// sendFile records that the arguments, and the file that the first one names, are sent.
 func (p *script) sendFile(args []operand) {
 	p.posts, p.tells = true, true
 	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)

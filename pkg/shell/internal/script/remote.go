@@ -8,11 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// farAddress matches an address of another machine in code.
+// farAddress matches a URL in code.
 var farAddress = prefilter.Lazy(`https?://[^\s"'\x60]*`)
 
-// remoteCalls reports the operations of GraphQL in the texts of code that makes requests, by
-// which something is gone on another machine.
+// remoteCalls reports GraphQL mutations in string literals that delete data on another machine.
 func (p *script) remoteCalls() {
 	if !strings.Contains(p.text, "mutation") {
 		return

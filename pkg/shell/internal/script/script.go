@@ -1,5 +1,5 @@
-// Package script reads code of Python, JavaScript, Perl, Ruby, PHP, Lua and awk as
-// far as its literal calls show what it does.
+// Package script analyses code of Python, JavaScript, Perl, Ruby, PHP, Lua and awk, as far as its calls have
+// literal arguments.
 package script
 
 import (
@@ -12,9 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A script is code of a language other than a shell's, being read. Its calls
-// are recognised by name, its strings are folded as far as they are constant;
-// control flow is ignored, so whatever is in the code counts as done.
+// A script is code in a language other than shell, being analysed. Calls are recognised by name and constant
+// strings are computed. Control flow is ignored: all code counts as run.
 type script struct {
 	w        abstract.World
 	language string
@@ -22,16 +21,16 @@ type script struct {
 	at       effect.Span
 	tokens   []token
 	i        int
-	stack    []operand // of the lists that are being read
+	stack    []operand // elements of the lists that are being parsed
 	depth    int
 	vars     map[string]operand
 	imports  map[string]string // local name → module or module.function
 
 	connects, listens, shells, dups, receives bool
-	bound                                     bool // a socket has an address of which a listener was reported
+	bound                                     bool // a socket has an address that was reported for a listener
 	posts, reads                              bool
-	tells                                     bool           // what files hold is sent, not only read beside a request
-	held                                      abstract.Taint // what files and variables that were read hold
+	tells                                     bool           // file contents are sent, and not only read near a request
+	held                                      abstract.Taint // taint of the files and variables that were read
 	secrets                                   string
 }
 
@@ -39,21 +38,19 @@ type script struct {
 type operand struct {
 	abstract.Value
 	list    []operand
-	name    string // dotted, if it names a module, function or object
+	name    string // dotted name, if it refers to a module, function or object
 	isList  bool
-	used    bool // a call took it, so it is not looked at as a mere string
-	archive bool // it is an open archive, and its value the path of that
+	used    bool // a call has used it, so it is not checked as a plain string
+	archive bool // an open archive; its value is the archive's path
 }
 
-// deepest is how deep expressions may nest.
+// deepest is the maximum nesting of expressions.
 const deepest = 100
 
-// tokenPool keeps room for tokens, of which a program has many. They end with a
-// call of [Read].
+// tokenPool reuses the memory for tokens between calls of [Read].
 var tokenPool = sync.Pool{New: func() any { return new([]token) }}
 
-// Read reports what code of a language other than a shell's does, and returns
-// what it writes.
+// Read reports the effects of code in a language other than shell, and returns its output.
 func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
 		applescript(w, text, at)
@@ -82,7 +79,7 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 	return abstract.Output(language+" code", p.held&(abstract.Secret|abstract.Dump|abstract.Credential))
 }
 
-// statements reads until a closing bracket or the end.
+// statements parses up to a closing bracket or the end.
 func (p *script) statements(until string) {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
@@ -104,12 +101,12 @@ func (p *script) statements(until string) {
 	}
 }
 
-// loose looks at a value that no call took.
+// loose checks a value that no call has used.
 func (p *script) loose(o operand) {
 	for _, e := range o.list {
 		p.loose(e)
 	}
-	if !o.used && p.language == "ruby" && roleOf(o.name, p.language) == wipes { // a call without brackets
+	if !o.used && p.language == "ruby" && roleOf(o.name, p.language) == wipes { // a call without parentheses
 		p.wipe(o.name)
 	}
 	if o.used || o.name != "" || !o.Known() {
@@ -118,7 +115,7 @@ func (p *script) loose(o operand) {
 	p.suspect(o.Value)
 }
 
-// suspect records a string that looks like a path of weight or a URL.
+// suspect records a string that looks like an important path or a URL.
 func (p *script) suspect(v abstract.Value) {
 	text := v.Text
 	switch {
@@ -150,7 +147,7 @@ func (p *script) read(v abstract.Value) abstract.Value {
 	return out
 }
 
-// finish records what the calls amount to together.
+// finish records the effects of combinations of calls.
 func (p *script) finish() {
 	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
 		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", From: p.at})
@@ -164,8 +161,8 @@ func (p *script) finish() {
 	}
 }
 
-// carriesShell reports whether code of a compiled language opens a connection
-// and starts a shell. Their calls are spelled in too many ways to be read.
+// carriesShell reports whether code of a compiled language opens a connection and starts a shell. Their calls have
+// too many forms to be parsed.
 func carriesShell(text string) bool {
 	contains := func(words ...string) bool {
 		for _, w := range words {
@@ -180,7 +177,7 @@ func carriesShell(text string) bool {
 		contains("/sh", "sh\"", "sh'", "cmd.exe", "powershell", "\"cmd")
 }
 
-// nodeImport looks at the module that an import or export statement names, which is left to be read.
+// nodeImport checks the module that an import or export statement names.
 func (p *script) nodeImport() {
 	export := p.tokens[p.i].text == "export"
 	depth := 0
@@ -190,7 +187,7 @@ func (p *script) nodeImport() {
 			return
 		}
 		switch t := p.tokens[i]; {
-		case t.kind == stringToken && depth > 0: // a name, as in {"a-b" as c}
+		case t.kind == stringToken && depth > 0: // a quoted name, as in {"a-b" as c}
 		case t.kind == stringToken:
 			module := p.inserted(&t)
 			if _, host := effect.URL(module.Text); module.Known() && !moduleHosts[host] {
@@ -198,7 +195,7 @@ func (p *script) nodeImport() {
 			}
 			return
 		case export && i == p.i+1 && t.text != "*" && t.text != "{" && t.text != "type":
-			return // it declares
+			return // a declaration
 		case t.text == "{":
 			depth++
 		case t.text == "}":
@@ -207,18 +204,18 @@ func (p *script) nodeImport() {
 				return
 			}
 		case t.text == "(" || t.text == ";" || t.text == "." || t.text == "=":
-			return // a call
+			return // a call of import()
 		}
 	}
 }
 
-// maxImport is how many tokens of one import statement are looked at.
+// maxImport is the maximum number of tokens of one import statement that are read.
 const maxImport = 1024
 
-// moduleHosts serve modules of registries alone.
+// moduleHosts are hosts that serve only modules of registries.
 var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true}
 
-// pythonImport reads `import a.b as c, d` and `from a import b as c`.
+// pythonImport parses `import a.b as c, d` and `from a import b as c`.
 func (p *script) pythonImport() {
 	from := ""
 	if p.tokens[p.i].text == "from" {
@@ -271,10 +268,11 @@ func (p *script) dotted() string {
 	return b.String()
 }
 
-// deletesItems matches what AppleScript says about files that an application deletes.
+// deletesItems matches AppleScript commands that delete files through an application.
 var deletesItems = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
 
-// applescript looks at the shell scripts and questions in AppleScript.
+// applescript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
+// and deletions.
 func applescript(w abstract.World, text string, at effect.Span) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {

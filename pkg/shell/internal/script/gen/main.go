@@ -14,13 +14,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An entry is one of calls.yaml.
+// An entry is one entry of calls.yaml.
 type entry struct {
 	Role, Calls, Owner, Unless, In string
 	NotIn                          string `yaml:"notin"`
 }
 
-// roles are the words for roles and their Go names.
+// roles maps the words for roles to Go names.
 var roles = map[string]string{
 	"shell": "runsShell", "argv": "runsArgv", "either": "runsEither", "open": "opens", "read": "readsFile", "write": "writesFile",
 	"delete": "deletes", "delete-tree": "deletesTree", "list": "lists", "move": "moves", "copy": "copies", "link": "links", "mode": "setsMode",
