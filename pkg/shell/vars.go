@@ -242,12 +242,10 @@ func (s *state) setMember(name string, v abstract.Value) {
 func (s *state) forget() {
 	kept := &table{names: map[string]variable{}, lost: true}
 	for name, v := range s.vars.names {
-		if !syntax.ValidName(name) { // an internal name, not a variable
-			kept.set(name, v)
-		} else if v.exported || v.odd || v.refers || v.constant {
+		if syntax.ValidName(name) { // else an internal name, not a variable
 			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.Forgotten), open: true}}
-			kept.set(name, v)
 		}
+		kept.set(name, v)
 	}
 	s.vars = kept
 }
