@@ -51,10 +51,10 @@ type World struct {
 	hostAsks   func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
 	parent     int                                                                                      // the asking process; 0 means the parent
 	pid        int                                                                                      // the process that judges for the asking one; 0 if it is this one
-	person     func(sure int) error                                                                     // returns why no person started this process; nil: find out
-	attended   func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil: find out
+	person     func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
+	attended   func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
 	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
-	ownBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil: find out
+	ownBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
 	judged     *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
 	served     *served                                                                                  // the question that this process answers for another one; nil if there is none
 	running    func(*World, *host.Host) (*host.Running, error)                                          // nil: runningHost

@@ -95,7 +95,7 @@ func (s *terminalCheck) checkNoAgent(all []ancestry.Process) error {
 		}
 		env, err := s.environ(p.PID)
 		if err != nil {
-			continue // another user's process
+			continue // unreadable: it belongs to another user
 		}
 		if h := host.Marked(env); h != nil {
 			return ofHost(h, p.PID)

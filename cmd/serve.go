@@ -100,7 +100,7 @@ func serve(c *cli.Context, w *World) error {
 	ended := make(chan error, len(parts))
 	for _, part := range parts {
 		go func() {
-			defer stop() // one without the other is not what was asked for
+			defer stop() // when one part ends, stop the others too
 			ended <- part()
 		}()
 	}

@@ -54,7 +54,7 @@ func firstBus(all []ancestry.Process, environ func(pid int) ([]string, error)) s
 	for i := len(all) - 1; i >= 0; i-- {
 		env, err := environ(all[i].PID)
 		if err != nil {
-			continue // another user's process
+			continue // unreadable: it belongs to another user
 		}
 		for _, entry := range env {
 			if value, ok := strings.CutPrefix(entry, busVariable+"="); ok && value != "" {

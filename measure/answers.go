@@ -40,7 +40,7 @@ func (p *person) will(approve bool) error {
 
 // asked returns how many questions the person got.
 func (p *person) asked() int {
-	data, _ := os.ReadFile(filepath.Join(p.dir, "asked")) // none before the first question
+	data, _ := os.ReadFile(filepath.Join(p.dir, "asked")) // the file is missing before the first question
 	return bytes.Count(data, []byte("\n"))
 }
 

@@ -50,7 +50,7 @@ type difference struct {
 	out     *json.Encoder
 }
 
-// add compares two verdicts on one action.
+// add compares the verdicts of two builds on one action and counts the difference.
 func (d *difference) add(r *row, was, is said) {
 	d.rows[r.set]++
 	flip := ""

@@ -362,7 +362,7 @@ func block(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
 }
 
-// Why a request is withdrawn: the time is up, or another channel has the answer.
+// Reasons to withdraw a request: the time is up, or another channel has the answer.
 var (
 	errTimeout  = errors.New("no answer in time")
 	errAnswered = errors.New("answered on another channel")
@@ -385,7 +385,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 		go func() { replies <- askChannel(asking, ch, r) }()
 	}
 	open := len(channels)
-	var why error // nil: this process stops asking
+	var why error // nil if this process stops asking
 	defer func() {
 		withdraw(why)
 		drainReplies(replies, open)
@@ -441,8 +441,8 @@ func askChannel(ctx context.Context, ch Channel, r *Request) (got reply) {
 	return got
 }
 
-// drainReplies waits until the channels have cleaned up: a process that ends earlier
-// would leave the terminal in the mode of the question.
+// drainReplies waits until the channels have cleaned up: a process that exits earlier would leave the
+// terminal in raw mode.
 func drainReplies(replies <-chan reply, open int) {
 	limit := time.NewTimer(withdrawTimeout)
 	defer limit.Stop()

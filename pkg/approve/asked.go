@@ -18,7 +18,7 @@ const hostQuestionsFolder = "asked"
 // hostsNotAskingFile lists versions of hosts that ran a call at once although they were told to ask.
 const hostsNotAskingFile = "unasked"
 
-// Limits of that folder.
+// Limits of hostQuestionsFolder.
 const (
 	maxAsked   = 24 * time.Hour
 	maxUnasked = 256
@@ -46,7 +46,7 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 	}
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && f.Name() != hostsNotAskingFile && time.Since(info.ModTime()) > maxAsked {
-			_ = os.Remove(b.path(f.Name())) // the next question tries again
+			_ = os.Remove(b.path(f.Name())) // if this fails, the next question tries again
 		}
 	}
 	return b.write(key, q)

@@ -57,7 +57,7 @@ type token struct {
 	setting, pattern, example string
 }
 
-// read reads the token from a file. No error holds it.
+// read reads the token from a file. Its errors do not contain the token.
 func (t token) read(file string) (string, error) {
 	if file == "" {
 		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.setting)

@@ -36,10 +36,9 @@ const (
 	maxPlacesFile = 64 << 10
 )
 
-// Places reads the file of places: a line with the URL of a service of
-// [shoutrrr] for each. Empty lines and those that begin with # are skipped. It is an
-// error if others than the owner can read the file, since the URLs hold credentials,
-// which are in no error.
+// Places reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
+// and lines that begin with # are skipped. It is an error if a user other than the owner can read the
+// file, since the URLs contain credentials, which no error quotes.
 //
 // [shoutrrr]: https://pkg.go.dev/github.com/nicholas-fedor/shoutrrr
 func Places(file string) ([]Place, error) {
@@ -123,7 +122,7 @@ func (n *chats) notify(o *Options, summary string) {
 		}
 		go func() {
 			defer n.notifying.Add(-1)
-			defer func() { _ = recover() }() // a panic in the code of a service
+			defer func() { _ = recover() }() // ignore panics in a service's code
 			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
 				fail("the notice by "+p.Service+" failed", err)
 			}

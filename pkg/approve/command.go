@@ -62,7 +62,7 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	r.Shown()
 	err = cmd.Wait()
-	subprocess.KillGroup(cmd) // and the processes that it started
+	subprocess.KillGroup(cmd) // including child processes of the program
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}

@@ -60,7 +60,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 	return nil
 }
 
-// discordNumber demands an ID, which becomes part of addresses.
+// discordNumber returns an error unless id has the form of an ID, which becomes part of URLs.
 func discordNumber(name, id string) error {
 	if !regexp.MustCompile(discordID).MatchString(id) {
 		return fmt.Errorf("%s: the service's answer has no valid ID; check the channel's address in the settings", name)

@@ -39,10 +39,10 @@ type gate struct {
 type phase int
 
 const (
-	gateShut      phase = iota // for the terminal to be quiet
-	gateShutAgain              // the same, after a line that was not an answer
-	gateOpen                   // a line is typed
-	gateReason                 // the reason of a denial is typed, any text
+	gateShut      phase = iota // waiting for the terminal to be quiet
+	gateShutAgain              // the same, after an invalid line
+	gateOpen                   // a line is being typed
+	gateReason                 // the reason of a denial is being typed, as free text
 	gateDenying                // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
 	gateAnswered               // the question is answered
 )
@@ -165,12 +165,12 @@ func (g *gate) scrollKey() {
 // leaveReason leaves the reason of a denial.
 func (g *gate) leaveReason() { g.state = gateShut }
 
-// interrupt answers for a person who wants no more questions.
+// interrupt ends the question for a person who wants no more questions.
 func (g *gate) interrupt() {
 	g.state, g.answer = gateAnswered, Answer{Interrupt: true, Reason: "interrupted with ^C"}
 }
 
-// lines are what may be typed before Enter.
+// lines returns the lines that are valid answers.
 func (g *gate) lines() []string {
 	if g.partial {
 		return []string{denyWord}

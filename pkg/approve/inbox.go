@@ -338,7 +338,7 @@ const (
 	pageRemember = "remember"
 	pageKind     = "kind"
 
-	choiceReads   = "reads" // approve once, and set the class of the tool
+	choiceReads   = "reads" // approve once, and classify the tool
 	pageWorkspace = "workspace"
 	pageElsewhere = "elsewhere"
 	pageNever     = "never"

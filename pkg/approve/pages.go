@@ -71,7 +71,7 @@ func (s *server) foreignRequest(r *http.Request) string {
 		return "the request comes from another site; open the address that 'shield approvals' prints"
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none": // absent, this page, typed by the person
+	case "", "same-origin", "none": // missing header, this page, or a URL typed by the person
 		return ""
 	default:
 		if r.URL.Path == "/" && r.Method == http.MethodGet {
@@ -100,13 +100,13 @@ func (s *server) handleIndex(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Security-Policy", fmt.Sprintf(
 		"default-src 'none'; script-src 'nonce-%[1]s'; style-src 'nonce-%[1]s'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'", nonce))
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(rw, strings.ReplaceAll(indexHTML, "NONCE", nonce)) // the browser has gone
+	_, _ = io.WriteString(rw, strings.ReplaceAll(indexHTML, "NONCE", nonce)) // a write fails if the browser is gone
 }
 
 func static(kind string, text *string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", kind)
-		_, _ = io.WriteString(rw, *text) // the browser has gone
+		_, _ = io.WriteString(rw, *text) // a write fails if the browser is gone
 	}
 }
 
@@ -210,7 +210,7 @@ func decodeJSON(rw http.ResponseWriter, r *http.Request, into any) bool {
 // sendJSON sends a value at once.
 func sendJSON(rw http.ResponseWriter, value any) {
 	rw.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(rw).Encode(value) // the browser has gone
+	_ = json.NewEncoder(rw).Encode(value) // a write fails if the browser is gone
 	if f, ok := rw.(http.Flusher); ok {
 		f.Flush()
 	}

@@ -32,7 +32,7 @@ type typedKey struct {
 	err error
 }
 
-// askPlain asks in lines of text.
+// askPlain asks with plain lines of text.
 func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate) (Answer, error) {
 	in, err := cancelreader.NewReader(d.In)
 	if err != nil {
@@ -177,7 +177,7 @@ func (q *plainQuestion) key(k rune) string {
 	return ""
 }
 
-// changeText returns what the terminal shows when the gate has changed its state.
+// changeText returns what the terminal shows after a state change of the gate.
 func (q *plainQuestion) changeText(was phase) string {
 	if q.g.state == was {
 		return ""

@@ -107,7 +107,7 @@ func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// openInput begins the reason of a denial.
+// openInput opens the input line for the reason of a denial.
 func (q *question) openInput() tea.Cmd {
 	q.reason = ""
 	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReason).Value(&q.reason)
@@ -199,8 +199,7 @@ func (q *question) head() []string {
 	return append(slices.Clone(q.sentence[:most-1]), term.Cut(rest, room))
 }
 
-// keys returns what the person may press, in as many lines as there is room
-// for.
+// keys returns the keys that the person may press, in as many lines as fit.
 func (q *question) keys() []string {
 	most := 1
 	if q.lines >= roomyLines {
@@ -239,7 +238,7 @@ func timeLeft(r *Request) string {
 	return fmt.Sprintf("%d:%02d left", int(left.Minutes()), int(left.Seconds())%60)
 }
 
-// windowHeight returns how many lines of the request can be seen.
+// windowHeight returns how many lines of the request are visible.
 func (q *question) windowHeight() int {
 	used := len(q.head()) + 1 + len(q.keys())
 	if q.lines >= roomyLines {
@@ -286,7 +285,7 @@ func (q *question) answer() (Answer, error) {
 	return a, nil
 }
 
-// maxText is how many lines of a request can be scrolled to.
+// maxText is the largest number of lines in the scrollable text of a request.
 const maxText = 5000
 
 // requestLines returns a request in lines of at most columns columns: the deciding fields first, then

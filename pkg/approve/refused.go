@@ -41,7 +41,7 @@ type Refusal struct {
 	KindExamples    []string         `json:"near,omitempty"`   // examples of other actions that Kind covers
 	Roots           []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
 	Tool            *ToolClass       `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
-	ToolDescription string           `json:"about,omitempty"`  // description of that tool
+	ToolDescription string           `json:"about,omitempty"`  // description of the unknown tool
 	Denied          bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
 	ToolBinding string `json:"tool_binding,omitempty"` // binding of that answer
@@ -301,7 +301,7 @@ func (s *Refusals) unsealRefusal(value []byte) (*Refusal, error) {
 	return r, s.unseal(value, r)
 }
 
-// Confirm asks at the terminal whether a refused action is to be allowed once.
+// Confirm asks at the terminal whether to allow a refused action once.
 func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	a, err := New(o)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A telegramBot speaks to [Telegram's bot API].
+// A telegramBot is a client of [Telegram's bot API].
 //
 // [Telegram's bot API]: https://core.telegram.org/bots/api
 type telegramBot struct{ bot }

@@ -29,7 +29,7 @@ type web struct {
 	server         *server     // nil unless this process serves the page
 	lock           *flock.Lock // held by the process that serves the page, or is about to
 	listenAttempts int         // attempts to listen at the remembered address
-	printed        string      // what was printed last
+	printed        string      // last printed text
 	wake           chan struct{}
 	desktop        desktop
 	chats          chats

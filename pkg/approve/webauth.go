@@ -183,7 +183,7 @@ func (s *server) cookieName() string {
 	return "shield_" + port
 }
 
-// requireKnown lets only browsers through that have proved that they know the secret.
+// requireKnown rejects browsers that have not proved that they know the secret.
 func (s *server) requireKnown(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		if !s.isKnown(r) {

@@ -54,8 +54,7 @@ type Settings struct {
 	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
 }
 
-// Bundle settings name a signed policy, which is used instead of Policy. No Source
-// means none.
+// Bundle names a signed policy, which replaces Policy. Without a Source there is none.
 type Bundle struct {
 	Source string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
 	Keys   []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle

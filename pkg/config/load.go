@@ -37,7 +37,7 @@ type Loaded struct {
 	// CommandDir is the folder of the file that names the approval program; the program runs there.
 	CommandDir string
 
-	places map[string]yamlfile.Error // where each setting was set, without a message
+	places map[string]yamlfile.Error // position of each setting in its file
 }
 
 // Load reads the settings. An error is of type [yamlfile.Errors]: all faults, each with its file and,

@@ -81,7 +81,7 @@ func (j *journal) undo(o *overlay) {
 	*j = nil
 }
 
-// overlayTx is an overlay in one transaction of the shelf below.
+// overlayTx is the view of an overlay in one transaction of the shelf below.
 type overlayTx struct {
 	overlay *overlay
 	base    shelf

@@ -51,7 +51,6 @@ func (h *hasher) pieceTag(piece uint64) uint32 {
 	return uint32((high ^ low) >> (64 - tagBits))
 }
 
-// pieceHash returns the hash of a piece.
 func (h *hasher) pieceHash(piece uint64) uint64 {
 	binary.LittleEndian.PutUint64(h.in[:], piece)
 	h.block.Encrypt(h.out[:], h.in[:])

@@ -42,7 +42,7 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 	return nil
 }
 
-// WritesFile reports whether an action writes a file or into a repository.
+// WritesFile reports whether an action writes a file or adds to a repository.
 func WritesFile(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || writesCommit(&e) })
 }

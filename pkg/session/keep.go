@@ -73,7 +73,6 @@ func sumsOf(sh shelf, groups [][]byte) (sums string) {
 	return sums
 }
 
-// loadValues returns the values of groups.
 func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 	for _, group := range groups {
 		var sum []byte

@@ -77,7 +77,7 @@ func (m *matcher) slot(at uint64) *slot { return &m.slots[at&uint64(len(m.slots)
 type search struct {
 	*matcher
 	h          *hasher
-	piecesLeft int // pieces that may still be compared
+	piecesLeft int // pieces that may still be hashed and compared
 	seenSlots  map[slot]bool
 }
 

@@ -56,19 +56,19 @@ type Record struct {
 	Key
 	Parent       string            `json:"parent,omitempty"`      // the ID of the parent session
 	ParentHost   string            `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
-	Process      string            `json:"process,omitempty"`     // of the host, see [Lineage]
+	Process      string            `json:"process,omitempty"`     // process of the host, see [Lineage]
 	Began        int64             `json:"began"`
 	Seen         int64             `json:"seen"` // time of the last action, rounded to an eighth of how long a session is kept
 	Labels       []Labelled        `json:"labels,omitempty"`
 	Sent         []Sent            `json:"sent,omitempty"`
 	Denials      []Denial          `json:"denials,omitempty"`      // the newest last
 	Events       map[string]Event  `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
-	Count        int64             `json:"count,omitempty"`        // actions, if a policy counts them
+	Count        int64             `json:"count,omitempty"`        // number of actions, if a policy counts them
 	Owners       []string          `json:"owners,omitempty"`       // the host and account that own the workspace's repository
 	Made         []Made            `json:"made,omitempty"`         // what the session created, the newest last
 	Prompts      []Prompt          `json:"prompts,omitempty"`      // prompts that the user may have written
 	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
-	HasPrompt    bool              `json:"spoken,omitempty"`       // the user has written a prompt
+	HasPrompt    bool              `json:"spoken,omitempty"`       // the user has written at least one prompt
 	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in Prompts
 	PromptKeys   []byte            `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
 	Texts        int64             `json:"texts,omitempty"`        // how many untrusted texts came in

@@ -59,7 +59,6 @@ const shelfName = "sessions"
 // recordKey is the key of the record in a group; keys of files are longer.
 var recordKey = []byte("record")
 
-// fileKey returns the key of a file.
 func fileKey(path string) []byte {
 	if len(path) > maxPath {
 		sum := sha256.Sum256([]byte(path))

@@ -18,7 +18,7 @@ type Session struct {
 
 	rec       Record
 	shared    Record         // the record that the sessions of the user share
-	labels    []effect.Label // of rec
+	labels    []effect.Label // labels of rec
 	ownLabels []Labelled     // of rec, without the labels of the session that the agent names
 	fileSet
 	groups    [][]byte // the groups of its files and values

@@ -85,8 +85,8 @@ var personalRules = []string{
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
-// localHarms are the harms that the evaluator may allow: they lose or hide only the user's own work on
-// this machine, which undo or git may restore.
+// localHarms are the harms that the evaluator may allow: they concern the user's own work on this
+// machine, which undo or git may restore, or reveal little.
 var localHarms = []effect.Harm{effect.Discards, effect.Conceals, effect.Hides, effect.Halts, effect.Surveys, effect.Uploads}
 
 // personalEffect reports whether only the user may allow an effect.
@@ -146,7 +146,8 @@ func (p *Pipeline) assistKey(c *analysis.Case) []byte {
 	return examID(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
 }
 
-// assisting counts one more ALLOW and returns how many there were since the user answered.
+// assisting counts an ALLOW of the evaluator and returns how many there were since the user's last
+// answer.
 func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err error) {
 	if p.store == nil {
 		return 0, errors.New("there is no state folder; set HOME or --state")

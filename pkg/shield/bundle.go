@@ -16,8 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// BundleOf returns where the signed policy of a configuration is kept, nil if it has
-// none.
+// BundleOf returns the storage of a configuration's signed policy, nil if it has none.
 func BundleOf(cfg Config) (*bundle.Kept, error) {
 	s := cfg.settings().Bundle
 	if s.Source == "" {
@@ -137,7 +136,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *b
 	if err != nil {
 		return err
 	}
-	opts.Remote = nil // each machine has its own
+	opts.Remote = nil // newest bundles are remembered per machine
 	store, err := state.Open(cfg.StateDir, opts)
 	if err != nil {
 		return err

@@ -41,10 +41,10 @@ type item struct {
 	Untold  bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
-// A Range says which tiers judge, from the first up to and including the last.
+// A Range is the tiers that judge, from First to Last inclusive.
 type Range struct{ First, Last int }
 
-// All are the tiers of the whole pipeline.
+// All is the range of all tiers.
 var All = Range{TierPolicy, TierApprove}
 
 // looksBelow reports whether a tier below the range is asked first, only to block: an evaluator or a
@@ -54,13 +54,13 @@ func (r Range) looksBelow(tier int, judged verdict.Stages) bool {
 	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
 }
 
-// An Outcome is a sealed verdict, and what is needed to log it.
+// An Outcome is a sealed verdict with the data for its log entry.
 type Outcome struct {
 	Verdict verdict.Verdict
 	stages  verdict.Stages
 	trail   []verdict.Step
-	payload any    // of the action, redacted
-	forLog  string // the reasoning for the log; "" for that of the verdict
+	payload any    // payload of the action, redacted
+	forLog  string // reasoning for the log; "" if it is that of the verdict
 	latency time.Duration
 	ticket  *audit.Ticket
 	lasting *lastingRecord // what an allowed action of a stream adds to later sessions; nil for nothing
@@ -82,7 +82,7 @@ func (o *Outcome) Latency() time.Duration { return o.latency }
 
 // size estimates how many bytes an outcome holds until it is written.
 func (o *Outcome) size() int {
-	const fixed = 2 << 10 // the verdict itself, its seal and reasons, and its entry in the log
+	const fixed = 2 << 10 // estimated size of the verdict, its seal, its reasons and its log entry, in bytes
 	n := fixed + len(o.Verdict.Action)
 	for i := range o.trail {
 		s := &o.trail[i]
@@ -317,8 +317,8 @@ func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	return v
 }
 
-// nextTierAfter returns the least tier that may decide after an ESCALATE, and
-// notes it in the case; 0 after another decision.
+// nextTierAfter returns the least tier that may decide after an ESCALATE, and stores it in the case; 0
+// after another decision.
 func nextTierAfter(v verdict.Verdict, c *analysis.Case, tier int) int {
 	if v.Decision != verdict.Escalate {
 		return 0
@@ -363,8 +363,8 @@ func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 	return out, nil
 }
 
-// refuse returns the BLOCK for a record that is not an action: line is where it
-// starts, counted from 1; code is short, reason is for people.
+// refuse returns the BLOCK for a record that is not an action: line is where the record starts,
+// counted from 1; code is a short code, reason is for people.
 func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
 	o.Verdict.Told.Why = o.Verdict.Reasoning

@@ -23,8 +23,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Config says how a pipeline judges. The zero value is usable and the
-// strictest; fields of other packages' types may be nil.
+// Config holds the settings and environment of a pipeline. The zero value is usable and the strictest;
+// fields of other packages' types may be nil.
 type Config struct {
 	// Settings are the user's settings; nil means [Defaults]. Start from a copy of Defaults: the zero
 	// value of a setting is seldom its default, and a value out of range is an error.

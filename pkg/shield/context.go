@@ -56,7 +56,7 @@ func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 	return f.Verdict(tier)
 }
 
-// byContext is the source of a step in the trail.
+// byContext is the source of a trail step that is based on the user's and untrusted texts.
 const byContext = "context"
 
 // inSession reports whether a memory belongs to a session of a host.

@@ -80,8 +80,8 @@ func endpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.End
 	return ep
 }
 
-// LearnedForm returns the form of answer that the configuration's language
-// model was found to need, see [evaluate.LearnedForm].
+// LearnedForm returns the answer format that the configuration's language model turned out to need,
+// see [evaluate.LearnedForm].
 func LearnedForm(ctx context.Context, cfg Config, store *state.Store) string {
 	return evaluate.LearnedForm(ctx, endpoint(cfg, store, cfg.Clock))
 }

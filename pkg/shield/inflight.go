@@ -42,7 +42,7 @@ func (f *inFlight) change(was, n int) {
 	}
 }
 
-// release ends all waiting.
+// release wakes all waiting callers and stops limiting.
 func (f *inFlight) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -36,7 +36,7 @@ func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string
 	if suspected {
 		all = append(all, kind.ModelFinding)
 	}
-	if len(rules) > 0 { // such a rule may be about any part
+	if len(rules) > 0 { // these rules may be about any part of the action
 		for i := range met {
 			met[i] = true
 		}

@@ -514,7 +514,6 @@ questions:
 	return r, nil
 }
 
-// count counts one answer.
 func (r *ExamResult) count(q *exam.Question, a *examAnswer) {
 	counts := &r.Honest
 	if q.Attack {

@@ -64,7 +64,7 @@ type sessionMemory struct {
 	alias string
 	disk  *disk
 	flows bool                // the action sends a session value, or a part of one
-	now   *session.Session    // nil until it is needed
+	now   *session.Session    // loaded when needed
 	own   *session.Session    // counts the denials of this connection; nil until it is needed
 	known *memoryForNextStage // what an earlier stage was told; nil if there was none
 	left  *session.Delta      // what the action adds to the session, once known
@@ -115,7 +115,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *sessionMemory {
 		r.known = &memoryForNextStage{}
 		for i := range it.Resume.Trail {
 			if raw := it.Resume.Trail[i].Session; len(raw) > 0 {
-				_ = json.Unmarshal(raw, r.known) // sealed by this installation
+				_ = json.Unmarshal(raw, r.known) // sealed by this installation, so it is valid
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func (r *sessionMemory) stricter(v verdict.Verdict, c *analysis.Case) verdict.Ve
 	return v
 }
 
-// unreadableSession is the BLOCK for an action whose session cannot be read.
+// unreadableSession returns the BLOCK for an action whose session cannot be read.
 func unreadableSession(err error) verdict.Verdict {
 	return refusal(TierPolicy, "session", "the record of this session cannot be read: "+err.Error()+"; blocked")
 }

@@ -170,7 +170,6 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 // timed reports whether the latency of each step is measured.
 func (cfg *Config) timed() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
 
-// now returns the time.
 func (cfg *Config) now() time.Time {
 	if cfg.Clock == nil {
 		return time.Now()

@@ -49,7 +49,7 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 	return v, logged
 }
 
-// What the log says where no model is configured and no person can be asked.
+// Log texts for a denial without a model and without a person to ask.
 const (
 	noModelNoPerson  = "needs review, and neither a model nor a person is configured"
 	noModelNoChannel = "needs review, but no model is configured and no person can be asked"
@@ -205,7 +205,7 @@ func splitReason(reasoning, source string) (why, instead, kind, place string) {
 	if !found {
 		why, instead, _ = strings.Cut(text, "; ")
 	}
-	if source == "heuristic" { // the view describes shield, not the action
+	if source == "heuristic" { // remove the name of the view, an internal term of shield
 		why, _, _ = strings.Cut(why, "; in ")
 		if instead, _, _ = strings.Cut(instead, "; in "); strings.HasPrefix(instead, "in ") {
 			instead = ""
@@ -239,7 +239,7 @@ func ResumeCommand(k session.Key) string {
 	return "shield session resume " + command.QuoteWord(k.ID)
 }
 
-// stoppedVerdict is the BLOCK for a session with too many denials.
+// stoppedVerdict returns the BLOCK for a session with too many denials.
 func stoppedVerdict(k session.Key) verdict.Verdict {
 	command := ResumeCommand(k)
 	v := refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)

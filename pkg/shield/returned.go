@@ -55,7 +55,7 @@ func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err er
 	return e, nil
 }
 
-// logFound logs what was found in a result.
+// logFound logs the findings in a result.
 func (p *Pipeline) logFound(ctx context.Context, r Returned, found []sanitize.Finding) error {
 	if len(found) == 0 || p.log == nil {
 		return nil

@@ -49,12 +49,12 @@ func (s *actions) Next() (verdict.Record, error) {
 	return rec, nil
 }
 
-// A Judged is what happened to one record.
+// A Judged is the result for one record.
 type Judged struct {
 	Verdict verdict.Verdict // to be written; if Raw is set, only its Decision counts
 	Raw     []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
-	Err     error           // why the record was refused without being judged; nil if it was
-	More    bool            // the next follows at once, so that both can be written together
+	Err     error           // why the record was refused without being judged; nil if it was judged
+	More    bool            // another record is ready, so both can be written together
 }
 
 // A Sink receives the results of records, in order, each after it is in the audit log. One goroutine
@@ -90,7 +90,7 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist", r.First, r.Last)
 	}
-	if p.sessions != nil && p.host == "" && p.kept == nil { // a stream is a session of its own
+	if p.sessions != nil && p.host == "" && p.kept == nil { // each stream is a session of its own
 		own := *p
 		own.sessions, own.kept, own.stream = p.sessions.Draft(), p.sessions, rand.Text()
 		p = &own
@@ -151,7 +151,7 @@ type flow struct {
 	last   chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
 }
 
-// A streamJob is one record on its way.
+// A streamJob is one record between input and output.
 type streamJob struct {
 	rec  verdict.Record
 	size int           // bytes counted as in flight

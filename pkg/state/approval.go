@@ -40,7 +40,7 @@ func (r *record) forgetAsks() {
 	r.Approvals = slices.DeleteFunc(r.Approvals, func(a ask) bool { return r.Now-a.At >= askWindow })
 }
 
-// approvalsLeft returns how many requests are left.
+// approvalsLeft returns how many approval requests are left.
 func (r *record) approvalsLeft(limit int) int {
 	r.forgetAsks()
 	if r.Now < r.AskFrom {

@@ -74,7 +74,7 @@ func (b *boltFile) notLocked(err error) error {
 
 func (b *boltFile) release() error { return b.lock.Unlock() }
 
-// update opens the file, runs fn and commits. The lock is held.
+// update opens the file, runs fn and commits. The caller holds the lock.
 func (b *boltFile) update(_ []want, fn func(view) error) error {
 	return b.with(false, func(db *bolt.DB) error {
 		return db.Update(func(btx *bolt.Tx) error { return b.run(btx, fn) })
@@ -156,8 +156,8 @@ func (b *boltFile) now() instant {
 	return at
 }
 
-// A boltView is one transaction of the state file: a shelf is a bucket, a group
-// one inside.
+// A boltView is one transaction of the state file: each shelf is a bucket, each group a bucket inside
+// it.
 type boltView struct {
 	*bolt.Tx
 	of *boltFile

@@ -80,7 +80,7 @@ func nextMidnight(t time.Time, loc *time.Location) time.Time {
 	y, m, d := t.In(loc).Date()
 	next := time.Date(y, m, d+1, 0, 0, 0, 0, loc)
 	const step = 15 * time.Minute
-	for range day / step { // a zone may even skip a whole day, as Samoa did in 2011
+	for range day / step { // a time zone may even skip a whole day, as Samoa did in 2011
 		ny, nm, nd := next.Date()
 		if next.After(t) && (ny != y || nm != m || nd != d) {
 			break

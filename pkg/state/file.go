@@ -77,7 +77,7 @@ func checkFile(f *os.File) error {
 	return nil
 }
 
-// maxFileSize is far more than [maxCached] entries of [MaxCachedValue] bytes need.
+// maxFileSize is far more than [maxCached] entries of [MaxCachedValue] bytes need, in bytes.
 const maxFileSize = 256 << 20
 
 // ensure creates the state file if it is missing. It is created under a temporary name, so that a

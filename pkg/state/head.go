@@ -54,7 +54,7 @@ const (
 	noteEvery    = 16
 )
 
-// Keys of the limits.
+// Keys of the audit log's head in the state file.
 var (
 	headKey       = []byte("audit head")        // where the head was stored before the head file existed
 	headBesideKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
@@ -192,7 +192,7 @@ func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
 
 // now returns the head without taking the lock.
 func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
-	at := headFile{path: h.path} // another goroutine may use h
+	at := headFile{path: h.path} // a separate value, since another goroutine may use h
 	at.load(t)
 	f, _, err := h.open(os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
@@ -347,7 +347,7 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 		}
 	}
 	if err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // nothing was written to it
 		return nil, nil, err
 	}
 	return f, info, nil

@@ -18,7 +18,7 @@ type medium interface {
 	// stamp returns the stamp of a shelf without locking.
 	stamp(shelf string) (Stamp, bool)
 
-	name() string // for messages
+	name() string // the address or path, for messages
 	close() error
 }
 

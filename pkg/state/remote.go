@@ -53,7 +53,7 @@ type server interface {
 
 // A remote is the medium that stores values on a [Remote].
 type remote struct {
-	address string // for messages
+	address string // the server's address, for messages
 	client  server
 	seals   sealer
 	mirror  mirror

@@ -29,7 +29,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// Names of the files in the state folder.
+// Names of files in the state folder.
 const (
 	fileName = "state.db"
 	lockName = "state.lock"
