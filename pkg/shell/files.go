@@ -186,7 +186,7 @@ func asPattern(p string, pattern bool) string {
 	return effect.Quote(p)
 }
 
-// readFile records that a file is read and returns what it holds.
+// readFile records that a file is read and returns its content.
 func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 	if w.Known() && strings.HasPrefix(w.Text, "/dev/fd/") {
 		if vals := s.fileValues(w.Text, false); len(vals) > 0 {

@@ -50,7 +50,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	}
 	cause := s.codeCause(v)
 	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {
-		cause = effect.CauseUnresolved // file names are chosen by whoever created the file
+		cause = effect.CauseUnresolved // a file name is chosen by the creator of the file
 	}
 	if v.Known() {
 		return s.code(language, v.Text, at, args)

@@ -14,8 +14,8 @@ import (
 // A Shell is the state of one shell at one point of the text. It is a value: Fork copies it for a subshell, a
 // branch, a side of a pipe or a turn of a loop, and Join merges the copies. No other code copies or restores its
 // fields.
+//
 // The tables and lists that a Shell points to are copied before a change if two Shells share them.
-// copied before one is set, and so are lists.
 type Shell struct {
 	vars    *table
 	funcs   map[string]defined

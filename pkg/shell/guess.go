@@ -83,7 +83,6 @@ func hookName(name string) bool {
 }
 
 // listed reports whether package command has an entry for a program and understands its arguments.
-// arguments.
 func listed(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
 	ws[0].Text = name

@@ -74,7 +74,7 @@ func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Ef
 	s.toPeers(e, peers)
 }
 
-// sends records what a network program sends.
+// sends records the data that a network program sends.
 func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
 	at := join(argv)
 	if keepsSecrets(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
@@ -227,8 +227,8 @@ func names(v abstract.Value) bool {
 	return strings.Trim(host, "*") == "" && !v.Bare && !strings.ContainsAny(rest, "*?")
 }
 
-// isAddressWord reports whether a word is completely unknown and holds no secret, such as a database URL: "psql
-// $DATABASE_URL".
+// isAddressWord reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
+// files or stores: "psql $DATABASE_URL".
 func isAddressWord(v abstract.Value) bool {
 	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
 }

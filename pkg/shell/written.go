@@ -20,14 +20,13 @@ import (
 // package sources.
 const maxWritten = 64
 
-// Written returns what writing a text to a file, given by its canonical path,
-// leads to once the file runs, as far as no one should meet it unasked: foreign
-// code that is run, a remote shell, secrets that are sent, and a home folder or
-// the system that is removed. All else is left out: it is judged when the file
-// is run. A file that nothing runs has no effect.
+// Written returns the effects that a text, written to a file with a canonical path, has once the file runs. It returns
+// only effects that need review at the time of writing: foreign code that runs, a remote shell, secrets that are sent,
+// and removal of the home folder or system folders. Other effects are judged when the file runs. A file that is never
+// run has no effect.
 //
-// What a file does that starts by itself has the effect's own kind; of others
-// it is a RunCode effect, or Destroy, with the cause CauseLater.
+// Effects of files that start automatically keep their kind; those of other files become RunCode or Destroy effects
+// with the cause CauseLater.
 func Written(file, text string, at *effect.Place) []effect.Effect {
 	return written(file, text, at, false)
 }
@@ -206,7 +205,6 @@ func (l *later) removesHome(e *effect.Effect) bool {
 
 // says records the content that the text writes to a file, in each version, since a branch may not run. Content
 // that scripts on disk write is not recorded.
-// a branch may have written it. What scripts that lie there write was written before.
 //
 // gone is the text that is replaced, "" if unknown.
 func (s *state) says(file string, holds abstract.Value, gone string, more bool) {

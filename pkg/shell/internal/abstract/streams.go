@@ -8,7 +8,7 @@ type Streams struct {
 	Redirected bool   // In is redirected: neither the pipe nor the terminal
 	Out        *Target
 	Socket     bool // a descriptor is a network connection
-	Moved      bool // an output descriptor was duplicated, so output may go elsewhere
+	Moved      bool // an output descriptor was duplicated, so output may have another target
 	Here       bool // In is a here-document or here-string: part of the command
 }
 
