@@ -2,8 +2,8 @@ package policy
 
 import "math/bits"
 
-// most is the maximum number of deny and verify rules together, and of allow
-// rules, including those of presets.
+// most is the maximum number of deny and verify rules together, and of allow rules, including rules of
+// presets.
 const most = 256
 
 // A ruleSet is a set of rules of one list, by index.

@@ -40,19 +40,19 @@ func LoadCases(name string, data []byte) (*Cases, error) {
 
 // A CaseResult is the result of one case.
 type CaseResult struct {
-	Name   string // of the case, or its action if it has none
+	Name   string // name of the case, or its action if it has no name
 	Line   int    // in the file, counted from 1
 	Policy string
-	Want   string // ALLOW, BLOCK, ESCALATE, or ESCALATE and a tier
+	Want   string // ALLOW, BLOCK, ESCALATE, or ESCALATE with the next tier
 	Got    string
 	Rule   string // the rule that decided
 	Why    string // the verdict's reasoning, or the error
 	OK     bool
 }
 
-// Run judges all cases. under returns the policy under test for the given options:
-// the folders of the table, or none if the table has none. Cases can also ask
-// for presets. Actions are judged in the table's place, or in that of an.
+// Run judges all cases. under returns the policy under test for the given options, which hold the folders of
+// the table; cases can also name presets. Actions are judged in the table's place, or in the place of an if
+// the table has none.
 func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Options) (*Policy, error)) ([]CaseResult, error) {
 	opts, place := Options{Vars: t.table.Vars}, an.Place
 	if t.table.CWD != "" || t.table.Home != "" || t.table.Roots != nil {
@@ -107,7 +107,7 @@ func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.
 	return r
 }
 
-// judgeExample judges an example: the last of its actions, after those before it.
+// judgeExample judges the last action of an example as if the earlier ones had run.
 func judgeExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rulefile.Example) (verdict.Verdict, error) {
 	var actions []*action.Action
 	for _, raw := range append(e.Before[:len(e.Before):len(e.Before)], e.Action) {

@@ -35,8 +35,7 @@ func (t *texts) compiled() ([]*regexp.Regexp, error) {
 	return t.res, t.err
 }
 
-// find reports whether an expression matches somewhere in one of the views
-// that take accepts.
+// find reports whether an expression matches somewhere in a view that take accepts.
 func (t *texts) find(views []analysis.View, take func(*analysis.View) bool) (bool, error) {
 	res, err := t.compiled()
 	if err != nil {
@@ -105,11 +104,10 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 	return s
 }
 
-// match reports whether all criteria match. For criteria that make the policy
-// stricter, a match in any view is enough. For those that loosen it, "git status"
-// must not allow "git status; rm -rf /", and a decoded view must not count for the
-// raw text: the expression must match the whole raw command, and the command must
-// run only one program.
+// match reports whether all criteria match. For criteria that make the policy stricter, a match in any view
+// is enough. For criteria that make it less strict, an expression must match the whole raw command, and the
+// command must run only one program: "git status" must not allow "git status; rm -rf /", and a decoded view
+// must not count as the raw text.
 func (s *slowCriteria) match(in *search) (bool, error) {
 	if s == nil {
 		return true, nil
@@ -159,16 +157,16 @@ func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
 	return s.commands.whole(command)
 }
 
-// An exception is one exception of a rule.
+// An exception is one entry of a rule's exceptions.
 type exception struct {
 	types   []string
 	globs   []string
-	floats  bool // one of globs matches a name in any folder
+	floats  bool // a glob matches a name in any folder
 	paths   func() (*effect.Globs, error)
 	hosts   []effect.HostPattern
-	trusted string // "true", "false", or "" for either
-	kept    string // the same, of what version control can give back
-	flows   string // the same, of whether a value flows that the session has seen
+	trusted string // required value of [effect.Effect.Trusted]: "true", "false", or "" for either
+	kept    string // required value of Restorable: "true", "false", "kept", or "" for any
+	flows   string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
 	facts   facts
 	slow    *slowCriteria
 	loosens bool
@@ -190,9 +188,8 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 	return x, nil
 }
 
-// match reports whether the exception holds for an effect. An exception that
-// loosens the policy must cover everything that the effect touches; for one that
-// makes it stricter it is enough that it could match any of it.
+// match reports whether the exception holds for an effect. An exception that makes the policy less strict
+// must cover everything that the effect touches; one that makes it stricter need only possibly match a part.
 func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && (s.c.Action.Given == "" || !slices.Contains(x.types, s.c.Action.Given)) && !slices.Contains(x.types, string(e.Word())) {
 		return false, nil
@@ -226,8 +223,8 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	return x.slow.match(s)
 }
 
-// restores reports whether what an effect removes can be given back in the way that a
-// rule's word says.
+// restores reports whether a removed file can be restored as the rule demands: "true" by version control,
+// "kept" by shield's backup.
 func restores(word string, e *effect.Effect) bool {
 	switch word {
 	case "":

@@ -26,9 +26,9 @@ func (p *Policy) compileExempt(opts Options) error {
 	return nil
 }
 
-// Exempts reports whether a heuristic rule does not count for a case, because an exception
-// to it covers the whole action: a rule may match text, which is no single effect's. That a
-// known program runs needs no place that an exception could name.
+// Exempts reports whether an exception of the policy disables a heuristic rule for a case. The exception must
+// cover all effects of the action, since the rule may match text that belongs to no single effect. Effects
+// that only run a known program need not be covered.
 func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool, error) {
 	list := p.exempt[id]
 	if len(list) == 0 {
@@ -63,8 +63,8 @@ func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool
 	return covered, nil
 }
 
-// Findings returns the deny and verify rules that an action meets, surely or perhaps, and
-// for each of its effects whether one asks about it.
+// Findings returns the deny and verify rules that match an action, certainly or possibly, and, for each of
+// its effects, whether one of these rules asks about it.
 func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string, met []bool, err error) {
 	before := c.Met
 	defer func() { c.Met = before }()

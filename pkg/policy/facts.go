@@ -11,14 +11,13 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// facts are the criteria of a rule on properties of an effect other than its kind,
-// path and host. All of them must hold.
+// facts are the criteria of a rule on properties of an effect other than kind, path and host. All must hold.
 type facts []fact
 
 type fact struct {
 	name    string
 	is, not []string
-	args    *texts // of "args", in place of is and not
+	args    *texts // expressions of "args"; is and not are unused then
 }
 
 func compileFacts(list []rulefile.Fact) facts {
@@ -79,8 +78,8 @@ func (f *fact) takes(value string) bool {
 	return !slices.Contains(f.not, value) && (len(f.is) == 0 || slices.Contains(f.is, value))
 }
 
-// class returns the class of the program that has an effect: the last one that runs
-// before it. What no program does only reads.
+// class returns the class of the program that an effect belongs to: the last one before it. Without a program
+// it is the class of read-only programs.
 func (s *search) class(e *effect.Effect) effect.Class {
 	class := effect.ReadOnly
 	for i := range s.c.Effects {
@@ -94,7 +93,7 @@ func (s *search) class(e *effect.Effect) effect.Class {
 	return class
 }
 
-// checkFact refuses an entry that no effect has.
+// checkFact returns an error for an entry that no effect can have.
 func checkFact(name, entry string) error {
 	var known []string
 	switch name {

@@ -15,8 +15,7 @@ import (
 // A Gap says why an allow rule that names an action does not cover it.
 type Gap struct{ Rule, Why string }
 
-// Gaps returns why the allow rules that name an action, by its type or its command, do not
-// cover it.
+// Gaps returns why the allow rules that name an action, by its type or its command, do not cover it.
 func (p *Policy) Gaps(ctx context.Context, c *analysis.Case) ([]Gap, error) {
 	x, err := p.allow.compile()
 	if err != nil {
@@ -46,8 +45,8 @@ func (p *Policy) Gaps(ctx context.Context, c *analysis.Case) ([]Gap, error) {
 	return out, nil
 }
 
-// meant reports whether a rule is meant for an action: it lists its type, or one of its
-// expressions matches the command somewhere.
+// meant reports whether a rule is intended for an action: it lists the action's type, or one of its
+// expressions matches part of the command.
 func meant(c *analysis.Case, r *rulefile.Rule) bool {
 	if slices.Contains(r.Types, c.Action.Type) || c.Action.Given != "" && slices.Contains(r.Types, c.Action.Given) {
 		return true
@@ -56,7 +55,7 @@ func meant(c *analysis.Case, r *rulefile.Rule) bool {
 	return ok && err == nil
 }
 
-// gap returns what of a case an allow rule does not cover; "" if it covers all.
+// gap returns the part of a case that an allow rule does not cover; "" if it covers everything.
 func (s *search) gap(rule int, r *rulefile.Rule) (string, error) {
 	for i := range s.c.Effects {
 		e := &s.c.Effects[i]
@@ -90,7 +89,7 @@ func (s *search) gap(rule int, r *rulefile.Rule) (string, error) {
 	return "", nil
 }
 
-// open returns why a rule does not cover an effect, "" if it does.
+// open returns why a rule does not cover an effect; "" if it does.
 func (s *search) open(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
 	if unreadable(s.c, e) {
 		return "part of the action is unknown, and allow rules cover known actions only: " + shown(cmp.Or(e.Reason, e.Program)), nil
@@ -123,7 +122,7 @@ func (s *search) programs() (n int) {
 	return n
 }
 
-// doing returns an effect as the reasons of rules name it.
+// doing describes an effect in the words used in reasons.
 func doing(e *effect.Effect) string {
 	for _, object := range [...]string{e.Path, e.Host, e.Program} {
 		if object != "" {
@@ -133,8 +132,7 @@ func doing(e *effect.Effect) string {
 	return string(e.Word())
 }
 
-// Describe returns a rule of the policy by its name, as rows of a key and a value; nil if it
-// has none.
+// Describe returns a rule of the policy by its name, as rows of key and value; nil if there is no such rule.
 func (p *Policy) Describe(name string) [][2]string {
 	for _, layer := range append([]*Policy{p}, p.lower...) {
 		for _, l := range [...]struct {

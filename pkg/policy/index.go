@@ -14,32 +14,31 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A list is a list of rules that is compiled on first use, because many actions
-// are decided before the last list is needed.
+// A list is a list of rules, compiled on first use: many actions are decided before the last list is needed.
 type list struct {
 	rules   []rulefile.Rule
 	compile func() (*index, error)
 }
 
-// newList returns a list whose exceptions loosen (deny, verify) or tighten
-// (allow).
+// newList returns a list. Exceptions to deny and verify rules make the policy less strict; exceptions to
+// allow rules make it stricter.
 func newList(rules []rulefile.Rule, vars map[string][]string, allow bool) list {
 	return list{rules, sync.OnceValues(func() (*index, error) { return compileList(rules, vars, allow) })}
 }
 
-// An index finds the rules of a list that an effect matches. All globs are
-// matched at once, so the number of rules hardly affects the time.
+// An index finds the rules of a list that match an effect. All globs are matched at once, so the time hardly
+// depends on the number of rules.
 type index struct {
 	rules []matcher
 
 	byType    map[string]*ruleSet // rules that list an action type or kind
-	anyType   ruleSet             // rules that list none
+	anyType   ruleSet             // rules without types
 	placeless ruleSet             // rules with neither paths nor hosts
 	core      ruleSet             // rules of the protected core
-	trusted   truths              // rules for places that are trusted, or are not
-	kept      truths              // rules for what version control can give back, or cannot
-	copied    ruleSet             // rules for what shield keeps
-	flows     truths              // rules for values that the session has seen, or for all others
+	trusted   truths              // rules that require a trusted place, or an untrusted one
+	kept      truths              // rules that require that version control can restore the file, or cannot
+	copied    ruleSet             // rules that require that shield backs up the file
+	flows     truths              // rules for values that the session has seen, or for all other values
 	byPath    ruleSet
 	byHost    ruleSet
 
@@ -50,7 +49,7 @@ type index struct {
 	drives   globSet // globs that begin with a drive or a share
 	all      [2]*globSet
 	hosts    []effect.HostPattern
-	hostRule []int // rule of each of hosts
+	hostRule []int // index of the rule of each entry of hosts
 }
 
 // A matcher is the criteria of a rule other than types, paths and hosts.
@@ -122,7 +121,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 // A globSet matches the globs of many rules.
 type globSet struct {
 	globs []string
-	rule  []int // rule of each glob
+	rule  []int // index of the rule of each glob
 	vars  map[string][]string
 	set   func() (*effect.Globs, error)
 }
@@ -132,14 +131,14 @@ func (s *globSet) add(glob string, rule int) {
 	s.rule = append(s.rule, rule)
 }
 
-// compile has the set compiled when it is first asked: most processes see no path on a drive.
+// compile prepares the set for compilation on first use: most processes never see a path with a drive.
 func (s *globSet) compile(vars map[string][]string) {
 	s.vars = vars
 	s.set = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(s.globs, vars) })
 }
 
-// compiled returns the set. Each of its globs was read when its policy was loaded, so that an
-// error is a fault of this program, which blocks.
+// compiled returns the set. It panics on an invalid glob: all globs were checked when the policy was loaded,
+// so that would be a bug. The caller turns the panic into a BLOCK.
 func (s *globSet) compiled() *effect.Globs {
 	g, err := s.set()
 	if err != nil {
@@ -148,7 +147,7 @@ func (s *globSet) compiled() *effect.Globs {
 	return g
 }
 
-// names returns the known names of a glob.
+// names returns glob g with the folders of its variables, for comparing names.
 func (s *globSet) names(g int) names { return names{s.globs[g], s.vars} }
 
 // onDrive reports whether a glob matches only Windows paths.
@@ -156,8 +155,8 @@ func onDrive(glob string) bool {
 	return len(glob) > 1 && glob[1] == ':' || strings.HasPrefix(glob, "//")
 }
 
-// sets returns the glob sets that a path may match. A path that is known to start
-// with "/" is not on a drive, so most paths skip half of the globs.
+// sets returns the glob sets that can match a path. A path that starts with "/" is not on a drive, so most
+// paths skip half of the globs.
 func (x *index) sets(path string, pattern bool) []*globSet {
 	if !pattern && path[0] == '/' {
 		return x.all[:1]
@@ -179,7 +178,7 @@ func (x *index) addTypes(rule int, types []string) {
 	}
 }
 
-// truths are the rules with a criterion that is true or false.
+// truths are the rules with a criterion of value true or false.
 type truths struct{ yes, no ruleSet }
 
 func (t *truths) add(rule int, want string) {
@@ -191,7 +190,7 @@ func (t *truths) add(rule int, want string) {
 	}
 }
 
-// left takes the rules out of a set that want the opposite.
+// left removes the rules from a set that require the opposite of holds.
 func (t *truths) left(set *ruleSet, holds bool) {
 	if holds {
 		set.drop(&t.no)
@@ -200,9 +199,7 @@ func (t *truths) left(set *ruleSet, holds bool) {
 	}
 }
 
-// fits returns the rules that an effect's kind, or the action's type, fits,
-// whether the effect's place is trusted, and whether what it removes can be given
-// back.
+// fits returns the rules whose types, and criteria on trust, restorability and seen values, an effect meets.
 func (x *index) fits(a *action.Action, e *effect.Effect) ruleSet {
 	set := x.typed(a, e.Word())
 	x.trusted.left(&set, e.Trusted)
@@ -214,7 +211,7 @@ func (x *index) fits(a *action.Action, e *effect.Effect) ruleSet {
 	return set
 }
 
-// named returns the rules whose types include one of the names of the action's type.
+// named returns the rules that list the action's type under one of its names.
 func (x *index) named(a *action.Action) (set ruleSet) {
 	for _, name := range [...]string{a.Type, a.Given} {
 		if s := x.byType[name]; s != nil {
@@ -224,8 +221,8 @@ func (x *index) named(a *action.Action) (set ruleSet) {
 	return set
 }
 
-// typed returns the rules whose types include a kind of effect or the action's
-// type, by each of its names.
+// typed returns the rules that list a kind of effect, or the action's type under one of its names, or no
+// types.
 func (x *index) typed(a *action.Action, kind effect.Kind) ruleSet {
 	set := x.anyType
 	if s := x.byType[a.Type]; s != nil {
@@ -249,17 +246,17 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
-	denies int // how many rules of the list deny
+	denies int // number of deny rules, which are first in the list
 
-	operand any // of conditions; nil until one is tried
+	operand any // input of jq conditions; nil until the first is evaluated
 
-	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched
-	found, itself [48]int // room for indices of globs
+	known, holds  ruleSet // rules whose slow criteria were evaluated, and those that matched
+	found, itself [48]int // buffers for indices of globs
 }
 
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// enter begins the search of a list.
+// enter starts the search of a list.
 func (s *search) enter(x *index) {
 	s.x, s.both, s.known, s.holds = x, ruleSet{}, ruleSet{}, ruleSet{}
 }

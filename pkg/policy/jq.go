@@ -12,17 +12,16 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// A condition is jq in which every step is bounded. jq's own functions do not
-// check a deadline. Some take quadratic time or turn a few bytes into gigabytes,
-// and their input comes from the agent. So a condition gets a prelude that
-// shadows these functions: each one first pays the meter for its work. Operators
-// are not functions, so those in the expression are rewritten into calls.
+// A condition is a jq expression in which the work of every step is bounded. jq's own functions do not check
+// a deadline, and their input comes from the agent: some take quadratic time or turn a few bytes into
+// gigabytes. So a prelude redefines these functions: each first pays the meter for its work. Operators are
+// not functions, so those in the expression are rewritten into calls.
 //
 // The tables cover all functions of jq that are not listed in free; a test
 // compares them with the library's list.
 
-// refused are functions that a condition does not need: they depend on more than
-// the action, change values, or have a step without a bound.
+// refused are functions that conditions may not call: they depend on more than the action, change values, or
+// have a step without a bound.
 var refused = []string{
 	"now/0", "localtime/0", "gmtime/0", "mktime/0", "strftime/1", "strflocaltime/1", "strptime/1",
 	"todate/0", "fromdate/0", "todateiso8601/0", "fromdateiso8601/0",
@@ -32,7 +31,7 @@ var refused = []string{
 	"INDEX/1", "INDEX/2", "JOIN/2", "JOIN/3", "JOIN/4", "jn/2", "yn/2",
 }
 
-// costs is what functions pay for their input: a multiple of its size.
+// costs is the price of a function, as a multiple of the size of its input.
 var costs = map[string]int{
 	"keys/0": 2, "length/0": 1, "utf8bytelength/0": 1, "reverse/0": 1, "add/0": 1, "min/0": 1, "max/0": 1,
 	"tostring/0": 2, "tojson/0": 2, "toboolean/0": 1,
@@ -43,7 +42,7 @@ var costs = map[string]int{
 	"split/1": 8, "bsearch/1": 1, "format/1": 4,
 }
 
-// written are functions that have their own definition here.
+// written are functions with an own definition in the prelude.
 var written = []struct{ names, def string }{
 	{"sort/0", `def sort: _sorting | _sort_by(.);`},
 	{"unique/0", `def unique: _sorting | _unique_by(.);`},
@@ -87,8 +86,8 @@ def gsub($re; str; $flags): sub($re; str; $flags + "g");
 def gsub($re; str): sub($re; str; "g");`},
 }
 
-// free are functions that do not pay: one step takes bounded time for any input,
-// or they are made of steps that pay.
+// free are functions that pay nothing: each step takes bounded time for any input, or they are built from
+// functions that pay.
 var free = strings.Fields(`
 	empty/0 not/0 select/1 map/1 map_values/1 recurse/0 recurse/1 recurse/2 with_entries/1 while/2 until/2 repeat/1
 	range/1 range/2 range/3 arrays/0 objects/0 iterables/0 booleans/0 numbers/0 finites/0 normals/0 strings/0 nulls/0
@@ -100,22 +99,20 @@ var free = strings.Fields(`
 	fmin/2 fmod/2 hypot/2 ldexp/2 nextafter/2 nexttoward/2 remainder/2 scalb/2 scalbln/2 pow/2 fma/3
 	infinite/0 isfinite/0 isinfinite/0 nan/0 isnan/0 isnormal/0`)
 
-// operators are the operators that pay, with the name of the function that
-// replaces them. The right side is the first argument, because jq evaluates it
-// first.
+// operators are the operators that pay, with the name of the function that replaces them. The right operand
+// is the first argument, because jq evaluates it first.
 var operators = map[gojq.Operator]string{
 	gojq.OpAdd: "add", gojq.OpSub: "subtract", gojq.OpMul: "multiply", gojq.OpDiv: "divide", gojq.OpMod: "modulo",
 	gojq.OpEq: "equal", gojq.OpNe: "notequal", gojq.OpGt: "greater", gojq.OpLt: "less", gojq.OpGe: "greatereq", gojq.OpLe: "lesseq",
 }
 
-// A shadow is a group of definitions that are put before an expression if it
-// needs one of them.
+// A shadow is a group of definitions that is put before an expression that needs one of them.
 type shadow struct {
 	defs  []*gojq.FuncDef
 	calls map[string]bool
 }
 
-// prelude returns all shadows. Each needs only those before it.
+// prelude returns all shadows. Each depends only on earlier ones.
 var prelude = sync.OnceValues(func() ([]shadow, error) {
 	var all []shadow
 	add := func(text string, pays bool) error {
@@ -153,7 +150,7 @@ var prelude = sync.OnceValues(func() ([]shadow, error) {
 	return all, errors.Join(errs...)
 })
 
-// shadowed puts the definitions that an expression needs before it.
+// shadowed puts the definitions that an expression needs in front of it.
 func shadowed(q *gojq.Query) error {
 	all, err := prelude()
 	if err != nil {
@@ -184,7 +181,7 @@ func signature(fn string) (name, params string) {
 	return name, "($" + strings.Join(strings.Split("abcdefgh"[:arity[0]-'0'], ""), "; $") + ")"
 }
 
-// rewrite makes those steps of an expression pay that are not function calls.
+// rewrite makes the steps of an expression pay that are not function calls.
 func rewrite(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -236,9 +233,9 @@ func rewriteQuery(q *gojq.Query) error {
 	return nil
 }
 
-// rewriteTerm makes formats and interpolated texts pay for their parts.
+// rewriteTerm makes formats and string interpolations pay for their parts.
 func rewriteTerm(t *gojq.Term) {
-	const times = "4" // escapes make text longer
+	const times = "4" // escaping can lengthen a text up to this factor
 	if t.Str != nil {
 		for i, q := range t.Str.Queries {
 			if q.Term == nil || q.Term.Str == nil {
@@ -267,8 +264,7 @@ func pipe(left, right *gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}
 }
 
-// functionsIn collects the functions that an expression calls, and those that
-// it defines.
+// functionsIn collects the functions that an expression calls and those it defines.
 func functionsIn(v reflect.Value, called, defined map[string]bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -294,7 +290,7 @@ func functionsIn(v reflect.Value, called, defined map[string]bool) {
 	}
 }
 
-// parseWhen parses an expression and makes it pay for what it does.
+// parseWhen parses an expression and rewrites it so that it pays for its work.
 func parseWhen(expr string) (*gojq.Query, error) {
 	q, err := gojq.Parse(expr)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// A program is a compiled condition with the meter of its run. One run uses it
-// at a time.
+// A program is a compiled condition with the meter of its current run. It is used by one run at a time.
 type program struct {
 	*meter
 	code    *gojq.Code
@@ -33,7 +32,7 @@ func newProgram(expr string) (*program, error) {
 	return p, nil
 }
 
-// functions returns the functions that the prelude is built on.
+// functions returns the Go functions that the prelude calls.
 func (p *program) functions() []gojq.CompilerOption {
 	// input returns a function's input unchanged if pay succeeds.
 	input := func(pay func(v any, args []any) error) func(any, []any) any {
@@ -80,7 +79,7 @@ func (p *program) joining(v, separator any) error {
 	return errors.Join(p.value(v, 1), p.pay(times(nodes, len(text))))
 }
 
-// plainKey refuses a list as a key: jq would search for one list in the other.
+// plainKey returns an error if a key is a list: jq would search for the list as a sublist.
 func plainKey(v any) error {
 	if _, list := v.([]any); list {
 		return errors.New("a list as a key" + notHere)
@@ -88,12 +87,12 @@ func plainKey(v any) error {
 	return nil
 }
 
-// maxNumber is the maximum length of a number in characters. jq reads longer ones
-// in more than linear time, and again for each use.
+// maxNumber is the maximum length of a number in characters. jq parses longer numbers in more than linear
+// time, and again for each use.
 const maxNumber = 100
 
-// short refuses values that contain a number that is too long, and texts that
-// would become one.
+// short returns an error for values with a number that is too long, and for texts that would be parsed as
+// one.
 func (p *program) short(v any) error {
 	switch v := v.(type) {
 	case json.Number:
@@ -122,8 +121,8 @@ func (p *program) short(v any) error {
 
 func (p *program) tooMuch() error { return p.pay(whenMaxWork + 1) }
 
-// positions returns where one text is in another, in characters, as jq's
-// indices does, in linear time (Knuth, Morris and Pratt).
+// positions returns the positions of one text in another, in characters, like jq's indices but in linear time
+// (Knuth, Morris and Pratt).
 func (p *program) positions(s, x string) any {
 	if err := p.pay(4*len(x) + 4*len(s)); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (p *program) positions(s, x string) any {
 		}
 		back[i] = k
 	}
-	at, runes := 0, 0 // runes are counted up to the byte at
+	at, runes := 0, 0 // runes is the number of characters before byte at
 	for i, k := 0, 0; i < len(s); i++ {
 		for k > 0 && s[i] != x[k] {
 			k = back[k-1]
@@ -160,11 +159,10 @@ func (p *program) positions(s, x string) any {
 	return found
 }
 
-// A pattern is a regular expression that can be searched from any position of a
-// text, in linear time.
+// A pattern is a regular expression that can be searched from any position of a text in linear time.
 type pattern struct {
 	*regexp.Regexp
-	after  *regexp.Regexp // the expression as group 1, anywhere behind the first character
+	after  *regexp.Regexp // the expression as group 1, anywhere after the first character
 	weight int            // work for one byte
 }
 
@@ -174,8 +172,7 @@ const (
 	matchCost   = 64      // work for the description of one match
 )
 
-// compile returns the compiled expression. A large one costs more, because it may
-// come from the agent.
+// compile returns the compiled expression. Large expressions cost more, because they may come from the agent.
 func (p *program) compile(re, flags string) (*pattern, error) {
 	key := [2]string{re, flags}
 	if r := p.regexps[key]; r != nil {
@@ -238,7 +235,7 @@ func (p *program) arguments(v, re, flags any) (string, string, *pattern, error) 
 	return text, given, r, err
 }
 
-// find is jq's _match.
+// find implements jq's internal function _match.
 func (p *program) find(v, re, flags any, testing bool) any {
 	text, given, r, err := p.arguments(v, re, flags)
 	if err != nil {
@@ -264,8 +261,8 @@ func (p *program) find(v, re, flags any, testing bool) any {
 	return found
 }
 
-// parts splits a text at the matches of an expression. It returns parts, each
-// with the text before a match and its captures, and the rest.
+// parts splits a text at the matches of an expression. It returns, for each match, the text before it and its
+// captures, and finally the rest.
 func (p *program) parts(v, re, flags any) any {
 	text, given, r, err := p.arguments(v, re, flags)
 	if err != nil {
@@ -283,17 +280,17 @@ func (p *program) parts(v, re, flags any) any {
 	return map[string]any{"parts": parts, "rest": text[end:]}
 }
 
-// A match is where an expression was found.
+// A match is one match of an expression.
 type match struct {
 	at       [2]int // in bytes
 	runes    int    // where it starts, in characters
-	captures []any  // in jq's form
+	captures []any  // groups as jq's match returns them: offset, length, string, name
 }
 
-// each calls do for the first match of an expression, or for all.
+// each calls do for the first match of an expression, or for all matches.
 func (p *program) each(text string, r *pattern, all bool, do func(match) error) error {
 	names := r.SubexpNames()
-	runes, counted := 0, 0 // characters up to the byte counted
+	runes, counted := 0, 0 // runes is the number of characters before byte counted
 	for pos := 0; pos <= len(text); {
 		at, err := p.from(text, r, pos)
 		if at == nil || err != nil {
@@ -319,8 +316,8 @@ func (p *program) each(text string, r *pattern, all bool, do func(match) error) 
 	return nil
 }
 
-// capture describes one group of a match, in jq's form. The match starts at byte
-// start, which is character runes.
+// capture describes one group of a match as jq's match does. The match starts at byte start, which is
+// character runes.
 func capture(text, name string, from, to, start, runes int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
 	if name != "" {
@@ -334,12 +331,11 @@ func capture(text, name string, from, to, start, runes int) map[string]any {
 	return c
 }
 
-// from returns the first match at pos or after it, as
-// [regexp.Regexp.FindSubmatchIndex] does, or nil. The text before pos counts for
-// ^ and \b.
+// from returns the first match at or after pos, like [regexp.Regexp.FindSubmatchIndex], or nil. ^ and \b take
+// the text before pos into account.
 func (p *program) from(text string, r *pattern, pos int) ([]int, error) {
 	if pos == 0 {
-		// Each of many matches may read the whole text, so reading is counted.
+		// Each of many matches may read the whole text, so the bytes read are paid for.
 		in := &metered{p: p, weight: r.weight, text: text}
 		return r.FindReaderSubmatchIndex(in), p.over
 	}
@@ -357,7 +353,7 @@ func (p *program) from(text string, r *pattern, pos int) ([]int, error) {
 	return at[2:], nil
 }
 
-// metered reads text and pays for it.
+// metered reads a text and pays for the bytes.
 type metered struct {
 	p      *program
 	weight int

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A finding is the result of a list for a case: the rule that decides (sure), and
-// the rule that would decide depending on the unknown part of a path (perhaps).
+// A finding is the result of a list for a case: the rule that certainly matches (sure), and the rule that
+// possibly matches, depending on an unknown part of the action (perhaps).
 type finding struct {
 	sure, perhaps choice
 }
@@ -19,7 +19,7 @@ type choice struct {
 	by   *effect.Effect
 }
 
-// tier is the least tier that the chosen rule leaves the decision to.
+// tier returns the lowest tier that may decide according to the chosen rule; 0 without a rule.
 func (ch *choice) tier() int {
 	if ch.rule == nil {
 		return 0
@@ -27,8 +27,8 @@ func (ch *choice) tier() int {
 	return ch.rule.Tier
 }
 
-// prefer replaces the chosen rule by another one that asks for a higher tier, or
-// for the same tier and is listed earlier.
+// prefer replaces the chosen rule by rule r if r asks for a higher tier, or for the same tier and is listed
+// earlier.
 func (ch *choice) prefer(rules []rulefile.Rule, r int, e *effect.Effect) {
 	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier || rules[r].Tier == ch.rule.Tier && r >= ch.at) {
 		return
@@ -36,9 +36,9 @@ func (ch *choice) prefer(rules []rulefile.Rule, r int, e *effect.Effect) {
 	*ch = choice{&rules[r], r, e}
 }
 
-// guarded tries every effect against the deny and verify rules. For each effect
-// the first matching rule of a list counts, and the strictest of these rules is
-// returned. If a deny rule matches, the failure of a verify rule is ignored.
+// guarded matches every effect with the deny and verify rules. For each effect the first matching rule of a
+// list counts; guarded returns the strictest of these rules. If a deny rule matches, errors of verify rules
+// are ignored.
 func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 	x, err := p.guards.compile()
 	if err != nil {
@@ -80,8 +80,8 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 	return denied, verified, failed
 }
 
-// meet records for traces which rule of a list counts for an effect: the one that
-// matches, otherwise the one that possibly matches. A negative index means none.
+// meet records, for traces, the rule of a list that counts for an effect: the rule that matches, else the
+// rule that possibly matches. A negative index means none.
 func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
 	switch {
 	case sure >= 0:
@@ -91,9 +91,8 @@ func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
 	}
 }
 
-// covering returns the first rule that covers every effect of a case, or nil. No
-// rule covers an effect that cannot be resolved, but that of an unknown tool which
-// the rule names.
+// covering returns the first rule that covers every effect of a case, or nil. Unknown effects are never
+// covered, except the effect of an unknown tool that the rule names.
 func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	c := s.c
 	for i := range c.Effects {
@@ -134,14 +133,14 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	return nil, nil
 }
 
-// unreadable reports whether an effect is one that no rule covers: what is not known, other
-// than what an unknown tool does, and an unknown program that such a tool would run.
+// unreadable reports whether no rule can cover an effect: it is unknown and not that of an unknown tool, or
+// it is an unknown program that such a tool would run.
 func unreadable(c *analysis.Case, e *effect.Effect) bool {
 	return e.Sure == effect.Unknown && !c.UnknownTool(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.KnownType(c.Action.Type)
 }
 
-// covers returns the rules whose types, paths and hosts cover an effect. A rule
-// with paths or hosts does not cover an effect that has neither.
+// covers returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
+// cover an effect that has neither.
 func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {
@@ -161,7 +160,7 @@ func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	}
 	placed.addAll(&s.x.placeless)
 	typed := s.x.fits(s.c.Action, e)
-	if e.Sure == effect.Unknown { // of an unknown tool: a rule for all types, or for this kind, does not name it
+	if e.Sure == effect.Unknown { // of an unknown tool: a rule for all types, or for this kind, does not name the tool
 		typed = s.x.named(s.c.Action)
 	}
 	placed.keep(&typed)
@@ -177,8 +176,7 @@ func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	return placed, nil
 }
 
-// allows reports whether the remaining criteria of a rule match and none of its
-// exceptions holds for any effect.
+// allows reports whether the other criteria of a rule match and none of its exceptions holds for an effect.
 func (s *search) allows(rule int) (bool, error) {
 	ok, err := s.slow(rule)
 	if !ok || err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Highest is the name of the layer that alone may allow.
+// Highest is the name of the only layer that may have allow rules.
 const Highest = "organisation"
 
-// LoadLayer reads the policy file of a layer below the highest, such as "team". It holds
-// deny and verify rules only, none with exceptions, and extends nothing: what the
-// layers above decide cannot be loosened. Names of its rules begin with the layer's and
-// a slash, so a verdict says which layer decided.
+// LoadLayer reads the policy file of a layer below the highest, such as "team". It may only have deny and
+// verify rules without exceptions, and extend no preset: it cannot loosen decisions of the layers above. The
+// names of its rules are prefixed with the layer's name and a slash, so that a verdict shows which layer
+// decided.
 func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.known()
 	f, err := rulefile.Parse(name, data, checks(opts.Vars))
@@ -58,7 +58,7 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 	return p, nil
 }
 
-// Over returns the policy with layers of [LoadLayer] below it.
+// Over returns the policy with layers from [LoadLayer] below it.
 func (p *Policy) Over(lower ...*Policy) *Policy {
 	if len(lower) == 0 {
 		return p
@@ -73,23 +73,21 @@ func (p *Policy) Over(lower ...*Policy) *Policy {
 	return &out
 }
 
-// stricter reports whether what a lower layer says counts instead of what was said
-// above it.
+// stricter reports whether the verdict of a lower layer replaces the verdict of the layers above.
 func stricter(below, above *verdict.Verdict) bool {
 	order := cmp.Or(cmp.Compare(below.Decision, above.Decision), cmp.Compare(below.NextTier, above.NextTier))
 	return order > 0 || order == 0 && above.Rule == "" && below.Rule != ""
 }
 
-// An Answer is what one layer says about a case.
+// An Answer is the verdict of one layer on a case.
 type Answer struct {
-	Layer   string          // [Highest], or the name of a lower one
-	Name    string          // of its preset or file
-	Verdict verdict.Verdict // without a decision if the layer says nothing
+	Layer   string          // [Highest], or the name of a lower layer
+	Name    string          // name of the layer's preset or file
+	Verdict verdict.Verdict // without a decision if no rule of the layer matches
 	Decides bool
 }
 
-// Answers returns what each layer says about a case. The verdict of the policy is that of
-// the one that decides.
+// Answers returns the verdict of each layer on a case. The verdict of the policy is the strictest of them.
 func (p *Policy) Answers(ctx context.Context, c *analysis.Case) ([]Answer, error) {
 	var out []Answer
 	decides := 0

@@ -17,29 +17,28 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A Severity says how much a [Finding] matters.
+// A Severity says how serious a [Finding] is.
 type Severity uint8
 
 // The severities.
 const (
 	Note    Severity = iota // worth knowing
-	Warning                 // the file can be used, but does not do what it says
+	Warning                 // the file can be used, but has an effect that its author probably did not intend
 	Error                   // the file cannot be used
 )
 
 // String returns the severity in lower case.
 func (s Severity) String() string { return [...]string{"note", "warning", "error"}[s] }
 
-// A Finding is something in a policy file that a person should look at.
+// A Finding is something in a policy file that its author should look at.
 type Finding struct {
 	Line, Column int // counted from 1; 0 means the whole file
 	Severity     Severity
 	Msg          string
 }
 
-// Check returns everything in a policy file that is wrong or that its author
-// probably did not intend, in the order of the file. If the file can be used,
-// Check also judges the examples of its rules.
+// Check returns everything in a policy file that is wrong or probably not intended, in the order of the file.
+// If the file can be used, Check also judges the examples of its rules.
 func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []Finding {
 	opts.Vars = opts.known()
 	f, set, lost, err := assemble(name, data, opts)
@@ -83,7 +82,7 @@ func (l *linter) examine(f *rulefile.File) []Finding {
 type linter struct {
 	ctx    context.Context
 	an     *analysis.Analyzer
-	set    rulefile.Set // the file's rules with those of the core and its preset, as far as they could be read
+	set    rulefile.Set // the file's rules with those of the core and its preset, as far as they are readable
 	policy *Policy      // nil if the file cannot be used
 	out    []Finding
 }
@@ -114,8 +113,8 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 	}
 }
 
-// examples judges the examples of a rule. Those of an entry that only adds
-// exceptions are for the preset's rule with them.
+// examples judges the examples of a rule. The examples of an entry that only adds exceptions apply to the
+// preset's rule with these exceptions.
 func (l *linter) examples(r *rulefile.Rule) {
 	for _, e := range r.Match {
 		l.example(r, e, true)
@@ -125,7 +124,7 @@ func (l *linter) examples(r *rulefile.Rule) {
 	}
 }
 
-// types looks for action types that shield does not know or spells differently.
+// types reports action types that are unknown or not spelled as shield spells them.
 func (l *linter) types(c *rulefile.Criteria) {
 	for i, t := range c.Types {
 		at := c.At["action_types"][i]
@@ -152,14 +151,14 @@ func knownTypes() []string {
 	return out
 }
 
-// hostless are action types and kinds of effects that have no host.
+// hostless are action types and kinds of effects without a host.
 var hostless = []string{
 	string(effect.DeleteFile), string(effect.DeleteDirectory), string(effect.MoveFile), string(effect.ListDirectory), string(effect.CreateDirectory),
 	string(effect.ChangePermissions), string(effect.ChangePrivilege), string(effect.StopProcess), string(effect.ReadSecret), string(effect.ReadClipboard),
 	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
 }
 
-// hostless looks for rules with hosts whose types all have no host.
+// hostless reports rules with hosts whose types all have no host.
 func (l *linter) hostless(r *rulefile.Rule) {
 	if len(r.Hosts) == 0 || len(r.Types) == 0 {
 		return
@@ -172,8 +171,7 @@ func (l *linter) hostless(r *rulefile.Rule) {
 	l.add(r.At["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
 }
 
-// allows looks for allow rules that probably allow more or less than their author
-// intended.
+// allows reports allow rules that probably allow more or less than intended.
 func (l *linter) allows(r *rulefile.Rule) {
 	if len(r.Types) == 0 && len(r.Commands) == 0 {
 		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that it should allow", r.Name)
@@ -186,8 +184,7 @@ func (l *linter) allows(r *rulefile.Rule) {
 	}
 }
 
-// example judges one example of a rule and reports if a different rule decides
-// it.
+// example judges one example of a rule and reports if another rule decides it.
 func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	if l.policy == nil {
 		return
@@ -211,7 +208,8 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	}
 }
 
-// gapOf returns why an allow rule does not cover an example; "" if it does, or is no allow rule.
+// gapOf returns why an allow rule does not cover an example; "" if it does, or if the rule is not an allow
+// rule.
 func (l *linter) gapOf(rule string, e *rulefile.Example) string {
 	a, err := action.Parse(e.Action)
 	if err != nil {

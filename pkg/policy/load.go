@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// variables are the names that globs may begin with, whether or not
-// [Options.Vars] has folders for them.
+// variables are the names of variables with which globs may begin, even if [Options.Vars] has no folders for
+// them.
 var variables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
 
 // known returns the folders of all variables.
@@ -29,10 +29,9 @@ func (o Options) known() map[string][]string {
 	return vars
 }
 
-// Load reads a policy file. name is its name in messages. The protected core of
-// the presets comes before the file's own rules, whether it extends a preset or
-// not. An error lists every fault of the file with its position; the caller must
-// not allow anything then.
+// Load reads a policy file. name is its name in messages. The rules of the protected core always come before
+// the file's own, whether it extends a preset or not. An error lists every fault of the file with its
+// position; the caller must then not allow any action.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.known()
 	f, set, lost, err := assemble(name, data, opts)
@@ -62,9 +61,8 @@ func Extends(data []byte) string {
 	return f.Extends
 }
 
-// assemble returns a file, its rules together with those of the core and its
-// preset, and the entries for rules that neither has. With an error it
-// returns the readable part, for a report.
+// assemble returns a file, its rules combined with those of the core and its preset, and the entries for
+// rules that neither has. With an error it returns the readable part, for a report.
 func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
 	f, err := rulefile.Parse(name, data, checks(opts.Vars))
 	var errs yamlfile.Errors
@@ -84,9 +82,9 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	return f, set, lost, yamlfile.In("policy", name, errs.Err())
 }
 
-// takeHeuristic moves the exceptions to heuristic rules out of the deny and verify lists of a
-// file. One to a rule that is gone stays there, where it is lost; one to a rule that blocks
-// whatever the settings say is an error.
+// takeHeuristic moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
+// exception to a rule that no longer exists stays in its list, where it has no effect; one to a rule that
+// always blocks is an error.
 func takeHeuristic(f *rulefile.File, known func(id string) (exists, always bool)) error {
 	var errs yamlfile.Errors
 	for _, l := range []*[]rulefile.Rule{&f.Deny, &f.Verify} {
@@ -107,9 +105,9 @@ func takeHeuristic(f *rulefile.File, known func(id string) (exists, always bool)
 	return errs.Err()
 }
 
-// effective returns a file's rules together with those of the core and its preset.
-// What names a rule that a newer preset lacks, or has too, is in lost and is no error:
-// an update of shield must not turn a policy that was good into one that blocks everything.
+// effective returns a file's rules combined with those of the core and its preset. Entries that name a rule
+// which the preset lacks, or which it has too, are returned in lost and are no error: after an update of
+// shield a valid policy must not turn into one that blocks everything.
 func effective(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
 	core := preset{deny: coreRules}.set()
@@ -122,20 +120,20 @@ func effective(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err er
 				yamlfile.Quote(f.Extends), suggest.Question(f.Extends, Presets()), strings.Join(Presets(), ", ")))
 		}
 	}
-	// The core stays first, so its reasons are the ones that are shown.
+	// The core comes first, so that its reasons are shown.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
 	set, lost = f.Over(rest)
 	if len(errs) > 0 {
-		lost = nil // the amended rule may be in the preset that was misspelled
+		lost = nil // the amended rule may be in the preset whose name is misspelled
 	}
 	lost.Add(shadows(f, base).Err())
 	set.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], set.Deny...)
 	return set, lost, errs.Err()
 }
 
-// shadows returns a warning for each rule with the name of a rule of the preset: both
-// count, but a verdict refers to its rule by name.
+// shadows returns a warning for each rule that has the name of a rule of the preset: both apply, but verdicts
+// refer to rules by name.
 func shadows(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 	taken := map[string]bool{}
 	for _, l := range [][]rulefile.Rule{base.Deny, base.Verify, base.Allow} {
@@ -153,9 +151,8 @@ func shadows(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 	return out
 }
 
-// canonicalTypes adds shield's own names to the types of a rule, because actions
-// and effects have those names when rules see them: "Bash" is execute_command.
-// The given name stays, for a different tool with that name.
+// canonicalTypes adds shield's own names to the types of a rule, because actions have these names when rules
+// match them: "Bash" is execute_command. The given name is kept for a different tool with that name.
 func canonicalTypes(r *rulefile.Rule) {
 	r.Types = withCanonical(r.Types)
 	r.Session.After = withCanonical(r.Session.After)

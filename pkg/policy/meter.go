@@ -9,14 +9,13 @@ import (
 	"math/bits"
 )
 
-// The bounds of a condition's work on one case. They count steps and bytes
-// instead of time, so the same action gets the same answer on a busy machine. jq
-// checks its context between two steps; the work of one step is counted in bytes
-// that it reads or writes.
+// Limits of a condition's work on one case. They count steps and bytes, not time, so that the same action
+// gets the same answer on a busy machine. jq checks its context between steps; the work of one step is
+// counted in bytes read or written.
 const (
 	whenMaxSteps   = 500_000
 	whenMaxWork    = 8 << 20
-	whenMaxBytes   = 256 << 10 // of the action's record
+	whenMaxBytes   = 256 << 10 // size of the input {action, effects}
 	whenMaxEffects = 1_000
 )
 
@@ -26,12 +25,11 @@ var (
 	errWork    = errors.New("the condition has to process too much text; simplify the rule")
 )
 
-// A meter is the context of a running condition. It ends when a bound is
-// exceeded.
+// A meter is the context of a running condition. It ends when a limit is exceeded.
 type meter struct {
 	context.Context
 	steps, work int
-	over        error // the bound that was exceeded; jq's try does not catch it
+	over        error // the error of the exceeded limit; jq's try cannot catch it
 }
 
 var closed = func() chan struct{} {
@@ -44,7 +42,7 @@ func newMeter(ctx context.Context) *meter {
 	return &meter{Context: ctx, steps: whenMaxSteps, work: whenMaxWork}
 }
 
-// Done counts a step: jq calls it before each.
+// Done counts a step: jq calls it before each step.
 func (m *meter) Done() <-chan struct{} {
 	if m.steps--; m.steps < 0 && m.over == nil {
 		m.over = errSteps
@@ -63,7 +61,7 @@ func (m *meter) Err() error {
 	return m.Context.Err()
 }
 
-// pay subtracts n bytes of work. It returns an error if less is left.
+// pay subtracts n bytes from the work that is left. It returns an error if less is left.
 func (m *meter) pay(n int) error {
 	if n > m.work && m.over == nil {
 		m.over = errWork
@@ -81,9 +79,8 @@ func (m *meter) value(v any, times int) error {
 	return m.pay(times * size)
 }
 
-// measure returns the approximate size of a value in JSON, in bytes, and the
-// number of values in it. A part that occurs several times counts several times.
-// It stops counting when the size exceeds the work that is left.
+// measure returns the approximate size of a value as JSON, in bytes, and its number of nodes. A shared part
+// counts each time. It stops counting when the size exceeds the work that is left.
 func (m *meter) measure(v any) (size, nodes int) {
 	var add func(v any)
 	add = func(v any) {
@@ -120,11 +117,11 @@ func (m *meter) measure(v any) (size, nodes int) {
 	return size, nodes
 }
 
-// digits returns the cost of a number with n digits: reading long ones takes more
-// than linear time, and is repeated for each comparison.
+// digits returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
+// each comparison.
 func digits(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
 
-// product pays for comparing every part of one value with every part of another.
+// product pays for comparing each part of one value with each part of another.
 func (m *meter) product(l, r any) error {
 	if isText(l) && isText(r) {
 		return m.pay(len(l.(string)) + len(r.(string)))
@@ -134,8 +131,7 @@ func (m *meter) product(l, r any) error {
 	return m.pay(times(ls, rn) + times(rs, ln))
 }
 
-// compare pays for comparing two values, which ends at the first difference of
-// kind or text.
+// compare pays for comparing two values. The comparison ends at the first difference in type or text.
 func (m *meter) compare(l, r any) error {
 	switch {
 	case isText(l) && isText(r):
@@ -156,7 +152,7 @@ func (m *meter) sorting(v any) error {
 	return m.value(v, bits.Len(uint(len(list)))+1)
 }
 
-// repeated pays for text that is multiplied by a number.
+// repeated pays for repeating a text a number of times.
 func (m *meter) repeated(l, r any) error {
 	if isText(r) {
 		l, r = r, l

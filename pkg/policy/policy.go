@@ -1,12 +1,11 @@
 // Package policy is Tier 0: it judges actions by rules that people write. [Load]
 // and [Preset] return a [Policy].
 //
-// A policy has three lists, tried in the order deny, verify, allow. In each list
-// the first rule that matches an effect of the action counts for that effect.
-// One effect that matches a deny rule blocks the action. If effects match verify
-// rules, the strictest of these rules decides which tier must judge the action.
-// An allow rule must cover every effect. So an action cannot hide one effect
-// behind others, and the order of its parts does not matter.
+// A policy has three lists, tried in the order deny, verify, allow. In each list the first rule that matches
+// an effect counts for that effect. One effect that matches a deny rule blocks the action. If effects match
+// verify rules, the strictest of these rules decides which tier must judge the action. An allow rule must
+// cover every effect. So an action cannot hide one effect behind others, and the order of its parts does not
+// matter.
 package policy
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Options are the parts of a policy that are not in its text.
+// Options are the parts of a policy that come from the machine and not from its file.
 type Options struct {
 	// Vars are the folders that $NAME stands for at the start of a glob, as
 	// canonical paths. A name without folders matches nothing.
@@ -37,8 +36,8 @@ type Options struct {
 	//	SHIELD_CACHE    must not be changed, but may be deleted
 	Vars map[string][]string
 
-	// Heuristic says whether there is a heuristic rule with an ID, and whether it blocks
-	// whatever the settings say. nil knows none.
+	// Heuristic reports whether a heuristic rule with an ID exists, and whether it blocks regardless of
+	// settings. nil: no rule exists.
 	Heuristic func(id string) (exists, always bool)
 }
 
@@ -48,13 +47,13 @@ type Policy struct {
 	name        string
 	fingerprint string
 	set         rulefile.Set
-	guards      list // deny, then verify: both look at what effects touch
+	guards      list // deny, then verify rules; both are matched with what effects touch
 	allow       list
 	exempt      map[string][]exception // by the ID of a heuristic rule
 	lost        error                  // entries for rules that the preset does not have
 
-	layer string    // "" for the highest
-	lower []*Policy // layers below, which only tighten; see [Policy.Over]
+	layer string    // name of the layer; "" for the highest
+	lower []*Policy // layers below, which can only make the policy stricter; see [Policy.Over]
 }
 
 func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy {
@@ -68,8 +67,8 @@ func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy
 	}
 }
 
-// OwnChannel reports whether shield asks itself about a case, even where the agent host
-// could: one of the rules that ask is named under own_channel.
+// OwnChannel reports whether shield must ask about a case itself, even if the agent host could: a rule that
+// asks is listed in own_channel.
 func (p *Policy) OwnChannel(c *analysis.Case) bool {
 	for i := range c.Trail {
 		s := &c.Trail[i]
@@ -81,15 +80,14 @@ func (p *Policy) OwnChannel(c *analysis.Case) bool {
 	return false
 }
 
-// AcceptsKept reports whether a rule of the policy says something else of what is kept
-// before it is lost.
+// AcceptsKept reports whether a rule of the policy treats files that shield backs up differently.
 func (p *Policy) AcceptsKept() bool {
 	return slices.ContainsFunc(slices.Concat(p.set.Verify, p.set.Deny), func(r rulefile.Rule) bool {
 		return r.Restorable == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.Restorable == "kept" })
 	})
 }
 
-// Excepts reports whether a verify rule of the policy makes an exception of a cause.
+// Excepts reports whether a verify rule of the policy has an exception for a cause.
 func (p *Policy) Excepts(cause string) bool {
 	return slices.ContainsFunc(p.set.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
@@ -101,21 +99,20 @@ func (p *Policy) Excepts(cause string) bool {
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 
-// Lost returns the entries of the policy's file that do not do what they say, because
-// the preset lacks a rule that they name; nil if there are none. The policy holds
-// without them.
+// Lost returns the entries of the policy's file without effect because the preset lacks the rule they name;
+// nil if there are none. The rest of the policy applies.
 func (p *Policy) Lost() error { return p.lost }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It
 // does not include the folders of [Options.Vars], which are configuration.
 func (p *Policy) Fingerprint() string { return p.fingerprint }
 
-// nothing is the effect of an action without effects.
+// nothing is the effect that rules match for an action without effects.
 var nothing effect.Effect
 
-// Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no
-// rule matches, ALLOW by an allow rule. If the condition of a rule fails, the
-// verdict is BLOCK with error "policy". Of several layers the strictest decides.
+// Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no rule matches, ALLOW by an
+// allow rule. If the condition of a rule fails, the verdict is BLOCK with error "policy". Of several layers
+// the strictest verdict counts.
 func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	v, err := p.own(ctx, c)
 	for _, l := range p.lower {
@@ -150,20 +147,20 @@ func (p *Policy) own(ctx context.Context, c *analysis.Case) (verdict.Verdict, er
 		return f.failed(c, err, p.allow.rules)
 	}
 	f.complete = true
-	return decide(c, f.list(c)), nil // trying the allow rules can reveal that part of the text cannot be read
+	return decide(c, f.list(c)), nil // matching the allow rules can reveal that part of the text cannot be read
 }
 
-// findings are what the rules of a layer say about a case.
+// findings are the matching rules of a layer for a case.
 type findings struct {
 	denied, verified finding
 	allowed          *rulefile.Rule // the allow rule that covers all effects
-	complete         bool           // the allow rules were tried
-	broken           *rulefile.Rule // a rule that could not be evaluated
+	complete         bool           // the allow rules were matched
+	broken           *rulefile.Rule // a rule whose evaluation failed
 	why              error
 }
 
-// list returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules.
-// It is empty if it takes the allow rules to know.
+// list returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
+// the allow rules must be matched first.
 func (f *findings) list(c *analysis.Case) (list []verdict.Finding) {
 	if f.broken != nil {
 		return []verdict.Finding{{Who: verdict.Never, Confidence: 1, Rule: f.broken.Name, Error: "policy",
@@ -191,7 +188,8 @@ func (f *findings) list(c *analysis.Case) (list []verdict.Finding) {
 	return list
 }
 
-// decide returns what Tier 0 decides by the findings of a layer; without any, no decision.
+// decide returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
+// decision.
 func decide(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
 	c.Evidence.Weighs(list...)
 	if at := verdict.Weigh(list...); at >= 0 {
@@ -200,8 +198,8 @@ func decide(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
 	return verdict.Verdict{Confidence: 1}
 }
 
-// failed returns the verdict for a rule that could not be evaluated, or the error
-// itself if no rule caused it.
+// failed returns the verdict for a rule whose evaluation failed, or the error itself if it does not come from
+// a rule.
 func (f *findings) failed(c *analysis.Case, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {

@@ -11,8 +11,8 @@ import (
 
 //go:generate go run ./gen
 
-// A preset is a policy that shield ships, as generated from policies/*.yaml.
-// Its lists are indices into presetRules.
+// A preset is a policy that is part of shield, generated from policies/*.yaml. Its lists are indices into
+// presetRules.
 type preset struct {
 	name                string
 	deny, verify, allow []uint16
@@ -48,8 +48,7 @@ func Presets() []string {
 	return names
 }
 
-// Shipped returns the reason of a rule that shield ships, by its name; ok is false for one
-// that others have written.
+// Shipped returns the reason of a built-in rule by its name; ok is false for other rules.
 func Shipped(rule string) (reason string, ok bool) {
 	for i := range presetRules {
 		if presetRules[i].Name == rule {
@@ -59,7 +58,7 @@ func Shipped(rule string) (reason string, ok bool) {
 	return "", false
 }
 
-// Preset returns a policy that shield ships.
+// Preset returns the built-in policy with a name.
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {

@@ -10,20 +10,19 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A hiding says how much of a later rule an earlier rule makes ineffective.
+// A hiding says which part of a later rule an earlier rule makes ineffective.
 type hiding uint8
 
 const (
 	hidesNone   hiding = iota
-	hidesPart          // all except what exceptions of the earlier rule leave
+	hidesPart          // all except the exceptions of the earlier rule
 	hidesSure          // all except partly unknown paths
 	hidesAlways        // all
 )
 
-// reach looks for rules that never count, because earlier rules count for
-// everything that they match: earlier rules of the same list, deny rules before
-// verify and allow rules, and verify rules before allow rules. It compares
-// criteria entry by entry and reports only certain cases.
+// reach reports rules that never apply because earlier rules match everything that they match: earlier rules
+// of the same list, deny rules before verify and allow rules, and verify rules before allow rules. It
+// compares criteria entry by entry and reports only certain cases.
 func (l *linter) reach(list, name string) {
 	at := slices.IndexFunc(l.rules(list), func(r rulefile.Rule) bool { return r.Name == name })
 	if at < 0 {
@@ -75,15 +74,15 @@ func (l *linter) rules(list string) []rulefile.Rule {
 	}
 }
 
-// A blocker is a rule that counts before another one, for effects of a type.
+// A blocker is a rule that takes precedence over another rule for effects of a type.
 type blocker struct {
 	rule *rulefile.Rule
 	list string
-	typ  string // "" for all
+	typ  string // "" for all types
 	how  hiding
 }
 
-// why says why the blocker comes first and how to fix that.
+// why says why the blocker takes precedence and how to fix that.
 func (b blocker) why(list string) string {
 	where := "of the preset"
 	if b.rule.Pos.Line > 0 {
@@ -101,8 +100,7 @@ func (b blocker) why(list string) string {
 	return s + "; add an exception to that rule"
 }
 
-// Protected reports whether a rule is one of the protected core, which no one makes an
-// exception to.
+// Protected reports whether a rule belongs to the protected core, to which no exceptions are possible.
 func Protected(name string) bool { return isCore(name) }
 
 func isCore(name string) bool {
@@ -112,8 +110,7 @@ func isCore(name string) bool {
 // protected returns the rules of the protected core.
 var protected = sync.OnceValue(func() []rulefile.Rule { return preset{deny: coreRules}.set().Deny })
 
-// blocker returns the rule that hides most of a rule of a list, for effects of a
-// type.
+// blocker returns the rule that hides most of a rule of a list, for effects of a type.
 func (l *linter) blocker(list string, at int, typ string) blocker {
 	r := &l.rules(list)[at]
 	best := blocker{typ: typ}
@@ -138,8 +135,7 @@ func (l *linter) blocker(list string, at int, typ string) blocker {
 	return best
 }
 
-// withinList returns how much rule a hides rule b, which comes later in the same
-// list.
+// withinList returns a function that tells how much of rule b, later in the same list, rule a hides.
 func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
 		// An allow rule must cover all effects of an action, which have different types.
@@ -157,9 +153,8 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	}
 }
 
-// acrossLists returns how much rule a of an earlier list hides rule b. Only an
-// allow rule must cover whole effects: what it covers certainly matches a rule
-// with the same paths.
+// acrossLists returns a function that tells how much of rule b rule a of an earlier list hides. Only an allow
+// rule must cover whole effects; an effect that it covers certainly matches a rule with the same paths.
 func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
 		if len(a.Commands) > 0 || len(a.Content) > 0 || !sameFacts(a, b) {
@@ -172,15 +167,14 @@ func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	}
 }
 
-// sameFacts reports whether rule a asks for nothing of an effect or an action
-// that rule b does not.
+// sameFacts reports whether rule a has no criteria on facts and actions that rule b does not have.
 func sameFacts(a, b *rulefile.Rule) bool {
 	return (len(a.Facts) == 0 || reflect.DeepEqual(a.Facts, b.Facts)) && (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable) &&
 		(a.Session.Empty() || reflect.DeepEqual(a.Session, b.Session))
 }
 
-// excepting returns how much rule a hides rule b in spite of the exceptions of a.
-// The criteria of a must hold wherever those of b do.
+// excepting returns how much of rule b rule a hides despite the exceptions of a. The criteria of a must hold
+// wherever those of b do.
 func excepting(a, b *rulefile.Rule) hiding {
 	for i := range a.Except {
 		if !slices.ContainsFunc(b.Except, func(x rulefile.Criteria) bool { return sameCriteria(x, a.Except[i]) }) {
@@ -197,8 +191,7 @@ func sameCriteria(a, b rulefile.Criteria) bool {
 
 func placeless(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
 
-// paired reports whether a rule has paths and hosts, which two different effects
-// may match.
+// paired reports whether a rule has both paths and hosts, which may match two different effects.
 func paired(r *rulefile.Rule) bool { return len(r.Paths) > 0 && len(r.Hosts) > 0 }
 
 func saysNothing(glob string) bool { return !effect.Says(glob) }
@@ -216,8 +209,8 @@ func expanded(globs []string) (out []string) {
 	return out
 }
 
-// within reports whether all entries of a criterion are among those of another.
-// A criterion without entries matches everything.
+// within reports whether all entries of a criterion are among those of another. A criterion without entries
+// matches everything.
 func within(entries, of []string) bool {
 	if len(of) == 0 {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// explain says which rule decided, why, and which effect matched it. It never
-// shows the rule's patterns, because they would show how to get around them.
+// explain says which rule decided, why, and which effect matched it. It does not show the rule's patterns,
+// because they would show how to evade them.
 func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 	var b strings.Builder
 	b.Grow(160)
@@ -38,7 +38,7 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 	return b.String()
 }
 
-// inFull returns the advice for an effect that only possibly matches a rule.
+// inFull returns advice for an effect that only possibly matches a rule.
 func inFull(by *effect.Effect) string {
 	if by != nil && by.Cause == effect.CauseValue {
 		return "; leave out the data that contains part of a credential read in this session"
@@ -52,8 +52,7 @@ func inFull(by *effect.Effect) string {
 	return "; part of the path is unknown, so write it in full"
 }
 
-// shown returns text of the action for a message: one line, short, with control
-// characters escaped.
+// shown returns text of the action for a message: one line, shortened, with control characters escaped.
 func shown(s string) string {
 	s = brief.Text(s, 120)
 	plain := strings.IndexFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0

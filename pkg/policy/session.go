@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// holdsBefore reports whether what came before an action in its session is what a
-// rule asks for. Without a memory nothing came before.
+// holdsBefore reports whether the session of a case meets a rule's criterion on earlier actions. Without a
+// memory there are no earlier actions.
 func holdsBefore(s *rulefile.Session, c *analysis.Case) (bool, error) {
 	if c.Memory == nil {
 		return false, nil
@@ -27,8 +27,8 @@ func holdsBefore(s *rulefile.Session, c *analysis.Case) (bool, error) {
 	return holds, c.Memory.Err()
 }
 
-// Remembers returns which action types and kinds of effects the policy asks for
-// among earlier actions, and whether it counts actions.
+// Remembers returns the action types and kinds of effects that rules of the policy look for in earlier
+// actions, and whether rules count actions.
 func (p *Policy) Remembers() (events []string, counts bool) {
 	look := func(s *rulefile.Session) {
 		counts = counts || s.Actions > 0

@@ -12,13 +12,12 @@ import (
 type sight uint8
 
 const (
-	clear sight = iota // the file name is known, at least in part
-	dim                // a folder is known, the name in it is not
+	clear sight = iota // the file name is at least partly known
+	dim                // a folder is known, but not the file name
 	dark               // nothing is known
 )
 
-// folder returns the known part of a pattern: its folders up to the first unknown
-// one.
+// folder returns the known start of a pattern: its folders up to the first wildcard.
 func folder(pattern string) string {
 	unknown := strings.IndexAny(pattern, `*?[\\`)
 	if unknown < 0 {
@@ -31,7 +30,7 @@ func folder(pattern string) string {
 	return pattern[:end]
 }
 
-// look returns how much of the path a pattern gives.
+// look returns how much of a path is known in a pattern.
 func look(pattern string) sight {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
@@ -44,7 +43,7 @@ func look(pattern string) sight {
 	}
 }
 
-// names is a glob whose known segments are compared with those of a pattern.
+// A names is a glob whose literal segments are compared with the segments of a pattern.
 type names struct {
 	glob string
 	vars map[string][]string
@@ -53,8 +52,7 @@ type names struct {
 // floating reports whether the glob matches a name in any folder.
 func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
 
-// outside reports whether nothing that the glob matches is below a folder, or is
-// that folder, because it has too few folders above it.
+// outside reports whether the glob has too few folders to match a folder or anything below it.
 func (n names) outside(folder string) bool {
 	if !strings.HasPrefix(n.glob, "/") || strings.Contains(n.glob, "**") || folder == "/" {
 		return false
@@ -63,40 +61,39 @@ func (n names) outside(folder string) bool {
 	return deep < top || deep == top && !effect.Overlap(n.glob, effect.Quote(folder), true)
 }
 
-// kept reports whether a folder is the hidden one in which the glob's files lie, such
-// as ~/.aws. In ~/.config lie those of all programs.
+// kept reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
+// ~/.config does not count: it contains files of all programs.
 func (n names) kept(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
-// inHome reports whether a folder is in the home folder: what a glob matches below
-// it is there only if someone uses it.
+// inHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
 func (n names) inHome(folder string) bool {
 	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return strings.HasPrefix(folder, home+"/")
 	})
 }
 
-// ofOthers reports whether what the glob matches below a folder can only be in the
-// home folder of another user, of whom nothing is known to be there.
+// ofOthers reports whether the glob's matches below a folder can only be in other users' home folders, whose
+// files are unknown.
 func (n names) ofOthers(folder string) bool {
 	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return home == folder || strings.HasPrefix(home, folder+"/") || strings.HasPrefix(folder, home+"/")
 	})
 }
 
-// A share says how many of a glob's known segments a pattern contains.
+// A share says how many of a glob's literal segments a pattern contains.
 type share uint8
 
 const (
 	none  share = iota
-	last        // the last segment, and no other
-	maybe       // the last segment and one more, if what is unknown in the pattern makes it so
-	all         // the last segment and one more, if the glob has one
+	last        // only the last segment
+	maybe       // the last segment and one more, if the unknown part of the pattern matches it
+	all         // the last segment and one more, if the glob has more than one
 )
 
-// named returns how many of the glob's known segments a pattern contains.
+// named returns how many of the glob's literal segments a pattern contains.
 func (n names) named(pattern string) share {
 	rest, ok := strings.CutPrefix(n.glob, "$")
 	if !ok {
@@ -110,9 +107,8 @@ func (n names) named(pattern string) share {
 	return best
 }
 
-// shared compares the last two known segments of a glob with the known segments
-// of a pattern. A glob without known segments, such as ~/**, matches everything
-// that could be there.
+// shared compares the last two literal segments of a glob with the segments of a pattern. A glob without
+// literal segments, such as ~/**, counts as fully contained.
 func shared(pattern, glob string) share {
 	found, wanted, known := 0, 0, true
 	for end := len(glob); end > 0 && wanted < 2; {
@@ -142,14 +138,14 @@ func shared(pattern, glob string) share {
 	}
 }
 
-// weak reports whether a segment of a pattern says too little to name a file, such as "*.json".
+// weak reports whether a segment of a pattern starts with a wildcard, as "*.json" does: too little to
+// identify a file.
 func weak(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
-// segmentIn reports whether a segment of a pattern of which something is known
-// could be the given one, and whether it says so: what a shell expands, such as
-// "id_*", does.
+// segmentIn reports whether a partly known segment of a pattern could be the given segment (names), and
+// whether it certainly means it (sure), as a shell glob such as "id_*" does.
 func segmentIn(pattern, segment string) (names, sure bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.Says(part) && effect.Overlap(part, segment, true) {
@@ -159,8 +155,7 @@ func segmentIn(pattern, segment string) (names, sure bool) {
 	return names, sure
 }
 
-// emptied returns the folder that an effect empties: "rm -rf ~/*" counts like
-// "rm -rf ~".
+// emptied returns the folder that an effect empties: "rm -rf ~/*" counts like "rm -rf ~".
 func emptied(e *effect.Effect) (folder string, ok bool) {
 	if !e.Recursive || e.Kind != effect.DeleteDirectory && e.Kind != effect.DeleteFile {
 		return "", false

@@ -19,23 +19,22 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An Approval is a command that a person allowed though a rule asked about it.
+// An Approval is a command about which a rule asked and which a person allowed.
 type Approval struct {
 	Command string `json:"command"`
-	CWD     string `json:"cwd"`  // "" if it is not known
+	CWD     string `json:"cwd"`  // "" if unknown
 	Rule    string `json:"rule"` // the verify rule that asked
 }
 
-// A Suggestion is an exception to a rule of a preset that would have saved
-// questions.
+// A Suggestion is an exception to a rule of a preset that would have avoided questions.
 type Suggestion struct {
 	Rule      string
 	Approvals int
-	Also      []string // other commands that it lets through
+	Also      []string // other commands that the exception would allow
 	except    rulefile.Criteria
-	cwd       string   // folder of the commands
-	pass      []string // commands that it lets through
-	match     []string // commands that the rule still asks about
+	cwd       string   // working folder of the commands
+	pass      []string // commands that the exception allows
+	match     []string // commands about which the rule still asks
 }
 
 const (
@@ -45,10 +44,9 @@ const (
 	maxRepeated = 500 // suggestions
 )
 
-// Suggest returns the exceptions to verify rules of a preset that at least least
-// approvals are behind: the same program, subcommand and options on the same
-// files, or on files of the same folder. Nothing is suggested for secrets, for
-// shield itself, and for what is not known in full.
+// Suggest returns exceptions to verify rules of a preset that would have covered at least least approvals:
+// the same program, subcommand and options on the same files, or on files of one folder. It suggests nothing
+// for secrets, for shield itself, or for actions with unknown parts.
 func Suggest(ctx context.Context, approvals []Approval, preset string, least int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {
 	p, err := Preset(preset, opts)
 	if err != nil {
@@ -83,22 +81,22 @@ type suggester struct {
 	opts   Options
 	never  *effect.Globs
 	groups map[string]*group
-	keys   []string // of groups, in the order of the log
+	keys   []string // keys of the groups, in the order of the log
 }
 
-// A group is the approvals that one suggestion can stand on.
+// A group is a set of approvals that one suggestion can cover.
 type group struct {
 	rule     string
 	cwd      string
 	times    int
-	words    [][]string // of each different command
-	folders  []string   // for each word that names a file: its folder, else ""
-	paths    []string   // what the commands touch
-	wide     bool       // they touch folders with all in them
+	words    [][]string // words of each different command
+	folders  []string   // for each word that names a file, its folder; else ""
+	paths    []string   // paths that the commands touch
+	wide     bool       // a command touches a folder with everything in it
 	commands []string
 }
 
-// neverSuggested are the files that no suggestion touches.
+// neverSuggested are the files that no suggestion may touch.
 func neverSuggested(opts Options) (*effect.Globs, error) {
 	var globs []string
 	for _, name := range knowledge.PathNames() {
@@ -115,8 +113,7 @@ func neverSuggested(opts Options) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, opts.known())
 }
 
-// suggestible reports whether an effect is one that a rule may let through by a
-// command's words alone.
+// suggestible reports whether a rule may allow an effect by the words of its command alone.
 func (s *suggester) suggestible(e *effect.Effect) bool {
 	switch e.Word() {
 	case effect.Execute:
@@ -135,11 +132,11 @@ func (s *suggester) suggestible(e *effect.Effect) bool {
 	return false
 }
 
-// plainWord matches a word that means itself to every shell.
+// plainWord matches a word that no shell expands.
 var plainWord = prefilter.Lazy(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-// add puts an approval into its group, if it can have one: its words mean
-// themselves, and the rule that asked then would ask now.
+// add puts an approval into its group. It skips commands with words that a shell expands, and commands about
+// which the rule would not ask now.
 func (s *suggester) add(a Approval) {
 	words := strings.Split(a.Command, " ")
 	if len(a.Command) > maxCommand || len(words) > maxWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord().MatchString(w) }) {
@@ -182,10 +179,10 @@ func (s *suggester) add(a Approval) {
 	}
 }
 
-// named matches the name of a file that a suggestion may stand for others.
+// named matches a file name that a suggestion may generalise to other names.
 var named = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// suggestion returns the exception that lets a group's commands through.
+// suggestion returns the exception that allows a group's commands.
 func (g *group) suggestion() Suggestion {
 	first := g.words[0]
 	var expr, sample []string
@@ -224,7 +221,7 @@ func (g *group) suggestion() Suggestion {
 	return out
 }
 
-// Action returns what was approved as an action.
+// Action returns the approved command as an action.
 func (a Approval) Action() *action.Action {
 	return &action.Action{Type: "execute_command", CWD: a.CWD, Payload: map[string]any{"command": a.Command}}
 }
@@ -250,8 +247,8 @@ func quoted(s string) string {
 	return string(text)
 }
 
-// saves reports whether no rule would ask about the approved commands with a
-// suggestion. It leaves out of its examples what is judged otherwise.
+// saves reports whether no rule would ask about the approved commands with a suggestion. It removes examples
+// that would be judged otherwise.
 func (s *suggester) saves(sug *Suggestion) bool {
 	p, err := Load("suggestion", []byte(Suggested(s.preset, []Suggestion{*sug})), s.opts)
 	if err != nil {
@@ -270,7 +267,7 @@ func (s *suggester) saves(sug *Suggestion) bool {
 	return len(sug.pass) > 0
 }
 
-// Approved returns approvals that a suggestion stands on.
+// Approved returns the approvals that a suggestion covers.
 func (s *Suggestion) Approved() []Approval {
 	out := make([]Approval, len(s.pass))
 	for i, command := range s.pass {

@@ -8,14 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A touched is the set of deny and verify rules that an effect matches.
+// A touched holds the deny and verify rules that match an effect.
 type touched struct {
 	sure    ruleSet
-	perhaps ruleSet // depending on what is not known: part of a path, what a folder holds, whether the effect happens
+	perhaps ruleSet // rules that match depending on unknown parts: of a path, of a folder's content, or whether the effect happens
 }
 
-// pick returns the first rule of a set, from index from up to but not including
-// to, that counts for an effect, or -1.
+// pick returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
 func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
 	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
 		ok, err := s.x.rules[r].facts.match(s, e)
@@ -51,14 +50,13 @@ func (s *search) touched(e *effect.Effect) touched {
 	t.sure.addAll(&free)
 	if e.Sure == effect.May {
 		t.perhaps.addAll(&t.sure)
-		t.sure.keep(&s.x.core) // what may happen to shield or to the system is not asked about
+		t.sure.keep(&s.x.core) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
 	}
 	return t
 }
 
-// pair finds the rules with paths and hosts for which some effect matches the
-// paths and some effect matches the hosts. Without such effects the rule does not
-// match at all.
+// pair finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
+// Otherwise such a rule does not match.
 func (s *search) pair() {
 	want := s.x.byPath
 	want.keep(&s.x.byHost)
@@ -82,8 +80,7 @@ func (s *search) pair() {
 	s.both.keep(&hosts)
 }
 
-// places returns the rules with paths or hosts that an effect matches, for any
-// kind of effect.
+// places returns the rules with paths or hosts that match an effect, for any kind of effect.
 func (s *search) places(e *effect.Effect) touched {
 	t := s.paths(e)
 	hosts := s.hosts(e)
@@ -109,8 +106,7 @@ func (s *search) hosts(e *effect.Effect) (set ruleSet) {
 	return set
 }
 
-// paths finds the rules whose globs match an effect's path, see
-// [effect.Globs.Touches].
+// paths finds the rules whose globs match an effect's path, see [effect.Globs.Touches].
 func (s *search) paths(e *effect.Effect) (t touched) {
 	if e.Path == "" {
 		return t
@@ -129,15 +125,15 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 	return t
 }
 
-// onDisk replaces what a pattern could match by what it does match, as far as that is
-// known; outside the workspace, what it does match is added. Where no rule could match by
-// what the pattern says, only deny rules do.
+// onDisk refines the match of a pattern by the files that it matches on the disk. In the workspace, if the
+// expansion is complete, only these files count; otherwise they are added. If no rule could match the pattern
+// itself, only deny rules are considered.
 func (s *search) onDisk(t *touched, e *effect.Effect) {
 	could := t.sure
 	could.addAll(&t.perhaps)
 	if could.empty() {
 		if e.Tree {
-			return // as a folder that is searched
+			return // treat as a searched folder
 		}
 		for r := range s.denies {
 			could.add(r)
@@ -165,27 +161,26 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 	case x.Whole && at.Inside(e.Path, true, e.Tree):
 		*t = known
 	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && weak(path.Base(e.Path)):
-		s.literal(&known, e, folder(e.Path), true) // too many files: as if the folder were read as a whole
+		s.literal(&known, e, folder(e.Path), true) // too many files: treat as if the whole folder were read
 		*t = known
-	case e.Tree && weak(path.Base(e.Path)): // as a folder that is searched
+	case e.Tree && weak(path.Base(e.Path)): // treat as a searched folder
 		t.perhaps.addAll(&known.sure)
 	default:
 		t.sure.addAll(&known.sure)
 	}
 }
 
-// searches reports whether a folder is that of many programs, and is read by an action that sends
-// nothing.
+// searches reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
+// it sends nothing.
 func (s *search) searches(folder string) bool {
 	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.c.Effects, func(e effect.Effect) bool {
 		return e.Word() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
 	})
 }
 
-// literal adds the rules that an effect on a known path matches. A folder that is
-// read with all that is in it, or in which something is written, is not the file
-// that a rule is about, so that such an effect only possibly matches, unless it is
-// the folder where a program keeps that file.
+// literal adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
+// somewhere in a folder, a rule for a file below only possibly matches, unless the folder is the one where a
+// program keeps that file.
 func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
 	reads := e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory
 	writes := e.Kind == effect.WriteFile || e.Kind == effect.Persist
@@ -206,7 +201,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names(g).single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])
-			case e.Kind == effect.ReadFile: // searching a folder does not count as reading one file in it
+			case e.Kind == effect.ReadFile: // searching a folder does not count as reading a file in it
 			default:
 				t.sure.add(set.rule[g])
 			}
@@ -214,11 +209,10 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 	}
 }
 
-// pattern adds the rules that a partly unknown path matches. It is not enough
-// that some path fits both pattern and glob: "$d/package.json" could be in
-// ~/.ssh. The pattern must contain the known names of the glob, or lie within it.
-// If nothing below a folder is known ("$HOME/$f"), the path possibly matches
-// whatever the folder contains.
+// pattern adds the rules that match a partly unknown path. It is not enough that some path matches both
+// pattern and glob: "$d/package.json" could be in ~/.ssh. The pattern must contain the literal names of the
+// glob, or be inside it. If nothing below a folder is known ("$HOME/$f"), the path possibly matches every
+// glob for that folder.
 func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 	for _, set := range s.x.sets(e.Path, true) {
 		for _, g := range set.compiled().AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
@@ -228,7 +222,7 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			switch set.names(g).named(e.Path) {
 			case all:
 				if e.Kind == effect.DeleteFile && !e.Recursive && !e.Tree && strings.HasSuffix(e.Path, "/**") {
-					t.perhaps.add(set.rule[g]) // one file in a folder, which stays
+					t.perhaps.add(set.rule[g]) // one file in a folder; the folder itself stays
 				} else {
 					t.sure.add(set.rule[g])
 				}

@@ -13,17 +13,16 @@ import (
 
 var errNotBoolean = errors.New("the condition must result in exactly one true or false; correct it")
 
-// A condition is a jq expression over {action, effects}, compiled on first use. It
-// has no access to environment, modules, other input or clock, so the same action
-// always gets the same answer.
+// A condition is a jq expression over {action, effects}, compiled on first use. It cannot access the
+// environment, modules, other input or the clock, so the same action always gets the same answer.
 type condition struct {
 	expr string
 
 	mu   sync.Mutex
-	idle []*program // compiled and not in use
+	idle []*program // compiled programs that are not in use
 }
 
-// program returns the compiled condition. The caller must give it back.
+// program returns the compiled condition. The caller must return it to idle.
 func (w *condition) program() (*program, error) {
 	w.mu.Lock()
 	if n := len(w.idle); n > 0 {
@@ -61,13 +60,13 @@ func (w *condition) holds(s *search) (bool, error) {
 		}
 	}
 	is, err := p.judge(s.operand)
-	if p.over != nil { // even if the expression caught the error
+	if p.over != nil { // even if the expression caught the error with try
 		return false, p.over
 	}
 	return is, err
 }
 
-// judge runs the condition. Its result must be a single true or false.
+// judge runs the condition. Its result must be a single boolean.
 func (p *program) judge(operand any) (bool, error) {
 	iter := p.code.RunWithContext(p.meter, operand)
 	v, ok := iter.Next()
@@ -87,7 +86,7 @@ func (p *program) judge(operand any) (bool, error) {
 	return is, nil
 }
 
-// operand returns a case as the value that conditions see.
+// operand returns a case as the input of conditions.
 func operand(c *analysis.Case) (any, error) {
 	a := c.Action
 	payload, err := jsonValue(a.Payload)
@@ -107,11 +106,10 @@ func operand(c *analysis.Case) (any, error) {
 	}, nil
 }
 
-// textNames are the fields of an effect that conditions see as text.
+// textNames are the fields of an effect that are strings in conditions.
 var textNames = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
 
-// textOf returns one of the fields of textNames. Conditions see it only if it has
-// text, but for the kind.
+// textOf returns one of the fields of textNames. Except for the kind, empty fields are omitted.
 func textOf(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":
@@ -171,7 +169,7 @@ func effectValue(e *effect.Effect) map[string]any {
 	return m
 }
 
-// jsonValue returns a payload's value with numbers in the form that gojq reads.
+// jsonValue converts a payload's value to the number types that gojq accepts.
 func jsonValue(v any) (out any, err error) {
 	switch v := v.(type) {
 	case map[string]any:

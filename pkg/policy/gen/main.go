@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/policies"
 )
 
-// presets are the policies that shield ships, in the order of the help.
+// presets are the names of the presets, in the order of the help.
 var presets = []string{"default", "strict", "permissive", "offline", "assisted"}
 
 func main() {
@@ -54,7 +54,7 @@ func generate(files fs.FS) ([]byte, error) {
 		own, salt := f.Set, ""
 		switch empty := len(f.Deny)+len(f.Verify)+len(f.Allow) == 0; {
 		case f.Extends == "base":
-		case f.Extends == "offline" && empty: // judged in another way by the same rules
+		case f.Extends == "offline" && empty: // shares the rules but not the judgement of another preset
 			offline, err := load(files, f.Extends)
 			if err != nil {
 				return nil, err
@@ -89,10 +89,9 @@ func generate(files fs.FS) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// arrange puts the rules of core, base and a preset in order. The preset's verify
-// rules for tier 3 come before base's, which ask for a lower tier. Its other
-// verify rules come after them, because base's reasons are more specific. One that only
-// has exceptions adds them to a rule of base.
+// arrange puts the rules of core, base and a preset in order. The preset's verify rules for tier 3 come
+// before base's, which ask for a lower tier. Its other verify rules come after them, because base's reasons
+// are more specific. A rule with only exceptions adds them to the rule of base with its name.
 func arrange(core, base, own rulefile.Set) (rulefile.Set, error) {
 	var before, after, amends []rulefile.Rule
 	for _, r := range own.Verify {
@@ -158,7 +157,7 @@ func writeRule(out *bytes.Buffer, r *rulefile.Rule) {
 	out.WriteString("},\n")
 }
 
-// expand expands the braces of globs at build time, which saves time at start.
+// expand expands the braces of globs at build time, so that shield starts faster.
 func expand(globs []string) []string {
 	var out []string
 	for _, g := range globs {

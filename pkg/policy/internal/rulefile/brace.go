@@ -5,9 +5,8 @@ import "strings"
 // maxBraces is the maximum number of globs that one glob with braces expands to.
 const maxBraces = 64
 
-// Expand returns the globs that the braces of a glob stand for: a/{b,c} is a/b
-// and a/c. A glob whose braces do not match, or that stands for more than 64
-// globs, is returned unchanged.
+// Expand returns the globs that a glob with braces expands to: a/{b,c} becomes a/b and a/c. A glob with
+// unbalanced braces, or with more than 64 expansions, is returned unchanged.
 func Expand(glob string) []string {
 	if strings.IndexByte(glob, '{') < 0 {
 		return []string{glob}
@@ -37,8 +36,8 @@ func expand(out []string, glob string) ([]string, bool) {
 	return out, true
 }
 
-// group finds the first braces of a glob and the commas between them. open is -1
-// if the glob has no braces, end is -1 if they are not closed.
+// group finds the first braces of a glob and the commas inside. open is -1 if the glob has no braces, end is
+// -1 if they are not closed.
 func group(glob string) (open, end int, commas []int) {
 	open, end = -1, -1
 	depth := 0

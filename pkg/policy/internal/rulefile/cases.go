@@ -24,14 +24,14 @@ type Case struct {
 	Name string
 	Example
 	Want []Want
-	Rule string // name of the rule that must decide, "" for any
+	Rule string // name of the rule that must decide; "" for any rule
 }
 
 // A Want is the decision that a policy should make.
 type Want struct {
-	Policy   string // a preset's name, "" for the policy under test
+	Policy   string // name of a preset; "" for the policy under test
 	Decision string
-	Tier     int // on ESCALATE: the next tier, 0 for any
+	Tier     int // with ESCALATE: the next tier; 0 for any tier
 }
 
 // ParseCases reads a table of cases: YAML, or JSON Lines with one case a line.
@@ -77,8 +77,7 @@ func parseCases(data []byte) (*Cases, error) {
 	return t, nil
 }
 
-// parseLines reads JSON Lines. JSON is also YAML, so both use one reader with the
-// same errors.
+// parseLines reads JSON Lines. It uses the YAML reader, since JSON is also YAML, so that errors are the same.
 func parseLines(data []byte) (*Cases, error) {
 	t := new(Cases)
 	line := 0
@@ -201,7 +200,7 @@ func wants(n ast.Node) ([]Want, error) {
 
 var decisions = []string{"ALLOW", "BLOCK", "ESCALATE", "ESCALATE 1", "ESCALATE 2", "ESCALATE 3"}
 
-// want reads a decision; "ESCALATE 2" also gives the next tier.
+// want parses a decision; "ESCALATE 2" also names the next tier.
 func want(policy string, n ast.Node) (Want, error) {
 	s, err := yamlfile.Text(n)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// maxBefore is how many actions an example may have before its own.
+// maxBefore is the maximum number of earlier actions in an example.
 const maxBefore = 100
 
 // example reads an action, or a list of actions of one session, whose last is the example.
@@ -34,8 +34,7 @@ func example(n ast.Node) (e Example, err error) {
 	return e, nil
 }
 
-// appendAction appends an action as JSON. A text is short for an execute_command
-// action with that command.
+// appendAction appends an action as JSON. A string is short for an execute_command action.
 func appendAction(dst []byte, n ast.Node) ([]byte, error) {
 	if s, ok := n.(*ast.StringNode); ok {
 		dst = append(dst, `{"type":"execute_command","payload":{"command":`...)

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// The bounds of a file.
+// Limits of a policy file.
 const (
 	maxRules   = 500   // in a list
 	maxEntries = 2_000 // of one criterion
@@ -23,8 +23,7 @@ const (
 	maxReason  = 1_000 // bytes
 )
 
-// Checks check values whose syntax [Parse] does not know. A nil function accepts
-// everything.
+// Checks validate values whose syntax [Parse] does not know. A nil function accepts everything.
 type Checks struct {
 	Glob func(glob string) error
 	Host func(pattern string) error
@@ -38,9 +37,8 @@ var (
 	ruleKeys     = append([]string{"name", "reason", "tier_override", "except", "match", "pass"}, criteriaKeys...)
 )
 
-// Parse reads a policy file. An error is of type [yamlfile.Errors], lists all
-// faults and contains name. With an error it returns the readable part, for a
-// report.
+// Parse reads a policy file. An error has type [yamlfile.Errors], lists all faults and contains name. With an
+// error Parse also returns the readable part, for a report.
 func Parse(name string, data []byte, checks Checks) (*File, error) {
 	p := parsing{checks: checks, rules: map[string]yamlfile.Pos{}}
 	f := p.file(data)
@@ -50,7 +48,7 @@ func Parse(name string, data []byte, checks Checks) (*File, error) {
 // parsing is the state of reading one file.
 type parsing struct {
 	checks Checks
-	rules  map[string]yamlfile.Pos // names seen, by list and name
+	rules  map[string]yamlfile.Pos // positions of names seen so far, by list and name
 	errs   yamlfile.Errors
 }
 
@@ -260,7 +258,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 	return err
 }
 
-// truth reads a boolean as "true" or "false".
+// truth reads a boolean and returns it as "true" or "false".
 func truth(n ast.Node) (string, error) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
@@ -269,8 +267,8 @@ func truth(n ast.Node) (string, error) {
 	return strconv.FormatBool(b.Value), nil
 }
 
-// paths reads globs. "@NAME" stands for the globs of a list that shield knows;
-// they all have the position of the name.
+// paths reads globs. "@NAME" is replaced by the globs of a built-in list; they all get the position of the
+// name.
 func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
 	written, err := texts(f, maxGlob, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
@@ -301,8 +299,7 @@ func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yam
 	return globs, at, err
 }
 
-// hosts reads hosts. "@NAME" stands for the hosts of a list that shield knows
-// and all below them.
+// hosts reads hosts. "@NAME" is replaced by the hosts of a built-in list and their subdomains.
 func hosts(f yamlfile.Field, check func(string) error) ([]string, error) {
 	written, err := texts(f, maxGlob, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
@@ -343,7 +340,7 @@ func re2(expr string) error {
 	return err
 }
 
-// entries returns the entries of a list, or a single value as a list of one.
+// entries returns the entries of a list; a single value counts as a list of one.
 func entries(f yamlfile.Field) []ast.Node {
 	if seq, ok := f.Value.(*ast.SequenceNode); ok {
 		return seq.Values
@@ -351,7 +348,7 @@ func entries(f yamlfile.Field) []ast.Node {
 	return []ast.Node{f.Value}
 }
 
-// texts reads a list of texts, or one text.
+// texts reads a list of strings, or one string.
 func texts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
 	nodes := entries(f)
 	if len(nodes) == 0 {

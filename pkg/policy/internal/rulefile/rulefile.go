@@ -1,5 +1,5 @@
-// Package rulefile reads policy files: YAML with lists of deny, verify and allow
-// rules. It reports every fault with its position, and refuses unknown keys.
+// Package rulefile reads policy files: YAML with lists of deny, verify and allow rules. It reports every
+// fault with its position, and rejects unknown keys.
 package rulefile
 
 import (
@@ -14,32 +14,32 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A Set is the rules of a policy in its three lists, and the exceptions to heuristic rules.
+// A Set holds the three lists of rules of a policy, and its exceptions to heuristic rules.
 type Set struct {
 	Deny, Verify, Allow []Rule
-	Heuristic           []Rule // exceptions alone, each named by the ID of its rule
+	Heuristic           []Rule // only exceptions; the name is the ID of the heuristic rule
 }
 
 // A File is one policy file.
 type File struct {
-	Extends string // name of the preset it extends, "" if none
+	Extends string // name of the preset that the file extends; "" if none
 	Set
-	ExtendsPos yamlfile.Pos // of the name
+	ExtendsPos yamlfile.Pos // position of Extends
 
-	// OwnChannel names verify rules and heuristic rules whose questions shield asks
-	// itself, even where the agent host could.
+	// OwnChannel lists verify and heuristic rules whose questions shield asks itself, even if the agent host
+	// could ask.
 	OwnChannel    []string
 	OwnChannelPos yamlfile.Pos
 }
 
-// heuristicRule is what the name of a heuristic rule looks like.
+// heuristicRule matches the ID of a heuristic rule.
 var heuristicRule = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
 
 // Heuristic reports whether a name has the form of the ID of a heuristic rule.
 func Heuristic(name string) bool { return heuristicRule().MatchString(name) }
 
-// CheckOwnChannel returns an error if [File.OwnChannel] names a rule that is neither among
-// some verify rules nor named as heuristic rules are.
+// CheckOwnChannel returns an error if [File.OwnChannel] has a name that is neither of the given verify rules
+// nor the ID of a heuristic rule.
 func (f *File) CheckOwnChannel(verify []Rule) error {
 	for _, name := range f.OwnChannel {
 		known := func(r Rule) bool { return r.Name == name }
@@ -53,40 +53,39 @@ func (f *File) CheckOwnChannel(verify []Rule) error {
 // A Rule is one entry of a list. Empty criteria match everything.
 type Rule struct {
 	Name   string
-	Reason string // shown to the agent: why, and what would be acceptable instead
+	Reason string // shown to the agent: why, and an acceptable alternative
 	Criteria
-	Tier   int        // verify: least tier that may decide, 1–3
-	Except []Criteria // the rule does not count for effects that match one of them
+	Tier   int        // of verify rules: lowest tier that may decide, 1–3
+	Except []Criteria // the rule does not apply to effects that match one of them
 
-	// Amends means that the entry only adds exceptions to the preset's rule with
-	// the same name.
+	// Amends says that the entry only adds exceptions to the preset's rule with the same name.
 	Amends bool
 
 	Match, Pass []Example // actions that the rule must, and must not, decide
 	Pos         yamlfile.Pos
 }
 
-// Criteria say what a rule matches. All given criteria must match; one matching
-// entry of each is enough.
+// Criteria say what a rule matches. Every given criterion must match; one matching entry of a criterion is
+// enough.
 type Criteria struct {
 	Types    []string // action types and kinds of effects
 	Paths    []string // globs
 	Hosts    []string // globs and CIDR prefixes
 	Commands []string // RE2
 	Content  []string // RE2
-	Trusted  string   // "true", "false", or "" for either: whether the place an effect concerns is trusted
-	Facts    []Fact   // what an effect is, beside its kind
-	When     string   // jq over {action, effects}
+	Trusted  string   // required trust of the effect's place: "true", "false", or "" for either
+	Facts    []Fact   // other properties of an effect
+	When     string   // jq expression over {action, effects}
 
-	Restorable string // "true", "false", "kept", or "" for any: whether version control can give back what an effect removes, or shield keeps it
+	Restorable string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
 
-	Session Session // what came before
+	Session Session // earlier actions of the session
 
-	At map[string][]yamlfile.Pos // position of each entry, by the criterion's key; nil for presets
+	At map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
 }
 
-// A Fact is a criterion on one property of an effect: it is one of the entries, and
-// none of those that begin with "!".
+// A Fact is a criterion on one property of an effect: the property must equal one of the entries, and none of
+// the entries after "!".
 type Fact struct {
 	Name string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
 	Of   []string
@@ -98,16 +97,14 @@ func (c *Criteria) Empty() bool {
 		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && len(c.Facts) == 0 && c.When == "" && c.Session.Empty()
 }
 
-// An Example is an action given with a rule: one JSON object. Those of Before come
-// before it in the same session, and run.
+// An Example is an action given with a rule, as JSON. The actions in Before ran earlier in the same session.
 type Example struct {
 	Before [][]byte
 	Action []byte
 	Pos    yamlfile.Pos
 }
 
-// Fingerprint returns "sha256:" and the hex digest of the rules without their
-// examples and positions.
+// Fingerprint returns "sha256:" and the hex digest of the rules without their examples and positions.
 func (s *Set) Fingerprint() string {
 	var b []byte
 	text := func(t string) { b = strconv.AppendQuote(b, t) }
@@ -162,9 +159,9 @@ func (s *Set) Fingerprint() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Over returns the set with the rules of s before those of base in each list.
-// Entries of s that amend a rule of base add their exceptions to it. lost are
-// the entries whose rule base does not have; they have no effect.
+// Over returns a set in which the rules of s precede those of base in each list. Entries of s that amend a
+// rule add their exceptions to the rule of base. lost are the amending entries whose rule base does not have;
+// they have no effect.
 func (s *Set) Over(base Set) (out Set, lost yamlfile.Errors) {
 	out = Set{Deny: over(s.Deny, base.Deny, &lost), Verify: over(s.Verify, base.Verify, &lost), Allow: over(s.Allow, base.Allow, &lost), Heuristic: s.Heuristic}
 	return out, lost
@@ -197,10 +194,10 @@ func ruleNames(rules []Rule) []string {
 	return out
 }
 
-// maxRow is how many entries of a list a row shows.
+// maxRow is the maximum number of entries in a row of [Rule.Rows].
 const maxRow = 12
 
-// Rows returns what a rule says, as rows of a key and a value.
+// Rows returns the content of a rule as rows of key and value.
 func (r *Rule) Rows() [][2]string {
 	var out [][2]string
 	add := func(key string, values ...string) {

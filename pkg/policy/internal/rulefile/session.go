@@ -13,20 +13,19 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A Session says what of an action's session a rule asks for. All that is given
-// must hold.
+// A Session is the criterion of a rule on earlier actions of the session. All given parts must hold.
 type Session struct {
-	Labels  []string      // one of these: a label, or several joined by "+"
-	After   []string      // an action type or kind of effect of an earlier action
-	Within  time.Duration // of After; 0 means ever
-	Actions int           // of After: so many actions ago at most; 0 means ever
-	Flow    string        // "true", "false", or "" for either: whether an effect carries a value that the session has seen
+	Labels  []string      // one of these must hold: a label, or several joined by "+"
+	After   []string      // action types or kinds of effects, one of which an earlier action must have
+	Within  time.Duration // of After: maximum age; 0 means any
+	Actions int           // of After: maximum number of actions ago; 0 means any
+	Flow    string        // "true" or "false": an effect carries, or does not carry, a value that the session has seen; "": either
 }
 
-// Empty reports whether nothing is asked for.
+// Empty reports whether the criterion is not given.
 func (s *Session) Empty() bool { return len(s.Labels) == 0 && len(s.After) == 0 && s.Flow == "" }
 
-// String returns what is asked for as policy files write it; "" for nothing.
+// String returns the criterion as policy files write it; "" if it is not given.
 func (s *Session) String() string {
 	if s.Empty() {
 		return ""
@@ -54,7 +53,7 @@ var sessionLabels = []string{"secret", "private", "untrusted"}
 
 var sessionKeys = []string{"labels", "after", "within", "value_flow"}
 
-// session reads what a rule asks of the session.
+// session reads the session criterion of a rule.
 func session(n ast.Node) (s Session, err error) {
 	fs, err := yamlfile.Fields(n, sessionKeys)
 	if err != nil {
@@ -101,7 +100,7 @@ func knownLabels(entry string) error {
 	return nil
 }
 
-// within reads a span, or a number of actions.
+// within reads a duration, or a number of actions.
 func (s *Session) within(n ast.Node) error {
 	t, err := text(n, 40, nil)
 	if err != nil {
