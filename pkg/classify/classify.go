@@ -1,11 +1,9 @@
-// Package classify is Tier 1: it judges an action by rules for known attacks
-// and by a model that generalises from examples. Both run at the same time, and
-// the more severe answer wins. A model that can estimate its answer is asked only
-// where the answer could change the decision.
+// Package classify is Tier 1: it judges an action by rules for known attacks and by a model that generalises
+// from examples. Both run at the same time, and the more severe answer wins. A model that can estimate its
+// answer is only run if the answer could change the decision.
 //
-// The rules are data, in rules/*.yaml, and are compiled into tables by go
-// generate. They look at what an action does, as pkg/analysis found it, rather
-// than at its text: data is not an attack.
+// The rules are data, in rules/*.yaml, and go generate compiles them into tables. They match the effects that
+// package analysis found rather than text: quoting an attack is not an attack.
 package classify
 
 import (
@@ -30,9 +28,9 @@ const errorCode = "classifier"
 
 // A Scorer is a model. Goroutines share it.
 type Scorer interface {
-	// Score judges a text of the form "type: payload", payload being canonical
-	// JSON. An error never counts as "safe": [ErrTooLong] makes the action
-	// ESCALATE, any other error is a failure of the classifier.
+	// Score judges a text of the form "type: payload", with the payload as canonical JSON. An error never
+	// counts as "safe": [ErrTooLong] makes the action ESCALATE, any other error is a failure of the
+	// classifier.
 	Score(ctx context.Context, text string) (Score, error)
 }
 
@@ -45,23 +43,22 @@ type Score struct {
 	Confidence float64 // of the label, 0.0–1.0
 }
 
-// Options say which classifiers run. The zero value runs the rules alone and
-// fails closed.
+// Options say which classifiers run. The zero value runs only the rules and fails closed.
 type Options struct {
 	NoHeuristic bool               // only rules that always block run
 	Model       Scorer             // nil: no model
-	Threshold   float64            // least confidence at which the model blocks; 0 means 0.85
-	Thresholds  map[string]float64 // the same by type of action
+	Threshold   float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
+	Thresholds  map[string]float64 // overrides Threshold, by type of action
 	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it, no other is cleared; nil: those of policies/dangers.yaml
-	Facts       bool               // the model has no say where every effect is known and ordinary and no rule matches
+	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; other causes are not cleared; nil: the values of policies/dangers.yaml
+	Facts       bool               // the model has no influence if every effect is known and ordinary and no rule matches
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
 	Roots       []string           // the canonical workspace folders
 	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked
-	Clock       func() time.Time   // measures how long each classifier takes; nil: not measured
+	Clock       func() time.Time   // clock for the latency of each classifier; nil: not measured
 
-	// Exempt reports whether the policy makes an exception to a rule for a case; nil makes none.
+	// Exempt reports whether the policy exempts a case from a rule; nil: no exemptions.
 	Exempt func(ctx context.Context, c *analysis.Case, rule string) (bool, error)
 
 	Note string // why a configured model is missing; repeated in reasonings
@@ -81,7 +78,7 @@ func New(opts Options) *Classifier {
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
-// Warm builds the tables for the first action, which takes a millisecond.
+// Warm builds the tables for the first action, which takes about a millisecond.
 func (k *Classifier) Warm() { k.engine() }
 
 // Judge returns the verdict of Tier 1. The failure of a classifier is reported
@@ -105,19 +102,19 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	}
 	v := k.judgeParallel(ctx, c, &w)
 	if v.Error != "" && ctx.Err() != nil {
-		return verdict.Verdict{}, ctx.Err() // the model did not fail, the caller stopped it
+		return verdict.Verdict{}, ctx.Err() // the caller cancelled; the model did not fail
 	}
 	return v, nil
 }
 
-// Blocks reports whether a rule alone blocks an action, whatever else is said about it.
+// Blocks reports whether a rule alone blocks an action, regardless of other findings.
 func (k *Classifier) Blocks(c *analysis.Case) bool {
 	r := k.heuristic(c, scopeBlock)
 	return r.decision() == verdict.Block
 }
 
-// judgeParallel runs rules and model at the same time. Where the decision is the same
-// whatever the model could answer, its estimate is the answer.
+// judgeParallel runs rules and model at the same time. If the decision is the same for every answer the model
+// could give, its estimate is used as the answer.
 func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *weighing) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
@@ -162,7 +159,7 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *wei
 	return w.verdict(c, &m)
 }
 
-// sameForAnyAnswer reports whether the decision is the same whatever the model could answer.
+// sameForAnyAnswer reports whether the decision is the same for each of the model's possible answers e.
 func (w *weighing) sameForAnyAnswer(e [3]result) bool {
 	var d [3]verdict.Decision
 	for i := range e {
@@ -172,8 +169,8 @@ func (w *weighing) sameForAnyAnswer(e [3]result) bool {
 	return d[0] == d[1] && d[1] == d[2]
 }
 
-// askWithoutData asks the model about an action that it suspects without the words in it that are
-// data. What it then says counts if it allows the action.
+// askWithoutData asks the model again about an action that it suspects, without the argument values that are
+// plain data. The new answer counts only if it allows the action.
 func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *weighing, m result) result {
 	text, ok := withoutProse(c)
 	if !ok {
@@ -190,8 +187,8 @@ func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *we
 	return m
 }
 
-// judgeRunCode asks rules and model about the code that an action runs, as they would be asked
-// about writing it. What it said about the action itself counts unless it suspects a file.
+// judgeRunCode asks rules and model about the code that an action runs, as if the action wrote it. The
+// model's earlier answer m stays unless it suspects a file.
 func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m result) result {
 	if r := k.rulesOnRunCode(c); r.Rule != "" {
 		return r
@@ -218,8 +215,8 @@ func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m resul
 	return m
 }
 
-// rulesOnRunCode returns what the rules find in the code that an action runs, and that they would ask about
-// where it is written.
+// rulesOnRunCode returns the first finding of the rules in the code that an action runs, always as an
+// ESCALATE to the evaluator. The result is empty if no rule matches.
 func (k *Classifier) rulesOnRunCode(c *analysis.Case) result {
 	for _, f := range c.Runs() {
 		if r := k.heuristic(&analysis.Case{Action: writeAction(f)}, scopeAll); r.Rule != "" {
@@ -231,13 +228,13 @@ func (k *Classifier) rulesOnRunCode(c *analysis.Case) result {
 	return result{}
 }
 
-// writeAction returns the action that writes a file.
+// writeAction returns an action that writes a file.
 func writeAction(f effect.Text) *action.Action {
 	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}}
 }
 
-// estimate returns the least, the likely and the gravest answer that the model
-// could give. ok is false if it has to be asked.
+// estimate returns the lowest, the most likely and the most severe answer that the model could give. ok is
+// false if the model has to be run.
 func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]result, ok bool) {
 	m, isEstimator := k.opts.Model.(Estimator)
 	if !isEstimator {
@@ -247,7 +244,7 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 	stop := k.timed(&r)
 	defer func() {
 		if recover() != nil {
-			ok = false // asking it says what is wrong
+			ok = false // the error is reported when the model is asked
 		}
 	}()
 	e, ok := m.Estimate(ctx, text)
@@ -274,7 +271,7 @@ func (w *weighing) verdict(c *analysis.Case, m *result) verdict.Verdict {
 	return v
 }
 
-// timed returns a function that records in a result the time since this call.
+// timed returns a function that stores in a result the time since timed was called.
 func (k *Classifier) timed(r *result) func() {
 	if k.opts.Clock == nil {
 		return func() {}
@@ -306,8 +303,8 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 	return r
 }
 
-// findings returns what the rules that matched say, in the order of their IDs, and at the end that
-// none matched.
+// findings returns the findings of the rules that matched, in the order of their IDs; if none matched, a
+// finding that says so.
 func (s *scratch) findings(eng *engine) []verdict.Finding {
 	slices.SortFunc(s.hits, func(a, b hit) int { return cmp.Compare(a.rule, b.rule) })
 	var list []verdict.Finding
@@ -322,7 +319,8 @@ func (s *scratch) findings(eng *engine) []verdict.Finding {
 	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", Fixed: true})
 }
 
-// exempt drops the hits of rules to which the policy makes an exception. What always blocks stays.
+// exempt drops matches of rules from which the policy exempts the case. Matches of rules that always block
+// stay.
 func (k *Classifier) exempt(eng *engine, s *scratch, c *analysis.Case) (err error) {
 	if k.opts.Exempt == nil {
 		return nil
@@ -341,8 +339,8 @@ func (k *Classifier) exempt(eng *engine, s *scratch, c *analysis.Case) (err erro
 	return err
 }
 
-// reasoning says which rule matched and what to do instead. It never shows the
-// rule's expressions, because they would show how to get around them.
+// reasoning says which rule matched and what to do instead. It does not show the rule's expressions, because
+// they would show how to evade them.
 func reasoning(r *Rule, h hit) string {
 	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
 	if h.where != "" {
@@ -354,7 +352,7 @@ func reasoning(r *Rule, h hit) string {
 	return text
 }
 
-// score asks the model. A panic in it counts as an error.
+// score runs the model. A panic in it counts as an error.
 func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	defer k.timed(&r)()
 	defer func() {

@@ -7,30 +7,28 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A result is what one classifier says. Its source is "heuristic", "model", or "none" if there is
-// neither.
+// A result is the answer of one classifier. Its source is "heuristic", "model", or "none" if neither ran.
 type result struct {
 	verdict.Finding
-	matched []verdict.Finding // of the rules: all that matched, in the order of their IDs
-	safe    bool              // the model's label is SAFE, however sure it is
+	matched []verdict.Finding // from the rules: all that matched, in the order of their IDs
+	safe    bool              // the model's label is SAFE, at whatever confidence
 	unread  bool              // the text was too long for the model
 	err     error
 	latency time.Duration
 }
 
-// decision is what Tier 1 would decide by a result alone.
+// decision returns the decision of Tier 1 on this result alone.
 func (r *result) decision() verdict.Decision { return r.Who.At(1) }
 
 // Confidences of results that come from neither a rule nor a model.
 const (
 	harmlessConfidence = 0.95 // the analysis found only known effects that change nothing
-	ordinaryConfidence = 0.90 // the analysis found only known effects, and changes of nothing but the workspace
+	ordinaryConfidence = 0.90 // the analysis found only known effects, and changes only in the workspace
 	noMatchConfidence  = 0.70
 	errorConfidence    = 0.50
 )
 
-// failed returns the result for an action that a classifier could not judge:
-// BLOCK, or ESCALATE with failOpen, never ALLOW.
+// failed returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
 func failed(source string, err error, failOpen bool) result {
 	who := verdict.Never
 	if failOpen {
@@ -40,8 +38,8 @@ func failed(source string, err error, failOpen bool) result {
 		Reasoning: "classifier error: " + redact.Clip(err.Error(), 300)}}
 }
 
-// result turns a model's label into a decision: an injection blocks from the
-// confidence limit on, and SAFE allows from the confidence safe on.
+// result turns a model's label into a result: INJECTION blocks if its confidence is at least limit, and SAFE
+// allows if its confidence is at least safe.
 func (s Score) result(limit, safe float64) result {
 	r := result{safe: !s.Injection, Finding: verdict.Finding{Source: "model", Confidence: s.Confidence}}
 	switch {

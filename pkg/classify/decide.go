@@ -7,28 +7,28 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A weighing is everything that Tier 1 decides by, apart from the model's answer.
+// A weighing holds all inputs of Tier 1's decision except the model's answer.
 type weighing struct {
-	rules result // the gravest finding of the rules; if none matched, that no one has to approve
+	rules result // the most severe finding of the rules; NoApproval if none matched
 
 	above     bool          // a higher tier must decide: Tier 1 may only block
-	least     verdict.Who   // who may decide then
-	asked     *verdict.Step // the rule of the policy that asks for it; nil for none
-	why       string        // why a higher tier must decide where no rule asks
+	least     verdict.Who   // with above: the lowest authority that may decide
+	asked     *verdict.Step // with above: the rule of the policy that asks for it; nil for none
+	why       string        // with above: the reason if no rule asks
 	harmless  bool          // every effect is known, and none changes anything
 	permitted bool          // a rule of the policy allows the case
 	ordinary  string        // why the case is ordinary; "" if it is not
-	factual   bool          // it is decided by its effects: the model has no say
-	noBlock   bool          // it is ordinary, and the model alone cannot block it
+	factual   bool          // decided by its effects: the model has no influence
+	noBlock   bool          // the case is ordinary, and the model alone cannot block it
 	doubt     analysis.Doubt
 
 	noRules, failOpen bool
-	note              string // of a missing model
+	note              string // note about a missing model
 	skips             bool   // the model does not judge this type of action
 }
 
-// weigh decides Tier 1. m is the model's answer, nil where it is not asked. It returns the
-// finding that decides and those that were weighed, one of each classifier.
+// weigh returns the finding that decides, and the findings that were weighed, one of each classifier. m is
+// the model's answer, nil if the model was not asked.
 func (w *weighing) weigh(m *result) (out result, weighed []result) {
 	weighed = w.findings(m)
 	list := make([]verdict.Finding, len(weighed), 2)
@@ -37,17 +37,17 @@ func (w *weighing) weigh(m *result) (out result, weighed []result) {
 	}
 	out = weighed[verdict.Weigh(list...)]
 	if len(list) == 2 && out.Source == list[0].Source && out.Who == list[1].Who && out.Who == verdict.NoApproval {
-		out.Reasoning += "; " + list[1].Reasoning // that no rule matched is no reason
+		out.Reasoning += "; " + list[1].Reasoning // "no rule matched" is no reason by itself
 	}
-	if r := &weighed[0]; w.asked != nil && r.Rule == w.asked.Rule && r.Who == w.least { // its own step is in the trail
+	if r := &weighed[0]; w.asked != nil && r.Rule == w.asked.Rule && r.Who == w.least { // the policy's step is already in the trail
 		r.Rule, r.Reasoning, r.Fixed = "", "no blocking rule matched", true
 	}
 	return out, weighed
 }
 
-// findings returns what Tier 1 may use: where a higher tier must decide, only what blocks;
-// otherwise what the rules found, and beside it the model's answer or, without one and if no rule matched,
-// the facts.
+// findings returns the findings that Tier 1 weighs. If a higher tier must decide, these are only findings
+// that block. Otherwise they are the rules' finding with the model's answer or, if the model was not asked
+// and no rule matched, the finding of the effects.
 func (w *weighing) findings(m *result) []result {
 	switch {
 	case w.above && w.rules.Who < verdict.Never && w.rules.err == nil:
@@ -63,7 +63,7 @@ func (w *weighing) findings(m *result) []result {
 	return []result{w.rules}
 }
 
-// higherTierFinding is the finding that a higher tier must decide.
+// higherTierFinding returns the finding that a higher tier must decide.
 func (w *weighing) higherTierFinding() result {
 	out := w.rules
 	out.Finding = verdict.Finding{Who: w.least, Source: out.Source, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.why}
@@ -73,7 +73,7 @@ func (w *weighing) higherTierFinding() result {
 	return out
 }
 
-// facts is the finding about a case in which no rule matched, without a model.
+// facts returns the finding of the effects, for a case without a matching rule or a model's answer.
 func (w *weighing) facts() result {
 	out := w.rules
 	known := w.doubt.Reason == "" || w.doubt.Unusual
@@ -104,10 +104,10 @@ func (w *weighing) facts() result {
 	return out
 }
 
-// noRuleMatched reports whether rules were tried and none matched.
+// noRuleMatched reports whether the rules ran and none matched.
 func (w *weighing) noRuleMatched() bool { return w.rules.Who == verdict.NoApproval && !w.noRules }
 
-// scope is which rules count.
+// scope returns which rules run.
 func (w *weighing) scope() scope {
 	if w.above {
 		return scopeBlock
@@ -115,8 +115,7 @@ func (w *weighing) scope() scope {
 	return scopeAll
 }
 
-// answerWorth returns what a model's answer is worth: its SAFE clears no final doubt,
-// unless the policy allows the case.
+// answerWorth limits a model's answer: SAFE does not clear a final doubt, unless the policy allows the case.
 func (w *weighing) answerWorth(m result) result {
 	switch {
 	case m.err != nil:

@@ -13,30 +13,30 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// An engine is a set of rules with the tables that select the rules that an
-// action could match. Goroutines may share it.
+// An engine is a set of rules with tables that select the rules an action could match. Goroutines may share
+// it.
 type engine struct {
 	rules    []Rule
-	vars     map[string][]string // folders that globs may begin with, see [effect.NewGlobs]
+	vars     map[string][]string // values of variables with which globs may begin, see [effect.NewGlobs]
 	clauses  []compiledClause
 	patterns []textPattern
 	requires [][]compiledClause // by rule
 	unless   [][]compiledClause // by rule
 
-	byProgram map[string]uint16        // 1 + index into named: the program's first clause
-	named     []namedClause            // clauses by program, chained
-	prefixes  []namedPrefix            // clauses that list programs by prefix
+	byProgram map[string]uint16        // 1 + index into named of the program's first clause
+	named     []namedClause            // linked lists of the clauses of each program
+	prefixes  []namedPrefix            // clauses that name programs by prefix
 	byKind    map[effect.Kind][]uint16 // clauses without programs
 	byHarm    map[effect.Harm][]uint16 // clauses with harms
 	lineSet   *prefilter.Set           // literals of the clauses' args
-	freeArgs  []uint64                 // clauses of execute effects that are selected by their args only
-	textSet   *prefilter.Set           // literals of the patterns, and behind those what they need besides
+	freeArgs  []uint64                 // clauses of execute effects that are selected only by their args
+	textSet   *prefilter.Set           // literals of the patterns, followed by other required literals
 	always    []int                    // patterns without literals
 
 	pool sync.Pool // of *scratch
 }
 
-// A namedClause is a link in the chain of the clauses of one program.
+// A namedClause is an element of the linked list of a program's clauses.
 type namedClause struct{ clause, next uint16 }
 
 // A namedPrefix is a clause for all programs with a prefix.
@@ -50,7 +50,7 @@ type compiledClause struct {
 	*clause
 	rule      int
 	args, not lazyRegexp
-	hosts     []string // with what lists hold in place of their names
+	hosts     []string // with lists expanded
 	paths     *lazyGlobs
 	notPaths  *lazyGlobs
 }
@@ -58,14 +58,14 @@ type compiledClause struct {
 // A textPattern is one pattern of a rule.
 type textPattern struct {
 	rule      int
-	bytes     string // that every match has
-	also, end int    // range of sets in textSet; a text that matches contains a literal of each of them
+	bytes     string // bytes that every match contains
+	also, end int    // range of sets in textSet; a matching text contains a literal of each
 	re        lazyFinder
 	except    lazyFinder
 }
 
-// A lazyValue is made of an expression when the prefilter first selects it: compiling all
-// of them would make shield start too slowly.
+// A lazyValue is compiled from an expression when the prefilter first selects it: compiling all at start
+// would be too slow.
 type lazyValue[T any] struct {
 	expr string
 	made atomic.Pointer[T]
@@ -75,20 +75,20 @@ func (l *lazyValue[T]) get(compile func(expr string) *T) *T {
 	if t := l.made.Load(); t != nil {
 		return t
 	}
-	t := compile(l.expr) // go generate has compiled it before
+	t := compile(l.expr) // cannot fail: go generate has compiled it
 	l.made.Store(t)
 	return t
 }
 
 type (
 	lazyRegexp = lazyValue[regexp.Regexp]
-	lazyFinder = lazyValue[prefilter.Finder] // for whole texts
+	lazyFinder = lazyValue[prefilter.Finder] // for the whole text
 )
 
-// A lazyGlobs is a glob set that is built when it is first needed.
+// A lazyGlobs is a glob set that is built on first use.
 type lazyGlobs struct {
 	list  []string
-	named bool // it takes a list of pkg/knowledge
+	named bool // it contains a list of package knowledge
 	sets  func() (all, tails *effect.Globs)
 }
 
@@ -108,12 +108,11 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	})}
 }
 
-// isList reports whether an entry of a clause is the name of a list of
-// pkg/knowledge.
+// isList reports whether an entry of a clause names a list of package knowledge.
 func isList(entry string) bool { return strings.HasPrefix(entry, "@") }
 
-// expandLists returns entries with lists in place of their names; the generator checks
-// that they exist.
+// expandLists returns entries with list names replaced by the lists' contents. The generator checks that the
+// lists exist.
 func expandLists(entries []string, find func(string) ([]string, bool)) []string {
 	if !slices.ContainsFunc(entries, isList) {
 		return entries
@@ -139,11 +138,10 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 	return g
 }
 
-// touches reports whether an effect touches a path that matches the globs. If the
-// beginning of its path is unknown, it could touch anything; then only the known
-// end counts, because otherwise every script with a variable in a path would look
-// like an attack on the system. Of a pattern that could meet any of the long
-// lists of pkg/knowledge, the folders count as far as they are written out.
+// touches reports whether an effect touches a path that matches the globs. A path with an unknown start could
+// match any glob; then only its known end is compared, because otherwise every script with a variable in a
+// path would look like an attack on the system. For the long lists of package knowledge, only the intended
+// part of a pattern is compared, see [effect.Meant].
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	all, tails := l.sets()
 	if !e.Pattern || hasKnownRoot(e.Path) {
@@ -165,10 +163,9 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	return ok
 }
 
-// perhaps reports whether an effect that touches the globs need not: part of the
-// last name in its path is unknown, or, of a read, what is known names none of
-// them, or a folder above them is read with all that is in it, or is one into which
-// a folder is copied.
+// perhaps reports whether a match of the globs is uncertain: part of the last name is unknown, the path of a
+// read does not name a matching file, or only a folder above is read recursively or is the target of a
+// recursive copy.
 func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
 	last := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	partly := e.Pattern && !e.Tree && effect.Says(last) && strings.Contains(last, "**")
@@ -208,8 +205,7 @@ func (l *lazyGlobs) covers(e *effect.Effect) bool {
 	return ok
 }
 
-// newEngine returns an engine for rules, a home folder, which may be "", and the
-// workspace folders.
+// newEngine returns an engine for rules, a home folder, which may be "", and workspace folders.
 func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng := &engine{
 		rules:    rules,
@@ -262,7 +258,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 			t.end = patterns + len(further)
 		}
 	}
-	eng.lineSet, _ = prefilter.New(lineLits) // a test checks that every literal is accepted
+	eng.lineSet, _ = prefilter.New(lineLits) // cannot fail: a test checks every literal
 	eng.textSet, _ = prefilter.New(append(textLits, further...))
 	eng.freeArgs = make([]uint64, eng.lineSet.Words())
 	for i := range eng.clauses {
@@ -281,8 +277,8 @@ func (b *compiledClause) bind(rule int, c *clause, vars map[string][]string) {
 	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
 }
 
-// andBelow adds the contents of the folders in a list: a recursive effect is
-// covered only if everything that it reaches is.
+// andBelow adds everything below the folders in a list: a recursive effect is covered only if everything it
+// touches is.
 func andBelow(globs []string) []string {
 	var out []string
 	for _, g := range globs {
@@ -312,7 +308,7 @@ func (eng *engine) addClause(rule int, c *clause) {
 			eng.named = append(eng.named, namedClause{id, eng.byProgram[p]})
 			eng.byProgram[p] = uint16(len(eng.named))
 		}
-	case len(c.args.lits) > 0: // found by its literals, see freeArgs
+	case len(c.args.lits) > 0: // selected by its literals, see freeArgs
 	case len(c.kinds) == 0:
 		eng.byKind[effect.Execute] = append(eng.byKind[effect.Execute], id)
 	default:
@@ -322,7 +318,7 @@ func (eng *engine) addClause(rule int, c *clause) {
 	}
 }
 
-// programKey returns a program's name in the spelling of clauses.
+// programKey returns a program's name as clauses spell it.
 func programKey(program string) string {
 	for i := range len(program) {
 		if b := program[i]; b < 'a' || b > 'z' {
@@ -391,8 +387,7 @@ func (b *compiledClause) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
 }
 
-// perhaps reports whether a clause that holds for an effect need not hold for what
-// happens.
+// perhaps reports whether a matching clause is uncertain to match what really happens.
 func (b *compiledClause) perhaps(e *effect.Effect) bool {
 	return e.Sure == effect.May || b.paths != nil && b.paths.perhaps(e)
 }

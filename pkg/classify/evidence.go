@@ -10,7 +10,7 @@ import (
 
 const ordinaryReason = "ordinary: every effect is known, and none needs approval"
 
-// becauseOrdinary says why a case that is ordinary is allowed.
+// becauseOrdinary returns the reason why an ordinary case is allowed.
 func becauseOrdinary(c *analysis.Case) string {
 	if c.Class() != "" {
 		return classedReason
@@ -30,14 +30,13 @@ const harmlessReason = "harmless: every effect is known, and none changes anythi
 
 const permittedReason = "no rule matched, and a rule of the policy allows this"
 
-// policyAllows reports whether a rule of the policy allows a case that Tier 1 has to
-// decide.
+// policyAllows reports whether a rule of the policy allows a case that Tier 1 must still judge.
 func policyAllows(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Allows })
 }
 
-// recordEvidence records for people the reasons for and against a case, and what the
-// model said about it; nil means that it was not asked.
+// recordEvidence records, for people, the reasons for and against a case and the model's answer; m is nil if
+// the model was not asked.
 func (k *Classifier) recordEvidence(c *analysis.Case, w *weighing, m *result) {
 	e := c.Evidence
 	if e == nil {
@@ -61,7 +60,7 @@ func (k *Classifier) recordEvidence(c *analysis.Case, w *weighing, m *result) {
 	}
 }
 
-// weighing returns what Tier 1 decides by, without the findings of the rules.
+// weighing returns the inputs of Tier 1's decision, without the findings of the rules.
 func (k *Classifier) weighing(c *analysis.Case) weighing {
 	w := weighing{
 		above: c.MinTier >= 2, least: verdict.Least(max(2, c.MinTier)), harmless: c.Harmless(), permitted: policyAllows(c), doubt: c.Doubt(k.opts.Doubts),

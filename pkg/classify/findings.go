@@ -8,9 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Findings returns all that is evidence against an action, also where a rule of the policy sends it
-// to a higher tier: the IDs of the rules that match, the causes of doubt, and whether the
-// model suspects it. A failure is an error: then nothing is known.
+// Findings returns all evidence against an action, even if a rule of the policy sends it to a higher tier:
+// the IDs of the matching rules, the causes of doubt, and whether the model suspects it. After an error the
+// results are unknown.
 func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, doubted []string, suspected bool, err error) {
 	if k.opts.NoHeuristic {
 		rules = append(rules, "heuristic rules are off")
@@ -56,7 +56,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 		return rules, doubted, false, nil
 	}
 	tier := c.MinTier
-	c.MinTier = min(tier, 1) // what the model's word is worth, not which tier decides
+	c.MinTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
 	w := k.weighing(c)
 	c.MinTier = tier
 	w.rules = result{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}

@@ -21,15 +21,15 @@ const (
 	elemInt64 = 7
 )
 
-// A graph is what shield reads of a model.onnx before the runtime gets it: the
-// inputs and outputs. Reading also checks that the file refers to no other file.
+// A graph holds the inputs and outputs of a model.onnx, read before the runtime loads it. Reading also checks
+// that the file refers to no other file.
 type graph struct {
 	inputs, outputs []port
 }
 
-// Bounds of a model's graph.
+// Limits of a model's graph.
 const (
-	maxGraphDepth = 8 // graphs within graphs
+	maxGraphDepth = 8 // nested graphs
 	maxPorts      = 16
 	maxDimension  = 1 << 31 // of one tensor
 	maxElements   = 1 << 31 // of one tensor, all dimensions multiplied
@@ -38,9 +38,9 @@ const (
 // domains are the domains of ONNX Runtime's built-in operators.
 var domains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
 
-// readGraph walks a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto.
-// It refuses weights in other files (the name may be any path), operators that
-// need an extra library, and tensors larger than in any real model.
+// readGraph parses a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto. It rejects
+// weights in other files (the name could be any path), operators that need another library, and tensors
+// larger than in any real model.
 func readGraph(data []byte) (*graph, error) {
 	g := new(graph)
 	if err := fields(data, func(number, _ uint64, value []byte) error {

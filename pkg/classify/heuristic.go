@@ -13,18 +13,18 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// scanBudget bounds the bytes that regular expressions read of one case. The
-// expressions take linear time, so this also bounds time: an input that is made
-// to select many of them over a long text is reported as unexamined.
+// scanBudget is the maximum number of bytes that regular expressions read in one case. They take linear time,
+// so this also limits the time: an input crafted to select many expressions for a long text is reported as
+// unexamined.
 const scanBudget = 1 << 20
 
-// A scope says which rules may answer.
+// A scope says which rules run.
 type scope uint8
 
 const (
 	scopeAll    scope = iota
-	scopeBlock        // those that block
-	scopeAlways       // those that always block
+	scopeBlock        // rules that block
+	scopeAlways       // rules that always block
 )
 
 func (sc scope) covers(o Outcome) bool {
@@ -41,11 +41,11 @@ func (sc scope) covers(o Outcome) bool {
 // A hit is a rule that matched.
 type hit struct {
 	rule    int
-	where   string // shown to people: the program, or the field and view; "" for effects that are not commands
-	perhaps bool   // it is not known whether anyone reads the text, or the effect happens: at most ESCALATE
+	where   string // for people: the program, or the field and view; "" for effects that are not of commands
+	perhaps bool   // it is uncertain whether the text is read, or the effect happens: at most ESCALATE
 }
 
-// who may allow what a rule has matched.
+// who returns who may allow an action that a rule matches.
 func (h hit) who(r *Rule) verdict.Who {
 	if h.perhaps || r.Outcome == Escalate {
 		return verdict.Evaluator
@@ -53,16 +53,16 @@ func (h hit) who(r *Rule) verdict.Who {
 	return verdict.Never
 }
 
-// A scratch holds what one run needs. It is used by one goroutine at a time.
+// A scratch holds the buffers of one run. It is used by one goroutine at a time.
 type scratch struct {
-	buf    []byte // the lines
+	buf    []byte // bytes of lines
 	lines  []line
-	found  []uint64 // literals of clauses
-	texts  []uint64 // literals of patterns
+	found  []uint64 // literals of clauses that occur
+	texts  []uint64 // literals of patterns that occur
 	hits   []hit
-	read   []analysis.View // of fields, in which all patterns were tried
+	read   []analysis.View // views of fields that were scanned already
 	budget int
-	over   bool // the budget is used up, or lines were skipped
+	over   bool // the budget is exhausted, or lines were skipped
 }
 
 func newScratch(eng *engine) *scratch {
@@ -70,7 +70,7 @@ func newScratch(eng *engine) *scratch {
 }
 
 func (s *scratch) reset() {
-	clear(s.read) // their texts are of another case
+	clear(s.read) // they refer to texts of another case
 	s.buf, s.lines, s.hits, s.read = s.buf[:0], s.lines[:0], s.hits[:0], s.read[:0]
 	s.budget, s.over = scanBudget, false
 }
@@ -85,7 +85,7 @@ func (s *scratch) matchString(f *lazyFinder, text string) bool {
 		return false
 	}
 	found, read := f.get(prefilter.NewFinder).Match(text)
-	if read > len(text) { // places where a match may begin were read before the whole
+	if read > len(text) { // the places where a match may begin were read first
 		s.spend(read - len(text))
 	}
 	return found
@@ -99,7 +99,7 @@ func (s *scratch) spend(n int) bool {
 	return !s.over
 }
 
-// run leaves in s the rules of a scope that match a case.
+// run matches a case with the rules of a scope and stores the matches in s.
 func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 	s.reset()
 	if !s.appendLines(c.Effects) {
@@ -122,7 +122,7 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 	}
 	eng.runTexts(s, c, sc)
 	c.Writes(func(w *analysis.Case) {
-		s.lines, s.read = s.lines[:0], s.read[:0] // both are of the command
+		s.lines, s.read = s.lines[:0], s.read[:0] // both refer to the command
 		eng.runTexts(s, w, sc)
 	})
 }
@@ -149,7 +149,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	}
 }
 
-// runTexts tries the patterns on the views of the case.
+// runTexts matches the patterns with the views of the case.
 func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 	live := commandLiveness(c)
 	for _, v := range c.Views() {
@@ -159,7 +159,7 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 			eng.scanField(s, c, sc, v)
 		}
 	}
-	if c.Action == nil || c.Action.Type == "execute_command" { // its views contain every field
+	if c.Action == nil || c.Action.Type == "execute_command" { // the views of a command contain every field
 		return
 	}
 	for i := range eng.rules {
@@ -168,15 +168,14 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 			continue
 		}
 		for _, v := range c.Text(r.fields...) {
-			if v.Field != "command" { // the views contain it
+			if v.Field != "command" { // the views contain the command
 				eng.scanField(s, c, sc, v)
 			}
 		}
 	}
 }
 
-// scanField tries the patterns on a view of a field, once: many rules read the
-// same fields.
+// scanField matches the patterns with a view of a field, only once although many rules read the same fields.
 func (eng *engine) scanField(s *scratch, c *analysis.Case, sc scope, v analysis.View) {
 	if slices.Contains(s.read, v) {
 		return
@@ -185,10 +184,10 @@ func (eng *engine) scanField(s *scratch, c *analysis.Case, sc scope, v analysis.
 	eng.scan(s, c, sc, noEffect, v, isRead)
 }
 
-// noEffect is the index for a text that does not belong to one effect.
+// noEffect is the index of the effect of a text that belongs to no effect.
 const noEffect = -1
 
-// scan tries the patterns on one text, of an effect or of the whole action.
+// scan matches the patterns with one text, of an effect or of the whole action.
 func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, at int, v analysis.View, live liveness) {
 	clear(s.texts)
 	prefilter.Scan(eng.textSet, v.Text, s.texts)
@@ -204,7 +203,7 @@ func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, at int, v analys
 	}
 }
 
-// hasAll reports whether a text holds what a pattern needs besides its literals.
+// hasAll reports whether a text contains all literals and bytes that a pattern requires.
 func (s *scratch) hasAll(p *textPattern) bool {
 	for i := p.also; i < p.end; i++ {
 		if s.texts[i/64]&(1<<(i%64)) == 0 {
@@ -238,7 +237,7 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int
 	}
 }
 
-// appliesTo reports whether a rule is about actions of a case's type.
+// appliesTo reports whether a rule applies to the action's type.
 func (r *Rule) appliesTo(c *analysis.Case) bool {
 	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
 }

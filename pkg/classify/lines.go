@@ -4,24 +4,23 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A line is one command as rules read it: its arguments, in buf[start:end] of
-// the scratch, after its program.
+// A line is one command as rules match it: the program and its arguments, in buf[start:end] of the scratch.
 type line struct {
 	effect     int // index into the effects of the case
 	start, end int
 	args       int // where the arguments start
 }
 
-// maxLines and maxLineBytes bound how much of a command's effects is read. A
-// case that exceeds them is reported as unexamined.
+// maxLines and maxLineBytes limit how much of a command's effects is matched. A case that exceeds them is
+// reported as unexamined.
 const (
 	maxLines     = 1024
 	maxLineBytes = 64 << 10
 )
 
-// appendArgs appends arguments separated by blanks. One that is empty or holds
-// blanks, quotes or shell characters is put in single quotes, so an expression
-// for one word does not match inside the text of another.
+// appendArgs appends arguments separated by spaces. Arguments that are empty or contain spaces, quotes or
+// shell characters are put in single quotes, so that an expression for one argument does not match inside
+// another.
 func appendArgs(dst []byte, args []string) []byte {
 	for _, arg := range args {
 		dst = append(dst, ' ')
@@ -47,8 +46,7 @@ func plain(word string) bool {
 	return word != ""
 }
 
-// appendLines writes a line for each execute effect. It returns false if some
-// did not fit.
+// appendLines appends a line for each execute effect. It returns false if some did not fit.
 func (s *scratch) appendLines(effects []effect.Effect) bool {
 	for i := range effects {
 		e := &effects[i]

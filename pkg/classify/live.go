@@ -9,30 +9,30 @@ import (
 	programs "github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A need says when a pattern's match in a command counts. A commit message, a
-// search expression or a document that quotes an attack is data: it counts
-// only if something runs the text, or passes it to a reader who might obey it.
+// A need says when a pattern's match in a command counts. A commit message, a search expression or a document
+// that quotes an attack is data: the match counts only if the text is run, or passed to a reader who might
+// obey it.
 type need uint8
 
 const (
 	needNothing need = iota // the match always counts
 	needCode                // the text is run, or passed to an unknown program
 	needReader              // the text is sent to a model, a person or another machine
-	needRequest             // the text is a part of a request, which an application reads
+	needRequest             // the text is part of a request that an application parses
 )
 
-// Liveness says what happens to a text.
+// A liveness says whether a text is run, read or sent.
 type liveness uint8
 
 const (
-	isCode   liveness = 1 << iota // it is run, or could be
-	isRead                        // someone reads it
-	isAsked                       // a server reads it
-	isOpaque                      // it is passed to an unknown program, which may run or send it
+	isCode   liveness = 1 << iota // run, or possibly run
+	isRead                        // read by a person or a model
+	isAsked                       // parsed by a server
+	isOpaque                      // passed to an unknown program, which may run or send it
 )
 
-// meets reports whether a match counts in a text of this liveness (ok), and
-// whether that is uncertain (perhaps).
+// meets reports whether a match counts in a text of this liveness (ok), and whether that is uncertain
+// (perhaps).
 func (l liveness) meets(n need) (ok, perhaps bool) {
 	switch n {
 	case needNothing:
@@ -46,9 +46,8 @@ func (l liveness) meets(n need) (ok, perhaps bool) {
 	return l&(isRead|isOpaque) != 0, l&isRead == 0
 }
 
-// commandLiveness says what happens to the whole text of a command: parts that
-// could not be read may do anything with it, and text that is sent as a message
-// or written to a file that agents follow is read.
+// commandLiveness returns the liveness of the whole text of a command: parts that could not be analysed may
+// run or send it, and text that is sent as a message or written to an instructions file for agents is read.
 func commandLiveness(c *analysis.Case) liveness {
 	var l liveness
 	for i := range c.Effects {
@@ -65,7 +64,7 @@ func commandLiveness(c *analysis.Case) liveness {
 	return l
 }
 
-// lineLiveness says what happens to the arguments of one program.
+// lineLiveness returns the liveness of the arguments of one program.
 func lineLiveness(e *effect.Effect) liveness {
 	var l liveness
 	if e.Class == effect.UnknownClass {
@@ -83,8 +82,7 @@ func lineLiveness(e *effect.Effect) liveness {
 	return l
 }
 
-// agentReads reports whether an effect touches a file that agents take as
-// instructions.
+// agentReads reports whether an effect touches a file that agents read as instructions.
 func agentReads(e *effect.Effect) bool {
 	_, ok := agentFiles().Touches(e.Path, e.Pattern, e.Recursive)
 	return ok

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// known returns the inputs of a graph. An input that shield cannot fill is an
-// error.
+// known returns the inputs of a graph. It returns an error for an input that shield cannot provide.
 func (g *graph) known() ([]port, error) {
 	ids := false
 	for _, in := range g.inputs {

@@ -30,21 +30,21 @@ var ErrNoRuntime = errors.New("this build has no ONNX Runtime; install one that 
 type Card struct {
 	Name           string             `json:"name,omitzero"`
 	Version        string             `json:"version,omitzero"`
-	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which an injection is blocked, 0–1; 0 means the setting
-	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // the same by type of action
+	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
+	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
 	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
 	Doubts         map[string]float64 `json:"doubts,omitzero"`          // by cause of doubt: least confidence at which SAFE clears it
-	SkipTypes      []string           `json:"skip_types,omitzero"`      // action types that the model does not judge
-	MaxLength      int                `json:"max_length,omitzero"`      // tokens of a window; 0 means as many as the model has positions
+	SkipTypes      []string           `json:"skip_types,omitzero"`      // tokens per window; 0 means the model's number of positions
+	MaxLength      int                `json:"max_length,omitzero"`      // the label of an injection; "" means INJECTION
 	MaliciousLabel string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	Optimized      bool               `json:"optimized,omitzero"`       // the graph was saved after optimisation by ONNX Runtime
-	Wide           *WideCard          `json:"wide,omitzero"`            // the half that answers alone where it is sure; nil: there is none
+	Optimized      bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
+	Wide           *WideCard          `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
 	Licence        string             `json:"licence,omitzero"`
 	Sources        jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
 	Measured       jsontext.Value     `json:"measured,omitzero"` // what it was measured on
 }
 
-// config is what shield reads of a HuggingFace config.json.
+// A config holds the fields of a HuggingFace config.json that shield reads.
 type config struct {
 	ID2Label  map[string]string `json:"id2label"`
 	Positions int               `json:"max_position_embeddings"`
@@ -53,17 +53,17 @@ type config struct {
 	Type      string            `json:"model_type"`
 }
 
-// Bounds of a model's files, in bytes, and of how a text is read.
+// Limits of a model's files, in bytes, and of how a text is read.
 const (
 	maxModelFile = 1 << 30
 	maxJSONFile  = 32 << 20
-	maxLength    = 512 // tokens of a window
+	maxLength    = 512 // tokens per window
 	minLength    = 16
-	maxWindows   = 32      // of one text
-	maxTokens    = 4 << 10 // of all windows of one text; the time for a window grows faster than its length
+	maxWindows   = 32      // per text
+	maxTokens    = 4 << 10 // of all windows of a text; the time for a window grows faster than its length
 )
 
-// modelFiles are the places where exports store the graph.
+// modelFiles are the paths at which exports store the graph.
 var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx"}
 
 // A Model is a folder with a HuggingFace export for sequence classification:
@@ -72,23 +72,23 @@ var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quanti
 type Model struct {
 	Card   Card
 	Digest string // SHA-256 over the names and contents of its files, in hex
-	Single bool   // the process scores one text: loading takes less time, scoring more; to be set before the first
+	Single bool   // the process scores only one text: load faster, score slower; set before the first call
 
 	files     fs.FS
-	own       bool   // shield's own model; its tokenizer is read by shield's own code
-	packed    packed // what of shield's own model needs no reading; nil: everything is read
-	graphFile string // "" with packed
+	own       bool   // shield's own model, whose tokenizer shield implements itself
+	packed    packed // preprocessed parts of shield's own model; nil: all files are parsed
+	graphFile string // "" if packed
 	malicious int    // index of the label
 	labels    int
 	length    int // tokens of a window, including special tokens
 	vocab     int
 	runtime   func() (string, error)
 	tokens    func() (*tokenizer.Tokenizer, error)
-	table     func() ([]byte, error) // of the wide half
+	table     func() ([]byte, error) // weights of the wide model
 	load      func() (*loaded, error)
 }
 
-// A loaded model is what scoring needs.
+// A loaded model holds what scoring needs.
 type loaded struct {
 	tokens  *tokenizer.Tokenizer
 	session runner
@@ -99,10 +99,9 @@ type runner interface {
 	run(ctx context.Context, ids []int64) ([]float32, error)
 }
 
-// OpenModel reads the description of the model in a folder. A model that shield
-// does not support is an error. runtime is called when the model is loaded and
-// returns the path of ONNX Runtime. digest is the known digest of shield's own
-// model; it is "" for a user's model, whose files are hashed.
+// OpenModel reads the description of the model in a folder. It returns an error for a model that shield does
+// not support. When the model is loaded, runtime is called for the path of ONNX Runtime. digest is the known
+// digest of shield's own model; it is "" for a user's model, whose files are hashed.
 func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
 	m := &Model{files: files, own: digest != "", Digest: digest, runtime: runtime}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
@@ -192,7 +191,7 @@ func (m *Model) readConfig() error {
 		m.length = min(m.length, c.Positions)
 	}
 	if c.Type == "roberta" || c.Type == "xlm-roberta" {
-		m.length -= 2 // their positions start behind the number of the padding token
+		m.length -= 2 // its position numbers start after that of the padding token
 	}
 	if m.Card.MaxLength > 0 {
 		m.length = min(m.length, m.Card.MaxLength)
@@ -206,7 +205,7 @@ func (m *Model) readConfig() error {
 	return nil
 }
 
-// maliciousLabel returns the number of the label that means an injection.
+// maliciousLabel returns the index of the label that means an injection.
 func maliciousLabel(labels map[string]string, name string) (int, error) {
 	if len(labels) < 2 || len(labels) > 64 {
 		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected two: SAFE and INJECTION", len(labels))
@@ -238,7 +237,7 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	return found, nil
 }
 
-// read loads tokenizer and graph at the same time.
+// read loads tokenizer and graph in parallel.
 func (m *Model) read() (*loaded, error) {
 	var l loaded
 	var tokenErr, graphErr error
@@ -257,7 +256,7 @@ func (m *Model) read() (*loaded, error) {
 	if m.length < minLength+l.tokens.Overhead() {
 		return nil, fmt.Errorf("model: windows of %d tokens are too short, since tokenizer.json adds %d tokens to each text; raise max_length in shield.json", m.length, l.tokens.Overhead())
 	}
-	// A model that cannot run must be an error now, not at the first text.
+	// Run the model once, so that a model that cannot run is an error now and not at the first text.
 	ids := l.tokens.Frame(nil, nil)
 	logits, err := l.session.run(context.Background(), ids)
 	if err == nil && len(logits) != m.labels {
@@ -269,21 +268,21 @@ func (m *Model) read() (*loaded, error) {
 	return &l, nil
 }
 
-// packed is a folder that has what is large in forms that need no reading: its
-// tokenizer.json, its graph, and of that the table of the wide half.
+// packed is implemented by a folder whose large parts are preprocessed: tokenizer.json, the graph, and the
+// table of the wide model.
 type packed interface {
 	PackedTokenizer() string
 	PackedGraph() string
 	PackedTable() string
 }
 
-// A form is what a graph was made into before it is loaded.
+// A form is the format of a stored graph.
 type form uint8
 
 const (
 	plainGraph     form = iota // ONNX, as it was exported
-	optimizedGraph             // ONNX, optimised: to do that again takes as long as loading it
-	packedGraph                // in ONNX Runtime's own format, optimised
+	optimizedGraph             // ONNX, already optimised; optimising again would take as long as loading
+	packedGraph                // optimised, in ONNX Runtime's own format
 )
 
 func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
@@ -339,13 +338,13 @@ func (m *Model) readGraph() (runner, error) {
 	return newSession(path, data, g, f, m.Single)
 }
 
-// ownGraph is what readGraph says about shield's own model.
+// ownGraph is the result of readGraph for shield's own model.
 var ownGraph = graph{
 	inputs:  []port{{"input_ids", elemInt64}},
 	outputs: []port{{"logits", elemFloat}},
 }
 
-// bytesOf returns the bytes of a text, which must not be written to, without a copy.
+// bytesOf returns the bytes of a string without a copy. They must not be modified.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Runtime loads the model, and returns the path and the release of the ONNX
@@ -358,18 +357,18 @@ func (m *Model) Runtime() (path, version string, err error) {
 	return path, runtimeVersion(), err
 }
 
-// Score implements [Scorer]. A text that is longer than the model's window is
-// read in overlapping windows, and the most suspicious window counts. What the wide
-// half says about them decides which of them the other half reads.
+// Score implements [Scorer]. A text longer than the model's window is read in overlapping windows, and the
+// most suspicious window counts. The wide model ranks the windows, and so decides which of them the full
+// model reads.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 	tokens, err := m.tokens()
 	if err != nil {
-		_, all := m.load() // which says what is wrong with the graph as well
+		_, all := m.load() // load also reports errors of the graph
 		return Score{}, cmp.Or(all, err)
 	}
 	ids, err := tokens.Encode(ctx, text)
 	if errors.Is(err, tokenizer.ErrTooLong) {
-		return Score{}, ErrTooLong // whatever the graph is, which takes memory
+		return Score{}, ErrTooLong // decided before the graph is loaded, which takes memory
 	}
 	if err != nil {
 		return Score{}, fmt.Errorf("model: %w", err)
@@ -387,7 +386,7 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 	most := m.rank(l.tokens, windows)
 	for i, window := range windows {
 		if i > 0 && most != nil && most[i] <= worst {
-			break // nor can those behind it be more suspicious than one that was read
+			break // the remaining windows cannot be more suspicious than one that was read
 		}
 		logits, err := l.session.run(ctx, l.tokens.Frame(nil, window))
 		if err != nil {
@@ -401,15 +400,14 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 	}
 	s := m.label(worst)
 	if !whole && !s.Injection {
-		// An attack in the part that was read counts, but only a text that was
-		// read completely is safe.
+		// An attack in the part that was read counts, but a text is only safe if all of it was read.
 		return Score{}, ErrTooLong
 	}
 	return s, nil
 }
 
-// cut divides the tokens of a text into the overlapping windows that are read;
-// overhead is how many tokens frame one. whole is false if there are more.
+// cut splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
+// window. whole is false if the text has more tokens than are read.
 func (m *Model) cut(ids []int64, overhead int) (windows [][]int64, whole bool) {
 	room := m.length - overhead
 	for len(windows) < m.windows() {

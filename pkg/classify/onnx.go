@@ -26,8 +26,7 @@ import (
 // Native reports whether this build can load ONNX Runtime at all.
 const Native = true
 
-// environment starts ONNX Runtime. A process has only one; it uses the library
-// that is loaded first.
+// environment starts ONNX Runtime. A process has only one runtime, of the library that is loaded first.
 var environment = struct {
 	sync.Mutex
 	path string
@@ -60,9 +59,8 @@ type session struct {
 	inputs []port
 }
 
-// newSession loads a graph. What is in form packed must stay as it is for as long
-// as the process lives, in memory that is not Go's: the runtime uses it as it lies.
-// single is for a process that runs it once.
+// newSession loads a graph. Data in form packed must stay unchanged as long as the process lives, in memory
+// that is not Go's: the runtime uses it in place. single is for a process that runs the graph once.
 func newSession(library string, data []byte, g *graph, f form, single bool) (runner, error) {
 	inputs, err := g.known()
 	if err != nil {
@@ -90,7 +88,7 @@ func newSession(library string, data []byte, g *graph, f form, single bool) (run
 		entries = append(entries, "session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
 	}
 	if single {
-		entries = append(entries, "session.disable_prepacking") // what it would save later is less than it takes
+		entries = append(entries, "session.disable_prepacking") // prepacking takes longer than it saves in one run
 	}
 	for _, key := range entries {
 		if err := opts.AddSessionConfigEntry(key, "1"); err != nil {
@@ -117,7 +115,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	// The options must exist until the cancelling function has returned.
+	// The options must exist until the cancelling goroutine has returned.
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
@@ -160,7 +158,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 
 // tensor returns the value of one input for the tokens of a window.
 func (p port) tensor(ids []int64) (ort.Value, error) {
-	values := make([]int64, len(ids)) // token_type_ids: one segment
+	values := make([]int64, len(ids)) // token_type_ids are all 0: there is one segment
 	switch p.name {
 	case "input_ids":
 		copy(values, ids)

@@ -10,16 +10,15 @@ import (
 	programs "github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Bounds of what is left out.
+// Limits of the text that is left out.
 const (
-	leastProse = 8  // bytes of a text
-	mostProse  = 16 // texts
+	leastProse = 8  // minimum bytes of a text
+	mostProse  = 16 // maximum number of texts
 )
 
-// withoutProse returns the action of a case as a model reads it, without values of
-// options that are plain text to its programs, as the message of git commit is.
-// Data is not an attack: words about one are no reason to suspect a
-// command whose every program is understood. ok is false where there is no such text.
+// withoutProse returns the text of an action for a model, without option values that are plain text to their
+// programs, such as the message of git commit. Words about an attack in such data are no reason to suspect a
+// command whose programs are all known. ok is false if there is no such value.
 func withoutProse(c *analysis.Case) (text string, ok bool) {
 	if c.Action == nil {
 		return "", false
@@ -56,7 +55,7 @@ func withoutProse(c *analysis.Case) (text string, ok bool) {
 	return text, err == nil
 }
 
-// mayHold reports whether one of some arguments could be left out.
+// mayHold reports whether one of the arguments could be left out.
 func mayHold(args []string) bool {
 	for _, arg := range args {
 		if len(arg) >= leastProse && strings.IndexByte(arg, ' ') > 0 {

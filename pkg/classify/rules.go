@@ -15,18 +15,18 @@ import (
 
 //go:generate go run ./gen
 
-// An Outcome is the decision of a rule that matches.
+// An Outcome is the decision of a matching rule.
 type Outcome string
 
 // The outcomes.
 const (
 	Block       Outcome = "block"        // no legitimate use
-	Escalate    Outcome = "escalate"     // a higher tier has to see the context
+	Escalate    Outcome = "escalate"     // a higher tier has to consider the context
 	AlwaysBlock Outcome = "always_block" // like Block, also with heuristics switched off
 )
 
-// A Severity says how certain it is that a match is an attack of the rule's
-// class. It does not decide what happens to the action.
+// A Severity says how certain a match is an attack of the rule's class. It does not decide what happens to
+// the action.
 type Severity string
 
 // The severities.
@@ -51,8 +51,8 @@ func (s Severity) Confidence() float64 {
 	return 0.50
 }
 
-// A Rule is one heuristic: a class of attack, how an action of that class is
-// recognised, and examples. Rules are data, see rules/README.md.
+// A Rule is one heuristic: a class of attack, how to recognise an action of the class, and examples. Rules
+// are data, see rules/README.md.
 type Rule struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -71,39 +71,39 @@ type Rule struct {
 	views    []string // for patterns; empty: all
 	needs    need     // for patterns in commands
 	patterns []pattern
-	except   pattern // a text that it matches is not matched by patterns
+	except   pattern // a text that it matches is skipped by patterns
 	clauses  []clause
-	requires []clause // if not empty, one of them must hold for an effect of the case
-	unless   []clause // none of them may hold for an effect of the case
+	requires []clause // if not empty, at least one must hold for an effect of the case
+	unless   []clause // none may hold for an effect of the case
 }
 
-// A pattern is a regular expression with what [prefilter.Required],
-// [prefilter.RequiredToo] and [prefilter.NeedsOf] found in it.
+// A pattern is a regular expression with the literals that [prefilter.Required], [prefilter.RequiredToo] and
+// [prefilter.NeedsOf] found in it.
 type pattern struct {
 	expr  string
-	lits  []string   // every match has one of them
+	lits  []string   // every match contains one of them
 	also  [][]string // and one of each of these
-	bytes string     // every match has all of them
+	bytes string     // and all of these bytes
 }
 
 // A clause holds for an effect that meets all of its conditions.
 type clause struct {
-	kinds     []effect.Kind // one of them; empty: execute
-	programs  []string      // one of them, lower case
+	kinds     []effect.Kind // one of these; empty: execute
+	programs  []string      // one of these, in lower case
 	classes   []effect.Class
-	args      pattern // matches the arguments as [appendArgs] writes them
-	not       pattern // does not match the arguments
+	args      pattern // matches the arguments as written by [appendArgs]
+	not       pattern // must not match the arguments
 	paths     []string
 	notPaths  []string
 	hosts     []string       // the host or one of its parent domains
-	causes    []effect.Cause // one of them
-	harms     []effect.Harm  // one of them
+	causes    []effect.Cause // one of these
+	harms     []effect.Harm  // one of these
 	recursive bool
 	single    bool
-	lost      bool // the effect removes what neither version control nor a kept copy gives back
+	lost      bool // the effect removes a file that neither version control nor shield's backup restores
 }
 
-// Called reports whether a word is the rule's ID, its name or a name that it had, in any case.
+// Called reports whether a word is the rule's ID, its name or a former name, in any case.
 func (r *Rule) Called(word string) bool {
 	is := func(name string) bool { return strings.EqualFold(name, word) }
 	return is(r.ID) || is(r.Name) || slices.ContainsFunc(r.FormerNames, is)
@@ -119,8 +119,8 @@ func Fingerprint() string { return rulesFingerprint }
 type Example struct {
 	Rule   string `json:"rule"`
 	Action string `json:"action"`
-	Want   bool   `json:"want"` // the rule has to match
-	Got    bool   `json:"got"`  // the rule matched
+	Want   bool   `json:"want"` // whether the rule should match
+	Got    bool   `json:"got"`  // whether the rule matched
 	Err    error  `json:"-"`    // the example could not be judged
 }
 
@@ -191,8 +191,8 @@ func Known(id string) bool {
 	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id })
 }
 
-// Always reports whether the rule with an ID blocks whatever the settings say: what it
-// matches has no legitimate use.
+// Always reports whether the rule with an ID blocks regardless of settings, because its matches have no
+// legitimate use.
 func Always(id string) bool {
 	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id && r.Outcome == AlwaysBlock })
 }

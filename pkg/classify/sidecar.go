@@ -31,10 +31,9 @@ const (
 // A Sidecar is a model in another process, asked over HTTP. Goroutines may
 // share it.
 //
-// Shield sends GET /health once, before the first text, and then POST /classify
-// with {"text":"type: payload"}. The answer must be exactly
-// {"label":"INJECTION","confidence":0.97} or the same with SAFE. Anything else is
-// an error: a broken service must not make an action look safe.
+// Shield sends GET /health once, before the first text, and then POST /classify with {"text":"type:
+// payload"}. The answer must be exactly {"label":"INJECTION","confidence":0.97} or the same with SAFE.
+// Anything else is an error, so that a broken service cannot make an action look safe.
 type Sidecar struct {
 	client  *http.Client
 	base    *url.URL
@@ -42,24 +41,23 @@ type Sidecar struct {
 	healthy atomic.Bool
 }
 
-// SidecarOptions say how a sidecar is asked.
+// SidecarOptions configure a [Sidecar].
 type SidecarOptions struct {
-	Timeout time.Duration // for one text, from connecting to the end of the answer; 0 means 5 s
+	Timeout time.Duration // per text, from connecting to the end of the answer; 0 means 5 s
 }
 
-// NewSidecar returns a client of the classifier at addr: an https URL, an http
-// URL of this machine, or unix:/PATH for a socket that only its owner can open.
-// It opens no connection.
+// NewSidecar returns a client of the classifier at addr: an https URL, an http URL of this machine, or
+// unix:/PATH for a socket that only its owner can open. It does not connect yet.
 func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 	s := &Sidecar{timeout: opts.Timeout}
 	if s.timeout <= 0 {
 		s.timeout = sidecarTimeout
 	}
 	t := &http.Transport{
-		// No Proxy: the environment may be the agent's.
+		// No Proxy: the agent may control the environment.
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    s.timeout,
-		DisableCompression:     true, // a small answer must not become a large one
+		DisableCompression:     true, // a small compressed answer must not expand to a large one
 		MaxResponseHeaderBytes: 16 << 10,
 		MaxIdleConns:           sidecarIdle,
 		MaxIdleConnsPerHost:    sidecarIdle,
@@ -85,7 +83,7 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 	}
 	s.client = &http.Client{
 		Transport: t,
-		// A redirect could send the action to a host that is not configured.
+		// A redirect could send the action to a host that the user has not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
@@ -160,12 +158,12 @@ func (s *Sidecar) Check(ctx context.Context) error {
 	return err
 }
 
-// do sends a request and returns its response of status 200 and the body.
+// do sends a request and returns a response of status 200 and its body.
 func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*http.Response, []byte, error) {
 	fail := func(err error) (*http.Response, []byte, error) {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without method and URL, which are known
+			err = u.Err // without method and URL, which the caller knows
 		}
 		return nil, nil, fmt.Errorf("sidecar: %s: %w", name, err)
 	}
@@ -175,8 +173,8 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
-		// Asking twice is harmless. With this header, which is not sent, the
-		// transport asks again if the sidecar has closed an idle connection.
+		// Repeating the request is harmless. This header is not sent; it makes the transport retry if the
+		// sidecar has closed an idle connection.
 		req.Header["Idempotency-Key"] = []string{}
 	}
 	resp, err := s.client.Do(req)

@@ -12,10 +12,9 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// dialSocket connects to a socket that only this user or root can have created:
-// a classifier of another user could call every attack safe. Each time it checks
-// the path first and then the listening process, because the path may change in
-// between.
+// dialSocket connects to a socket that only this user or root can have created, since another user's
+// classifier could call every attack safe. It checks the path first and then the listening process, because
+// the path may change in between.
 func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	if !owner.Known {
 		return nil, errors.New("cannot check the owner of a socket on this system; use http://127.0.0.1:PORT")

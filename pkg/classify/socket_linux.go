@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkPeer refuses a listener that runs neither as user uid nor as root. Root
-// listens for services that it starts on demand.
+// checkPeer returns an error unless the listener runs as user uid or as root. Root listens for services that
+// are started on demand.
 func checkPeer(conn *net.UnixConn, uid int) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

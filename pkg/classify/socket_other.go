@@ -4,5 +4,5 @@ package classify
 
 import "net"
 
-// checkPeer accepts every listener: file and folder have been checked before.
+// checkPeer accepts every listener: file and folder were checked before.
 func checkPeer(*net.UnixConn, int) error { return nil }

@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// Text returns the text that a model reads of an action: "type: payload", with
-// the payload as canonical JSON. Models are trained on the same form: without the text
-// that an edit replaces, which does nothing any more.
+// Text returns the text of an action for a model, "type: payload", with the payload as canonical JSON. Models
+// are trained on the same form. The text that an edit replaces is left out, since it is removed from the
+// file.
 func Text(a *action.Action) (string, error) {
 	name, fields := a.Type, a.Payload
-	if line, ok := analysis.CodeLine(a); ok { // the same code as a command, of which models have seen more
+	if line, ok := analysis.CodeLine(a); ok { // as a command, of which models have seen more than of code
 		name, fields = "execute_command", map[string]any{"command": line}
 	}
 	if _, ok := fields["old_string"]; ok && a.Type == "write_file" {

@@ -11,14 +11,12 @@ import (
 	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
-// A WideCard describes the half of a model that looks the n-grams of tokens up
-// in a table, as training/wide.py makes it: a linear model over hashed features
-// (Weinberger et al., Feature Hashing, 2009). The whole model's log odds of an
-// injection are Slope·w + Offset, give or take Margin, where w are those of the
-// table.
+// A WideCard describes the wide model: a linear model over hashed n-grams of tokens (Weinberger et al.,
+// Feature Hashing, 2009), made by training/wide.py. With w, its log odds of an injection, those of the full
+// model are Slope·w + Offset, plus or minus Margin.
 type WideCard struct {
-	Table  string  `json:"table"`  // the initializer of the graph that is the table: int8, one weight for each slot
-	Scale  float64 `json:"scale"`  // one step of a weight, in log odds; over 0
+	Table  string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
+	Scale  float64 `json:"scale"`  // log odds per unit of a weight; over 0
 	Bias   float64 `json:"bias"`   // log odds of a window in which every weight is 0
 	Slope  float64 `json:"slope"`  // over 0
 	Offset float64 `json:"offset"` // log odds
@@ -31,17 +29,15 @@ const (
 	wideStep  = 100003
 )
 
-// An Estimator is a Scorer that can say between which answers its own would lie,
-// at a hundredth of the cost.
+// An Estimator is a Scorer that can bound its own answer at a hundredth of the cost.
 type Estimator interface {
 	Scorer
-	// Estimate returns the bounds of Score's answer. ok is false if there are none:
-	// Score has to say.
+	// Estimate returns bounds of Score's answer. ok is false if there are none and Score must be called.
 	Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 }
 
-// An Estimate is what a model would answer: at least Low, at most High, and most
-// likely Likely, in the order from SAFE to INJECTION.
+// An Estimate bounds a model's answer: between Low and High, most likely Likely, in the order from SAFE to
+// INJECTION.
 type Estimate struct{ Low, Likely, High Score }
 
 func (w *WideCard) check() error {
@@ -56,7 +52,7 @@ func (w *WideCard) check() error {
 	return nil
 }
 
-// readTable returns the table of the wide half. It is nil if the model has none.
+// readTable returns the table of the wide model; nil if there is none.
 func (m *Model) readTable() ([]byte, error) {
 	if m.Card.Wide == nil {
 		return nil, nil
@@ -105,9 +101,8 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	return Estimate{Low: label(worst - w.Margin), Likely: label(worst), High: label(worst + w.Margin)}, true
 }
 
-// rank orders several windows by what the wide half says about them, the most
-// suspicious first, and returns the probability that each has at most. It is nil if
-// there is nothing to choose, or no table.
+// rank sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
+// probability of each. It returns nil if there is only one window or no table.
 func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {
 	table, err := m.table()
 	if len(windows) < 2 || table == nil || err != nil {
@@ -130,19 +125,18 @@ func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []flo
 	return most
 }
 
-// logistic returns the probability that log odds mean.
+// logistic converts log odds to a probability.
 func logistic(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }
 
-// likely returns the log odds that the whole model has for a window, give or take
-// the margin.
+// likely returns the estimated log odds of the full model for a window; the error is at most the margin.
 func (w *WideCard) likely(table []byte, window []int64) float64 {
 	return w.Slope*w.odds(table, window) + w.Offset
 }
 
-// odds returns the log odds of a window: the weights of its different 1- to
-// 3-grams, divided by the square root of their number.
+// odds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, divided by the
+// square root of their number.
 func (w *WideCard) odds(table []byte, window []int64) float64 {
-	var seen [4 * maxLength]int32 // a hash table with open addresses, never full: 1 + the slot of a gram
+	var seen [4 * maxLength]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
 	sum, count := 0, 0
 	add := func(n int64) {
 		slot := int32(n % wideSlots)

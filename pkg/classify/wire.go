@@ -7,9 +7,8 @@ import (
 
 var errWire = errors.New("not an ONNX file, or damaged")
 
-// fields calls f for each field of a message in the wire format of protocol
-// buffers: its number with an unsigned or a bytes value. Groups, which no ONNX file
-// has, are refused.
+// fields calls f for each field of a message in protobuf wire format, with its number and an unsigned or a
+// bytes value. Groups are rejected: ONNX files have none.
 func fields(data []byte, f func(number, n uint64, value []byte) error) error {
 	for len(data) > 0 {
 		tag, used := binary.Uvarint(data)

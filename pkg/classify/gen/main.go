@@ -1,5 +1,5 @@
-// Command gen compiles rules/*.yaml into rules_gen.go. A rule that breaks the
-// schema of rules/README.md is an error that says where it is.
+// Command gen compiles rules/*.yaml into rules_gen.go. It reports the position of a rule that violates the
+// schema of rules/README.md.
 package main
 
 import (
@@ -22,8 +22,8 @@ func main() {
 	}
 }
 
-// lists returns what the lists of pkg/knowledge hold that rules name, which the
-// table does not repeat.
+// lists returns the contents of the lists of package knowledge that rules use; the generated table only has
+// their names.
 func lists(rules []rule) (out []byte) {
 	for i := range rules {
 		for _, c := range slices.Concat(rules[i].Effects, rules[i].Requires, rules[i].Unless) {

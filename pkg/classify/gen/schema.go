@@ -188,8 +188,8 @@ func (r *rule) check() error {
 	return errors.Join(errs...)
 }
 
-// check checks a clause. A selecting clause needs something to be found by,
-// otherwise every command would have to be compared with it.
+// check checks a clause. A clause that selects a rule needs a program or literals, otherwise it would be
+// compared with every command.
 func (c *clause) check(selects bool) error {
 	for _, expr := range []string{c.Args, c.Not} {
 		if _, err := regexp.Compile(expr); err != nil {

@@ -8,20 +8,18 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// anyText stands for text of an expression that may be anything, oneOf for a
-// character that must be there.
+// In forms, anyText marks any text, oneOf one required character.
 const (
 	anyText = "\x00"
 	oneOf   = "\x01"
 )
 
-// maxForms is how many forms of an expression are looked at.
+// maxForms is the maximum number of texts that forms returns for an expression.
 const maxForms = 4096
 
-// wordsOnly returns a program of a clause and a form of its arguments, if the
-// clause says nothing but subcommands and options of programs with an entry: then the
-// entry is to name the harm, since it reads the arguments that an expression
-// guesses. It returns "" for a clause that says more.
+// wordsOnly returns a program and arguments that a clause matches, if the clause only tests subcommands and
+// options of programs with a table entry. Then the entry should have the harm, since it parses the arguments
+// that an expression only guesses. It returns "" for other clauses.
 func (c *clause) wordsOnly() (found string) {
 	if len(c.Path)+len(c.NotPath)+len(c.Host)+len(c.Class)+len(c.Cause)+len(c.Harm) > 0 {
 		return ""
@@ -39,8 +37,8 @@ func (c *clause) wordsOnly() (found string) {
 	return found
 }
 
-// holdsValue reports whether a form of arguments holds a word that is neither a
-// subcommand nor an option of a program, or ends where it does.
+// holdsValue reports whether a form of arguments contains a word that is neither a subcommand nor an option of
+// a program.
 func holdsValue(program, form string) bool {
 	for word := range strings.FieldsSeq(form) {
 		text := strings.Trim(word, anyText+`'"`)
@@ -64,7 +62,7 @@ func holdsValue(program, form string) bool {
 func forms(expr string) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return []string{""} // check says so
+		return []string{""} // check reports the error
 	}
 	return formsOf(re.Simplify())
 }
@@ -109,7 +107,7 @@ func formsOf(re *syntax.Regexp) []string {
 	return []string{""}
 }
 
-// classForms returns the characters of a class if they are few.
+// classForms returns the characters of a class if there are few.
 func classForms(re *syntax.Regexp) []string {
 	var out []string
 	for i := 0; i < len(re.Rune); i += 2 {

@@ -112,7 +112,7 @@ func writePattern(b *bytes.Buffer, name, expr string) {
 	}
 }
 
-// mark drops letters and blanks, which most texts have.
+// mark drops letters and spaces, which are in most texts.
 func mark(r rune) rune {
 	if r == ' ' || unicode.IsLetter(r) {
 		return -1
@@ -120,14 +120,14 @@ func mark(r rune) rune {
 	return r
 }
 
-// alternatives divides an expression that is nothing but alternatives into those: each
-// is selected by what it needs itself. Not so where one would be tried on every text.
+// alternatives splits an expression that consists of alternatives, so that each is selected by its own
+// literals. It does not split if an alternative without literals would be tried on every text.
 func alternatives(expr string) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		panic(err) // check has compiled it
+		panic(err) // cannot fail: check has compiled it
 	}
-	var before string // what all of them begin with
+	var before string // common prefix of all alternatives
 	if re.Op == syntax.OpConcat && len(re.Sub) == 2 {
 		before, re = re.Sub[0].String(), re.Sub[1]
 	}
@@ -145,12 +145,12 @@ func alternatives(expr string) []string {
 	return out
 }
 
-// patternLiteral writes a pattern, with what it needs besides one literal where the
-// engine looks at that.
+// patternLiteral returns a pattern as Go source. further adds the literals required besides the first, for
+// patterns whose additional literals the engine checks.
 func patternLiteral(expr string, further bool) string {
 	lits, err := prefilter.Required(expr)
 	if err != nil {
-		panic(err) // check has compiled it
+		panic(err) // cannot fail: check has compiled it
 	}
 	also, err := prefilter.RequiredToo(expr)
 	if err != nil {
