@@ -15,34 +15,33 @@ import (
 )
 
 const (
-	maxTries   = 3 // attempts at a busy or broken service
-	maxRepairs = 6 // attempts more, each with one optional parameter less
+	maxTries   = 3 // attempts if a service is busy or broken
+	maxRepairs = 6 // further attempts, each with one optional parameter less
 	firstWait  = 500 * time.Millisecond
 )
 
-// A stateError says that the rate or the budget could not be counted.
+// A stateError says that the rate limit or the budget could not be read or updated.
 type stateError struct{ err error }
 
 func (e stateError) Error() string { return e.err.Error() }
 func (e stateError) Unwrap() error { return e.err }
 
-// A randomError says that no canary could be drawn.
+// A randomError says that no canary could be generated.
 type randomError struct{ error }
 
-// An exchange is what one evaluation says to the service and hears from it.
+// An exchange holds the question of one evaluation and the service's replies.
 type exchange struct {
 	question *question
-	canaries []string // of all attempts; the last belongs to reply
+	canaries []string // canaries of all attempts; the last one belongs to reply
 	reply    Reply
 }
 
-// ask sends a question until the service answers, its refusal is final, or the
-// limits are reached. The first attempt is charged to the budget together with
-// its rate token, so that a refusal by rate costs nothing; each further one takes
-// a rate token only. Each attempt has a canary and a boundary of its own.
+// ask sends a question until the service answers, its error is final, or the limits are reached. The first
+// attempt is charged to the budget together with its rate token, so that hitting the rate limit costs
+// nothing; each further attempt takes only a rate token. Each attempt has its own canary and boundary.
 //
-// A refused parameter is not a failure of the service, hence not one of the
-// tries, but it is an attempt and takes its token.
+// A rejected parameter does not count as a try, since the service did not fail, but the attempt takes a rate
+// token.
 func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 	tries, repairs := 1, 0
 	for attempt := 0; ; attempt++ {
@@ -78,7 +77,7 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 	}
 }
 
-// tokens returns the canary and the boundary of one attempt.
+// tokens returns a new canary and boundary for one attempt.
 func (e *Evaluator) tokens() (canary, boundary string, err error) {
 	canary = e.o.CanaryToken
 	if canary == "" {
@@ -90,7 +89,7 @@ func (e *Evaluator) tokens() (canary, boundary string, err error) {
 	return canary, boundary, err
 }
 
-// admit takes what one attempt costs.
+// admit charges one attempt to the limits.
 func (e *Evaluator) admit(ctx context.Context, first bool) error {
 	switch {
 	case e.o.Limits == nil:
@@ -101,7 +100,8 @@ func (e *Evaluator) admit(ctx context.Context, first bool) error {
 	return countError(ctx, e.o.Limits.TakeRate(ctx))
 }
 
-// countError marks an error that does not come from a limit but from counting.
+// countError wraps an error of the counting itself in a stateError; errors that report a reached limit are
+// returned as they are.
 func countError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrRateLimited) || errors.Is(err, ErrBudgetExhausted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -109,9 +109,8 @@ func countError(ctx context.Context, err error) error {
 	return stateError{err}
 }
 
-// wait waits before the next try: as long as the service asks for, else 0.5 s
-// and then twice as long, with jitter. If a service asks for more than the whole
-// evaluation may take, err is returned at once.
+// wait waits before the next try: as long as the service asks for, else 0.5 s, doubled with each try, with
+// jitter. If the service asks for more than the timeout of the whole evaluation, err is returned at once.
 func (e *Evaluator) wait(ctx context.Context, tries int, err error) error {
 	d := firstWait << (tries - 1)
 	var jitter [2]byte

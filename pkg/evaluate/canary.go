@@ -13,14 +13,14 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// boundaryBytes is the entropy of the boundary of one request: the action is written before
-// it is drawn.
+// boundaryBytes is the number of random bytes in the boundary of one request. The action cannot guess it,
+// since it was written before.
 const boundaryBytes = 8
 
-// canaryBytes is the entropy of a canary drawn for one request.
+// canaryBytes is the number of random bytes in a canary.
 const canaryBytes = 32
 
-// token draws n random bytes and returns them in hex.
+// token returns n random bytes in hex.
 func token(random io.Reader, n int) (string, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(random, b); err != nil {
@@ -29,14 +29,13 @@ func token(random io.Reader, n int) (string, error) {
 	return hex.EncodeToString(b), nil
 }
 
-// sameCanary compares two canaries in a time that does not depend on where
-// they differ.
+// sameCanary compares two canaries in constant time.
 func sameCanary(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// showsCanary reports whether a text reveals a canary, or a large enough part of it, in whatever spelling: in capitals, backwards, with anything between its
-// characters, in pieces, or encoded.
+// showsCanary reports whether a text reveals a canary or a large part of it in any spelling: in upper case,
+// reversed, with other characters in between, in pieces, or encoded.
 func showsCanary(text, canary string) bool {
 	if canary == "" {
 		return false
@@ -53,15 +52,15 @@ func showsCanary(text, canary string) bool {
 	return found || !whole
 }
 
-// canaryMarks are the parts of a text that reveal a canary.
+// canaryMarks are the strings whose occurrence reveals a canary.
 type canaryMarks struct {
-	canary string // plain, see [lettersAndDigits]
-	piece  int    // characters of a telling part
+	canary string // only letters and digits, see [lettersAndDigits]
+	piece  int    // minimum length of a revealing part, in characters
 	raw    []string
 }
 
-// newMarks returns the marks of a canary. Eight digits of a random one do not
-// turn up by chance; a configured one may be made of words.
+// newMarks returns the marks of a canary. Eight digits of a random canary do not occur by chance; a
+// configured canary may consist of words.
 func newMarks(canary string) canaryMarks {
 	m := canaryMarks{canary: lettersAndDigits(canary), piece: 8}
 	b, err := hex.DecodeString(canary)
@@ -76,7 +75,7 @@ func newMarks(canary string) canaryMarks {
 	return m
 }
 
-// foundIn reports whether a text, not decoded any further, holds one of the marks.
+// foundIn reports whether a text, without further decoding, contains one of the marks.
 func (m canaryMarks) foundIn(text string) bool {
 	text = strings.ToLower(decode.Fold(text))
 	for _, form := range [...]string{lettersAndDigits(text), digits(text, false), digits(text, true)} {
@@ -97,7 +96,7 @@ func (m canaryMarks) foundIn(text string) bool {
 	return false
 }
 
-// hasPart reports whether a squeezed text holds a telling part of the canary.
+// hasPart reports whether a text reduced to letters and digits contains a revealing part of the canary.
 func (m canaryMarks) hasPart(form string) bool {
 	n := min(m.piece, len(m.canary))
 	for i := 0; i+n <= len(m.canary); i++ {
@@ -108,8 +107,7 @@ func (m canaryMarks) hasPart(form string) bool {
 	return false
 }
 
-// lettersAndDigits returns the letters and digits of ASCII in a text, letters small,
-// with nothing between them.
+// lettersAndDigits returns the ASCII letters and digits of a text, in lower case.
 func lettersAndDigits(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -122,9 +120,8 @@ func lettersAndDigits(s string) string {
 	}, s)
 }
 
-// digits returns the words of a text that are hexadecimal numbers, put
-// together: the pieces of a canary in a sentence. With sure set, a word must
-// have a decimal digit, so that "a" and "be" do not come between.
+// digits joins the words of a text that are hexadecimal numbers, to find a canary split over a sentence. With
+// sure, a word must have a decimal digit, so that "a" and "be" do not count.
 func digits(s string, sure bool) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
@@ -136,8 +133,8 @@ func digits(s string, sure bool) string {
 	return b.String()
 }
 
-// checkCanary refuses a configured canary that could be guessed or that would
-// not survive being copied by a model.
+// checkCanary returns an error for a configured canary that could be guessed, or that a model might not copy
+// exactly.
 func checkCanary(s string) error {
 	if len(s) < 16 || len(s) > 128 {
 		return fmt.Errorf("canary_token has %d characters instead of 16 to 128; leave it empty to get a fresh one for each request", len(s))

@@ -15,15 +15,15 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// A dialect is which optional parameters a service is sent.
+// A dialect says which optional parameters are sent to a service.
 type dialect struct {
 	format      format
 	limit       limit
-	temperature bool // 0; models that reason insist on their own
-	oneMessage  bool // instructions and action in one message: the service has no system role
+	temperature bool // send temperature 0; reasoning models only accept their default
+	oneMessage  bool // send instructions and action as one message: the service has no system role
 }
 
-// A format is how a service is told to reply in JSON.
+// A format is the way in which a service is asked to reply in JSON.
 type format uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	formatSchema        // response_format json_schema
 )
 
-// A limit is the name of the parameter that bounds the reply.
+// A limit is the name of the parameter that limits the length of the reply.
 type limit uint8
 
 const (
@@ -41,13 +41,13 @@ const (
 	limitCompletion
 )
 
-// The names of formats and limits, as they are remembered and shown.
+// The names of formats and limits in the memory and in messages.
 var (
 	formatNames = [...]string{formatNone: "none", formatObject: "json_object", formatSchema: "json_schema"}
 	limitNames  = [...]string{limitNone: "none", limitTokens: "max_tokens", limitCompletion: "max_completion_tokens"}
 )
 
-// String returns a dialect as [parseDialect] reads it.
+// String returns a dialect in the form that [parseDialect] reads.
 func (d dialect) String() string {
 	temperature := "none"
 	if d.temperature {
@@ -60,7 +60,7 @@ func (d dialect) String() string {
 	return formatNames[d.format] + " " + limitNames[d.limit] + " " + temperature + roles
 }
 
-// parseDialect reads what [dialect.String] wrote.
+// parseDialect parses the result of [dialect.String].
 func parseDialect(text string) (dialect, bool) {
 	for f := range formatNames {
 		for l := range limitNames {
@@ -74,27 +74,26 @@ func parseDialect(text string) (dialect, bool) {
 	return dialect{}, false
 }
 
-// A Memory keeps what was found out about services, so that the next process
-// need not ask again. Goroutines share it.
+// A Memory stores what shield learned about services, so that the next process need not learn it again.
+// Goroutines share it.
 type Memory interface {
-	// Recall returns what is kept under a key and has not expired.
+	// Recall returns the text stored under a key, if it has not expired.
 	Recall(ctx context.Context, key string) (text string, ok bool)
 
-	// Remember keeps a short text under a key for a time. Failing to do so only
-	// costs further attempts.
+	// Remember stores a short text under a key for a duration. If it fails, the next process needs more
+	// attempts.
 	Remember(ctx context.Context, key, text string, keep time.Duration)
 }
 
-// dialectKey returns what the dialect of a model at an address is kept under.
+// dialectKey returns the memory's key for the dialect of a model at an address.
 func dialectKey(baseURL, model string) string {
 	sum := sha256.Sum256([]byte(baseURL + "\n" + model))
 	return "dialect:" + hex.EncodeToString(sum[:])
 }
 
-// LearnedForm returns the form of answer that the language model of an endpoint
-// was found to understand beside the one that it is asked for first:
-// "json_schema", "json_object" or "none". It is "" while nothing is known, which
-// is so for services that understand the first.
+// LearnedForm returns the reply format that an endpoint's model was found to support instead of the first
+// guess: "json_schema", "json_object" or "none". It is "" if nothing was learned, which is so for services
+// that support the first guess.
 func LearnedForm(ctx context.Context, ep Endpoint) string {
 	service, ok := serviceOf(ep.Provider)
 	if !ok || ep.Memory == nil {
@@ -124,7 +123,7 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 		r.Messages = []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: p.System + "\n" + p.User}}
 	}
 	if d.temperature {
-		// go-openai leaves out a zero, which would mean the service's default of 1.
+		// go-openai omits a zero, and the service would then use its default of 1.
 		r.Temperature = math.SmallestNonzeroFloat32
 	}
 	switch d.limit {
@@ -147,23 +146,21 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 	return r
 }
 
-// A dropReason is why a parameter is given up.
+// A dropReason says why a parameter is dropped.
 type dropReason uint8
 
 const (
 	none             dropReason = iota
-	errorNamesIt                // the error names it
-	mayBeUnsupported            // it may be what the service does not understand
+	errorNamesIt                // the error names the parameter
+	mayBeUnsupported            // the error does not name it, but the parameter may be its cause
 )
 
-// without returns the dialect that gives up what an error complains about, and
-// the parameter's name; "" if there is nothing to give up. Each step gives
-// something up for good, so that there are at most six.
+// without returns the dialect without the parameter that an error complains about, and the parameter's name;
+// "" if no parameter can be dropped. Parameters are never added again, so there are at most six steps.
 //
-// Services tell in many ways that they do not understand a form of answer: some
-// answer 400 or 422 and say so, some 500 with a trace of their validation, some
-// say nothing that could be read. An error that names no parameter is therefore
-// treated as one about the form, as long as there is a simpler one.
+// Services report an unsupported reply format in many ways: some with status 400 or 422 and a message, some
+// with 500 and a stack trace, some without readable text. So an error that names no parameter is treated as
+// one about the format, as long as there is a simpler format.
 func (d dialect) without(err error) (dialect, string, dropReason) {
 	var status *StatusError
 	refused, message := false, ""
@@ -190,7 +187,7 @@ func (d dialect) without(err error) (dialect, string, dropReason) {
 		d.limit = limitCompletion
 		return d, "max_tokens", errorNamesIt
 	case d.limit != limitNone && says("max_tokens", "max_completion_tokens"):
-		// A service that wants the other of the two says so by name.
+		// A service that wants the other parameter names it.
 		if d.limit == limitTokens && says("max_completion_tokens") {
 			d.limit = limitCompletion
 			return d, "max_tokens", errorNamesIt

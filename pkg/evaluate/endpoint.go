@@ -15,25 +15,23 @@ import (
 type Endpoint struct {
 	config.Evaluator
 
-	// LookupEnv looks up an environment variable; nil finds none.
+	// LookupEnv looks up an environment variable; nil: none is set.
 	LookupEnv func(name string) (string, bool)
 
-	// Memory keeps which optional parameters the service understands; nil asks
-	// each time.
+	// Memory stores which optional parameters the service supports; nil: each process tries again.
 	Memory Memory
 }
 
-// A service is what shield knows of a provider that speaks the OpenAI API.
+// A service describes a provider that implements the OpenAI API.
 type service struct {
 	baseURL  string
 	keyEnv   string
 	needsKey bool
-	dialect  dialect // what it is asked for first
+	dialect  dialect // the first guess
 }
 
-// serviceOf returns what is known of a provider that a configuration can name.
-// What a service does not support is found out by asking, so dialect is only
-// the first guess.
+// serviceOf returns the description of a provider by its configured name. Its dialect is only a first guess:
+// unsupported parameters are found by trying.
 func serviceOf(name string) (service, bool) {
 	tokens := dialect{formatSchema, limitTokens, true, false}
 	switch name {
@@ -51,7 +49,7 @@ func serviceOf(name string) (service, bool) {
 	return service{}, false
 }
 
-// base returns the checked base URL of an endpoint of a service.
+// base returns the validated base URL of an endpoint.
 func (ep *Endpoint) base(s service) (*url.URL, error) {
 	text := ep.BaseURL
 	if text == "" {
@@ -62,7 +60,7 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error of url.Parse quotes the URL, which may hold a password.
+		// The error of url.Parse quotes the URL, which may contain a password.
 		return nil, errors.New("base_url is not a URL; write https://HOST/PATH")
 	}
 	switch {
@@ -78,8 +76,8 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 	return u, nil
 }
 
-// isPrivateHost reports whether a host is this machine or in a private network, as far
-// as its name shows: plain HTTP is acceptable there.
+// isPrivateHost reports whether a host is this machine or in a private network, judging by its name or
+// address. Plain HTTP is acceptable there.
 func isPrivateHost(host string) bool {
 	host = effect.Host(host)
 	if addr := effect.ParseAddr(host); addr.IsValid() {
@@ -89,8 +87,8 @@ func isPrivateHost(host string) bool {
 		strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
-// Identity names the model of an endpoint: provider, model and address; "" for one that is
-// not complete.
+// Identity identifies the model of an endpoint by provider, model and address; "" if the endpoint is
+// incomplete.
 func (ep *Endpoint) Identity() string {
 	s, ok := serviceOf(ep.Provider)
 	if !ok || ep.Model == "" {
@@ -103,7 +101,7 @@ func (ep *Endpoint) Identity() string {
 	return fmt.Sprintf("%s %q at %s", ep.Provider, ep.Model, strings.TrimRight(base.String(), "/"))
 }
 
-// proxyURL returns the checked URL of the configured proxy; nil for none.
+// proxyURL returns the validated URL of the configured proxy; nil for none.
 func (ep *Endpoint) proxyURL() (*url.URL, error) {
 	if ep.Proxy == "" {
 		return nil, nil

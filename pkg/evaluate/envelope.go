@@ -13,17 +13,14 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxEnvelopeDepth is how many levels of a response are read. Those of log
-// probabilities are the deepest in use.
+// maxEnvelopeDepth is the maximum nesting of a response. Log probabilities have the deepest nesting in use.
 const maxEnvelopeDepth = 16
 
-// readEnvelope returns the text of the one answer in the body of a response to
-// a chat completion. Keys count exactly as they are documented, and a key that
-// is there twice, also in another case, is an error anywhere: a lax reader
-// would take the one and a strict reader the other. What a service adds beside
-// the answer (usage, timings, a model's own reasoning) is not looked at; what
-// says that this is not an answer (an error, a refusal, a call of a tool, another
-// reason to end than that the answer is complete) makes it none.
+// readEnvelope returns the text of the single answer in the body of a chat completion response. Keys must be
+// spelled exactly as documented, and a duplicate key, even in another case, is an error at any level: lax and
+// strict parsers would read different values. Additional data (usage, timings, the model's reasoning) is
+// ignored. It returns an error if anything says that the answer is not valid: an error, a refusal, a tool
+// call, or a finish reason other than completion.
 func readEnvelope(contentType string, body []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
@@ -68,11 +65,10 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	return text, nil
 }
 
-// A formError says that the model answered, and not as it was asked to: its answer was cut, or
-// is not text.
+// A formError says that the model answered in the wrong form: its answer is truncated or is not text.
 type formError struct{ error }
 
-// readChoice returns the text of a choice, if it is an answer.
+// readChoice returns the text of a choice, or an error if it is not an answer.
 func readChoice(choice, message map[string]any) (string, error) {
 	if reason, ok := choice["finish_reason"].(string); !ok || reason != "stop" {
 		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", shortValue(choice["finish_reason"]))
@@ -96,7 +92,7 @@ func readChoice(choice, message map[string]any) (string, error) {
 	return text, nil
 }
 
-// noError refuses an object with an error beside what it should hold.
+// noError returns an error if an object has an error beside its content.
 func noError(in map[string]any) error {
 	if isMissing(in["error"]) {
 		return nil
@@ -135,8 +131,8 @@ func shortValue(v any) string {
 	return "no text"
 }
 
-// tokens returns what a response says about its tokens; what cannot be read is 0, since it
-// decides nothing.
+// tokens returns the token counts of a response. Counts that cannot be parsed are 0, since no decision
+// depends on them.
 func tokens(body []byte) (t Tokens) {
 	value, err := canonjson.Value(body, maxEnvelopeDepth)
 	response, _ := value.(map[string]any)
@@ -157,8 +153,8 @@ func tokens(body []byte) (t Tokens) {
 	return t
 }
 
-// envelope returns the body of a response that holds a text, what it took, and nothing
-// else, in the form that go-openai reads.
+// envelope returns the body of a response with only a text and its token counts, in the form that go-openai
+// parses.
 func envelope(text string, t Tokens) ([]byte, error) {
 	type message struct {
 		Role    string `json:"role"`

@@ -1,22 +1,22 @@
-// Package evaluate is Tier 2: it asks a language model, which knows nothing of
-// the agent and its conversation, whether an action is safe.
+// Package evaluate is Tier 2: it asks a language model, which does not know the agent's conversation, whether
+// an action is safe.
 //
-// The model is not trusted either. It reads text that an attacker may have
-// written, so an [Evaluator]
+// The model is not trusted either. It reads text that an attacker may have written (prompt injection), so an
+// [Evaluator]
 //
 //   - quotes the action as inert data (quote.go) under a compiled-in prompt
 //     (prompt.txt), whose digest is in every verdict;
-//   - demands back a fresh random canary, which only the system prompt holds,
-//     and rejects a reply without it, or with it anywhere else (canary.go,
-//     parse.go);
-//   - accepts an answer only if every parser would read the same one from the
-//     response (envelope.go);
-//   - never lets the model allow a payload that speaks to a judge, since a
-//     model that obeys the payload would copy the canary as well (speech.go);
-//   - bounds what it sends, reads, waits for and spends.
+//   - requires a fresh random canary in the reply, which is only in the system
+//     prompt, and rejects a reply without it, or with it in another place
+//     (canary.go, parse.go);
+//   - accepts an answer only if every parser would read the same one from
+//     the response (envelope.go);
+//   - never lets the model allow a payload that addresses its reviewer, since
+//     a model that obeys the payload would also copy the canary (speech.go);
+//   - limits the size of requests and replies, the waiting time and the cost.
 //
-// Every failure is a BLOCK. If failing open was chosen, a few kinds of failure
-// are an ALLOW with confidence 0.5, marked as degraded.
+// Every failure is a BLOCK. With fail-open configured, a few kinds of failure are an ALLOW with confidence
+// 0.5, marked as degraded.
 package evaluate
 
 import (
@@ -34,45 +34,45 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// DefaultTimeout bounds one evaluation, tries and waits included.
+// DefaultTimeout limits one evaluation, including retries and waits.
 const DefaultTimeout = 30 * time.Second
 
-// Options configure an [Evaluator]. The zero value has no provider and blocks.
+// Options configure an [Evaluator]. The zero value has no provider and blocks every action.
 type Options struct {
 	Provider Provider // nil: Tier 2 is not configured, or its setup failed
 	Cause    error    // why a configured provider is nil; shown in the reasoning
 
 	FailOpen       bool        // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
-	ApprovalUsable func() bool // reports whether a person can be asked in Tier 3; nil: no one can
+	ApprovalUsable func() bool // reports whether Tier 3 can ask a person; nil: it cannot
 
-	BudgetAsks bool // when the budget is spent a person decides, or no one
+	BudgetAsks bool // when the budget is exhausted, only a person may decide
 
-	CanaryToken string        // "" draws a fresh one for each attempt
+	CanaryToken string        // "" generates a new one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
 
 	Limits Limits // nil: neither rate nor budget is limited
-	Cache  Cache  // nil: every case is evaluated again
+	Cache  Cache  // nil: no verdicts are cached
 
-	// Why names the cause for which a tier asked, in fixed words that no action, file or
-	// policy of others has written; "" if it knows none.
+	// Why returns the cause for which a tier asked, in fixed words that contain no text of an action, file or
+	// third-party policy; "" if unknown.
 	Why func(*verdict.Step) string
 
-	// Unlicensed says why an ALLOW of the model does not replace a person's approval; "" if it does. nil lets
-	// it.
+	// Unlicensed returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
+	// always can.
 	Unlicensed func(ctx context.Context) string
 
-	// Asks returns the step that would ask a person about a case without a model; nil if
-	// none would. A nil function means that a person always has to be asked.
+	// Asks returns the step that would ask a person about a case if there were no model; nil if none would. A
+	// nil function means that a person would always be asked.
 	Asks func(ctx context.Context, c *analysis.Case) (*verdict.Step, error)
 
-	// Redactor takes credentials out of what is sent and shown; nil knows only
-	// what credentials look like.
+	// Redactor removes credentials from texts that are sent and shown; nil recognises them only by their
+	// form.
 	Redactor *redact.Redactor
 
-	// Observe is notified of each answer of the model, however it is judged; nil is not.
+	// Observe is called with each answer of the model, whatever the verdict; may be nil.
 	Observe func(r Reply)
 
-	Rand io.Reader // source of canaries; nil means crypto/rand
+	Rand io.Reader // source of canaries and boundaries; nil means crypto/rand
 
 	// Sleep waits for a duration or until the context ends; nil means a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -83,7 +83,7 @@ type Evaluator struct {
 	o Options
 }
 
-// New returns an evaluator. It fails on a canary that could be guessed.
+// New returns an evaluator. It returns an error for a canary that could be guessed.
 func New(o Options) (*Evaluator, error) {
 	if o.CanaryToken != "" {
 		if err := checkCanary(o.CanaryToken); err != nil {
@@ -110,8 +110,7 @@ var actionPromptHash = sync.OnceValue(func() string { return promptHash(systemPr
 // PromptHash is [PromptHash], as every verdict has it.
 func (e *Evaluator) PromptHash() string { return PromptHash() }
 
-// Judge asks the model about one case. Whatever goes wrong is in the verdict;
-// the error is always nil.
+// Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	v, oneMessage := e.judge(ctx, c)
 	v = e.holdUnlicensed(ctx, c, e.restrictAllow(c, v), oneMessage)
@@ -120,8 +119,8 @@ func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdic
 	return v, nil
 }
 
-// judge returns what the evaluator says about a case, before [Evaluator.restrictAllow], and
-// whether the model read its instructions and the action as one message.
+// judge returns the evaluator's verdict on a case before [Evaluator.restrictAllow], and whether instructions
+// and action were sent to the model as one message.
 func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verdict, oneMessage bool) {
 	if e.o.Provider == nil {
 		return e.unavailable(), false
@@ -154,7 +153,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	return v, x.reply.OneMessage
 }
 
-// decisionMeaning are what the decisions of a model mean.
+// decisionMeaning maps the model's decision to who may then allow the action.
 var decisionMeaning = [...]verdict.Who{verdict.None: verdict.Never, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.Never}
 
 // conclude turns the model's reply into a verdict.
@@ -176,8 +175,7 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 
 func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
 
-// unavailable returns the verdict if no provider is configured: a person decides
-// if one can be asked.
+// unavailable returns the verdict if no provider is configured: ESCALATE if a person can be asked.
 func (e *Evaluator) unavailable() verdict.Verdict {
 	reason := "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"
 	switch {
@@ -195,9 +193,8 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 	return e.failOpen(failureVerdict("unavailable", reason))
 }
 
-// failure returns the verdict if the evaluator could not be asked. ctx is the
-// caller's: an evaluation that the caller cancelled never fails open. canaries
-// are those that the service was sent.
+// failure returns the verdict if the evaluator could not be asked. ctx is the caller's: a cancelled
+// evaluation never fails open. canaries are those that were sent to the service.
 func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state stateError
 	var random randomError
@@ -231,8 +228,8 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	return v
 }
 
-// unread returns the BLOCK of an answer that cannot be read. It is closed even if failing open
-// was chosen: a payload that makes the model babble must not get through that way.
+// unread returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
+// model answer nonsense on purpose.
 func (e *Evaluator) unread(err error, canaries []string) verdict.Verdict {
 	return failureVerdict("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canaries))
 }
@@ -242,18 +239,17 @@ func failureVerdict(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// finalBlock returns the BLOCK of what nobody may allow.
+// finalBlock returns a BLOCK that no one can override.
 func finalBlock(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// leaveToPerson returns the ESCALATE of what the evaluator leaves to a person.
+// leaveToPerson returns an ESCALATE to a person.
 func leaveToPerson(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Person, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// failOpen turns the BLOCK of a failure into a degraded ALLOW if failing open was
-// chosen.
+// failOpen turns the BLOCK of a failure into a degraded ALLOW if fail-open is configured.
 func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
 		v = verdict.Finding{Who: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
@@ -262,14 +258,13 @@ func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// afterAllow returns the ESCALATE that takes back an ALLOW, with the reason why;
-// the ALLOW stays in the trail.
+// afterAllow returns an ESCALATE that replaces an ALLOW, with a reason; the ALLOW stays in the trail.
 func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
 	return takenBack(leaveToPerson(v.Error, reason), v)
 }
 
-// takenBack returns an ESCALATE with a trail that has the ALLOW which it takes back, and
-// itself, so that anyone who is asked next sees both.
+// takenBack returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
+// sees both.
 func takenBack(v, allow verdict.Verdict) verdict.Verdict {
 	v.Trail = nil
 	for _, s := range [...]verdict.Verdict{allow, v} {
@@ -280,8 +275,7 @@ func takenBack(v, allow verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// restrictAllow takes back an ALLOW that Tier 2 has no right to give, and leaves
-// every other verdict as it is.
+// restrictAllow replaces an ALLOW that Tier 2 may not give; other verdicts are returned unchanged.
 func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		return v
@@ -289,7 +283,7 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	instead := afterAllow(v, "")
 	text := payloadText(c)
 	if len(text) > MaxPayload {
-		// Neither shown to an evaluator nor searched: a degraded or cached ALLOW.
+		// A degraded or cached ALLOW: the payload was neither sent to an evaluator nor searched.
 		return afterAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayload))
 	}
 	switch said := findSpeech(c, text); {
@@ -302,10 +296,10 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
-		instead.Trail = instead.Trail[:1] // who must decide is no doubt of the evaluator's
+		instead.Trail = instead.Trail[:1] // the tier that must decide says nothing about the evaluator's confidence
 		return instead
 	case !v.Degraded && v.Confidence < 0.5:
-		// "The action is clearly safe" and "I am hardly sure" do not go together.
+		// An ALLOW with low confidence is a contradiction.
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the evaluator is not sure that this is safe: " + v.Reasoning
 	default:
@@ -314,8 +308,8 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	return takenBack(instead, v)
 }
 
-// holdUnlicensed takes back an ALLOW of a model that may not lift a question, if there is one
-// without the model. A BLOCK and an ESCALATE count from any model.
+// holdUnlicensed replaces an ALLOW of a model that may not answer for a person, if a person would be asked
+// without the model. BLOCK and ESCALATE count from any model.
 func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verdict.Verdict, oneMessage bool) verdict.Verdict {
 	if v.Decision != verdict.Allow || v.Degraded {
 		return v
@@ -350,14 +344,14 @@ func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verd
 	return out
 }
 
-// maxReason is how much of a foreign text a reasoning holds, in runes.
+// maxReason is the maximum length of external text in a reasoning, in runes.
 const maxReason = 500
 
-// clean makes a text from outside fit to be shown: without credentials, and cut.
-// Control characters become spaces. A text that shows a canary is left out.
+// clean prepares external text for display: credentials are removed, control characters become spaces, and
+// the text is truncated. A text that reveals a canary is dropped.
 func (e *Evaluator) clean(s string, canaries []string) string {
 	if e.o.CanaryToken != "" {
-		canaries = []string{e.o.CanaryToken} // of every attempt
+		canaries = []string{e.o.CanaryToken} // the same in every attempt
 	}
 	for _, canary := range canaries {
 		if showsCanary(s, canary) {

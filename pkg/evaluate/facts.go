@@ -12,24 +12,23 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Facts are what shield knows of an action beside its payload. They are before the
-// untrusted data, so they hold fixed words, numbers and references alone: an action, a
-// file name or a policy of another user must not be able to write there. What a
-// reference such as "path 1" means stands inside the data, quoted.
+// Facts are what shield knows about an action besides its payload. They precede the untrusted data, so they
+// contain only fixed words, numbers and references: an action, a file name or a third-party policy must not
+// be able to inject text there. The text of a reference such as "path 1" is quoted inside the data.
 type facts struct {
 	lines []string
 	names names
 }
 
-// Bounds of the facts, which are a help for reading the payload and must not crowd it out.
+// Limits of the facts, which help in reading the payload and must not dominate the prompt.
 const (
 	maxFacts    = 12
 	maxNames    = 16
 	maxName     = 120 // bytes
-	maxResolved = 400 // bytes of a command as it was resolved
+	maxResolved = 400 // bytes of a resolved command
 )
 
-// names are the texts that facts refer to.
+// names are the texts to which facts refer.
 type names struct {
 	redactor *redact.Redactor
 	list     []name
@@ -41,7 +40,7 @@ type name struct {
 	text   string
 }
 
-// ref returns the reference to a text of a kind: the kind alone if there are too many.
+// ref returns a reference to a text, such as "path 1"; if there are too many, only the kind.
 func (n *names) ref(kind, text string, most int) string {
 	number := 1
 	for i := range n.list {
@@ -60,7 +59,7 @@ func (n *names) ref(kind, text string, most int) string {
 	return fmt.Sprintf("%s %d", kind, number)
 }
 
-// shortened returns a text without its middle if it is longer than most bytes.
+// shortened removes the middle of a text that is longer than most bytes.
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -75,7 +74,7 @@ func shortened(s string, most int) string {
 	return s[:head] + "…" + s[tail:]
 }
 
-// write appends the names, one a line.
+// write appends the names, one per line.
 func (n *names) write(q *quoter) {
 	for _, o := range n.list {
 		q.raw(o.kind)
@@ -88,8 +87,7 @@ func (n *names) write(q *quoter) {
 	}
 }
 
-// newFacts returns the facts about a case. why names the cause of a question in fixed
-// words; "" if it knows none.
+// newFacts returns the facts about a case. why returns the cause of a question in fixed words; "" if unknown.
 func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *facts {
 	f := &facts{names: names{redactor: r}}
 	f.addQuestionCause(c, why)
@@ -116,7 +114,7 @@ func (f *facts) add(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-// addQuestionCause says why the lower tiers did not decide.
+// addQuestionCause adds the reason why the lower tiers did not decide.
 func (f *facts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) string) {
 	var by *verdict.Step
 	for i := range c.Trail {
@@ -139,7 +137,7 @@ func (f *facts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) strin
 	}
 }
 
-// addSession says what entered the session before.
+// addSession adds the labels of data that entered the session before.
 func (f *facts) addSession(c *analysis.Case) {
 	if c.Memory == nil {
 		return
@@ -155,7 +153,7 @@ func (f *facts) addSession(c *analysis.Case) {
 	}
 }
 
-// addUserMentions says of which objects the user has spoken.
+// addUserMentions adds the objects that the user has mentioned.
 func (f *facts) addUserMentions(c *analysis.Case) {
 	for _, s := range c.Said {
 		text := "%s was named by the user, with a verb of what is done to it"
@@ -172,7 +170,7 @@ var sessionWords = map[effect.Label]string{
 	effect.LabelUntrusted: "text from outside was read",
 }
 
-// addEffects says what the action would do, effects of one sort in one line.
+// addEffects adds the effects of the action, grouped into one line per kind.
 func (f *facts) addEffects(c *analysis.Case) {
 	type line struct {
 		what, more string
@@ -219,8 +217,8 @@ func (f *facts) addEffects(c *analysis.Case) {
 	}
 }
 
-// describeEffect returns in fixed words what an effect does, and what it is done to; "" for an
-// effect that the payload shows as well.
+// describeEffect returns, in fixed words, what an effect does, and its object; "" for an effect that the
+// payload shows as well.
 func (f *facts) describeEffect(e *effect.Effect, payload string) (what, kind, text string) {
 	switch e.Word() {
 	case effect.Execute:
@@ -247,8 +245,8 @@ func (f *facts) describeEffect(e *effect.Effect, payload string) (what, kind, te
 	return what, "path", e.Path
 }
 
-// describeProgram returns what is worth saying of a program: that it is not known or dangerous, and
-// its words where the payload does not spell them out.
+// describeProgram describes a program if it is unknown or dangerous; its words are added if the payload does
+// not spell them out.
 func describeProgram(e *effect.Effect, payload string) (what, kind, text string) {
 	words := strings.Join(append([]string{e.Program}, e.Args...), " ")
 	spelled := !slices.ContainsFunc(append([]string{e.Program}, e.Args...), func(w string) bool { return !strings.Contains(payload, w) })
@@ -283,7 +281,7 @@ var effectWords = map[effect.Kind]string{
 	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.Dynamic: "does something that cannot be known before it runs",
 }
 
-// effectDetails returns in fixed words what else is known of an effect, in brackets.
+// effectDetails returns further details of an effect in fixed words, in parentheses.
 func (f *facts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 	var said []string
 	add := func(is bool, text string) {
@@ -320,7 +318,7 @@ func (f *facts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 	return " (" + strings.Join(said, ", ") + ")"
 }
 
-// describePlace says in fixed words where a path is.
+// describePlace returns the location of a path in fixed words.
 func describePlace(p *effect.Place, e *effect.Effect) string {
 	temporary, _ := effect.Temporary(e.Path + "/")
 	switch {

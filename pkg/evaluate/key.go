@@ -7,8 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// maxKey is the greatest length of an API key or of a file holding one, in
-// bytes.
+// maxKey is the maximum length of an API key, or of a file with one, in bytes.
 const maxKey = 4 << 10
 
 // key returns the API key that an endpoint names, or "" if it names none.
@@ -58,8 +57,8 @@ func loadKey(name string) (string, error) {
 	return key, nil
 }
 
-// checkKey refuses what cannot be an API key, without showing it: an error
-// message must not reveal what is in some other file.
+// checkKey returns an error for text that cannot be an API key. The error does not quote the text, which may
+// be from another file.
 func checkKey(key string) error {
 	if key == "" {
 		return errors.New("the API key is empty; set the variable or the file that the settings name")

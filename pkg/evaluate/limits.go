@@ -8,14 +8,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Limits count what Tier 2 costs, across all processes that share a state
-// file. Any error other than [ErrRateLimited] and [ErrBudgetExhausted] means
-// that the count itself cannot be trusted, and blocks.
+// Limits count the cost of Tier 2 across all processes that share a state file. Any error other than
+// [ErrRateLimited] and [ErrBudgetExhausted] means that the count is unreliable, and blocks.
 type Limits interface {
-	// Admit counts one evaluation and takes the rate token of its first attempt:
-	// both, or neither and an error that wraps ErrRateLimited or
-	// ErrBudgetExhausted. It does not wait, and what it counted must survive a
-	// crash.
+	// Admit charges one evaluation to the budget and takes the rate token of its first attempt: both, or
+	// neither with an error that wraps ErrRateLimited or ErrBudgetExhausted. It does not wait, and its
+	// changes must survive a crash.
 	Admit(ctx context.Context) error
 
 	// TakeRate takes the rate token of a further attempt, or returns an error
@@ -23,18 +21,18 @@ type Limits interface {
 	TakeRate(ctx context.Context) error
 }
 
-// What [Limits] return when nothing is left.
+// Errors of [Limits] when a limit is reached.
 var (
 	ErrRateLimited     = errors.New("rate limit exceeded")
 	ErrBudgetExhausted = errors.New("daily evaluation budget exhausted")
 )
 
-// A Cache remembers verdicts of Tier 2. It decides under which key: the
-// binding of a case is wider than its action, see the pipeline.
+// A Cache stores verdicts of Tier 2. The implementation chooses the key: more than the action must be the
+// same, see the pipeline.
 type Cache interface {
-	// Lookup returns the verdict kept for a case, if one has not expired.
+	// Lookup returns the stored verdict for a case, if there is one that has not expired.
 	Lookup(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool)
 
-	// Store keeps a verdict. Failing to do so only costs another evaluation.
+	// Store stores a verdict. If it fails, the case is evaluated again next time.
 	Store(ctx context.Context, c *analysis.Case, v verdict.Verdict)
 }

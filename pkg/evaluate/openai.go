@@ -11,28 +11,26 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// maxTokens bounds what a model may write. Models that reason spend part of it
-// before they answer.
+// maxTokens limits the length of a model's reply. Reasoning models use part of it before they answer.
 const maxTokens = 4096
 
 // An openAI is a model behind an OpenAI-compatible endpoint.
 type openAI struct {
 	client *openai.Client
 	model  string
-	key    string // to keep it out of messages
+	key    string // to redact it in messages
 
 	memory Memory // may be nil
-	place  string // what the memory keeps the dialect under
+	place  string // key of the dialect in memory
 
 	mu       sync.Mutex
 	recalled bool
-	dialect  dialect // what the service has not refused so far
-	known    dialect // what it has answered to, or the first guess
-	guessed  bool    // dialect follows from a refusal that did not say why
+	dialect  dialect // parameters that the service has not rejected so far
+	known    dialect // last dialect with an answer, or the first guess
+	guessed  bool    // dialect follows from an error that did not name a parameter
 }
 
-// NewProvider returns the provider that an endpoint describes. It reads key
-// and certificates but opens no connection.
+// NewProvider returns the provider for an endpoint. It reads the key and certificates but does not connect.
 func NewProvider(ep Endpoint) (Provider, error) {
 	service, ok := serviceOf(ep.Provider)
 	if !ok {
@@ -76,7 +74,7 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 		resp, err := o.client.CreateChatCompletion(ctx, d.request(o.model, p))
 		if err == nil {
 			o.rememberDialect(ctx, d)
-			r := Reply{Text: resp.Choices[0].Message.Content, OneMessage: d.oneMessage} // see envelope
+			r := Reply{Text: resp.Choices[0].Message.Content, OneMessage: d.oneMessage} // readEnvelope has checked that there is one choice
 			r.Tokens.Prompt, r.Tokens.Written = resp.Usage.PromptTokens, resp.Usage.CompletionTokens
 			if more := resp.Usage.PromptTokensDetails; more != nil {
 				r.Tokens.Cached = more.CachedTokens
@@ -90,24 +88,22 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 		case parameter == "":
 			return Reply{}, o.clean(err)
 		case !errors.As(err, &status):
-			// go-openai itself refused: nothing was sent, so this was not an attempt.
+			// go-openai itself returned the error: nothing was sent, so this was not an attempt.
 		case why == mayBeUnsupported && isTransient(err):
-			return Reply{}, o.clean(err) // the service may only be busy: wait before the next form is tried
+			return Reply{}, o.clean(err) // the service may only be busy: wait before trying the next format
 		default:
 			return Reply{}, &UnsupportedError{Parameter: parameter, Err: o.clean(err)}
 		}
 	}
 }
 
-// How long a dialect is remembered that was found out: by what the service
-// said, and by trying.
+// How long a learned dialect is stored: if the service named the parameter, and if it was found by trying.
 const (
 	toldFor    = 24 * time.Hour
 	guessedFor = time.Hour
 )
 
-// currentDialect returns the dialect to ask in, after a look at what was found out
-// before.
+// currentDialect returns the dialect for the next request, after looking for one in the memory.
 func (o *openAI) currentDialect(ctx context.Context) dialect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,13 +118,13 @@ func (o *openAI) currentDialect(ctx context.Context) dialect {
 	return o.dialect
 }
 
-// nextDialect goes from a dialect that was refused to the next. If every form of
-// answer was refused without naming it, the form is not the problem.
+// nextDialect switches from a rejected dialect to the next. If every format was rejected without being named,
+// the format is not the cause.
 func (o *openAI) nextDialect(from, to dialect, why dropReason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.dialect != from: // another goroutine was first
+	case o.dialect != from: // another goroutine has switched already
 	case why == none && o.guessed:
 		o.dialect, o.guessed = o.known, false
 	default:
@@ -137,7 +133,7 @@ func (o *openAI) nextDialect(from, to dialect, why dropReason) {
 	}
 }
 
-// rememberDialect notes that the service answered to a dialect.
+// rememberDialect stores that the service accepted a dialect.
 func (o *openAI) rememberDialect(ctx context.Context, d dialect) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,8 +151,7 @@ func (o *openAI) rememberDialect(ctx context.Context, d dialect) {
 	o.guessed = false
 }
 
-// clean returns an error without the key: services often quote the key that they
-// refuse.
+// clean removes the key from an error: services often quote a rejected key.
 func (o *openAI) clean(err error) error {
 	err = plain(err)
 	if o.key == "" || !strings.Contains(err.Error(), o.key) {

@@ -13,43 +13,38 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxReply is the greatest length of a model's reply, in bytes. A verdict
-// takes some hundred.
+// maxReply is the maximum length of a model's reply, in bytes. A verdict needs a few hundred.
 const maxReply = 16 << 10
 
-// maxReplyDepth is how many levels of a reply are read; a good one has one.
+// maxReplyDepth is the maximum nesting of a reply; a good reply has one level.
 const maxReplyDepth = 4
 
-// These errors make the evaluator itself untrustworthy: it did not follow its
-// instructions, and nothing it says counts.
+// These errors make the evaluator itself untrustworthy: it did not follow its instructions, so its whole
+// reply is ignored.
 var (
 	errCanary = errors.New("canary token missing from evaluator response -- possible evaluator injection")
 	errSpread = errors.New("canary token outside its field of evaluator response -- possible evaluator injection")
 )
 
-// A decisionError is a well-formed reply, canary included, with a decision
-// that is not one of the three.
+// A decisionError is a well-formed reply with the right canary and an unknown decision.
 type decisionError string
 
 func (e decisionError) Error() string { return fmt.Sprintf("unknown decision %.40q", string(e)) }
 
-// An answer is what the evaluator said.
+// An answer is the evaluator's parsed reply.
 type answer struct {
 	decision   verdict.Decision
 	confidence float64 // 0.0–1.0
 	reasoning  string
 }
 
-// replyFields are the fields of a reply: all of them, in any order, and no
-// other.
+// replyFields are the fields of a reply: all are required, in any order, and no others are accepted.
 var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 
-// parseReply reads a model's reply to a request that carried canary. The
-// canary comes first: while it is not found where it belongs, errCanary is
-// returned, whatever else is wrong, except that a reply which does contain the
-// canary but is not a JSON object is a failure to parse. A reply that shows the
-// canary in another field as well, in any spelling, or one of the older
-// attempts, is an errSpread.
+// parseReply parses a model's reply to a request with a canary. The canary is checked first: if it is not in
+// its field, the error is errCanary, whatever else is wrong, except that a reply which contains the canary
+// but is not a JSON object is a parse error. The error is errSpread if another field also shows the canary,
+// in any spelling, or any field shows the canary of an older attempt.
 func parseReply(reply, canary string, older ...string) (answer, error) {
 	fields, err := replyObject(reply)
 	if err != nil {
@@ -70,7 +65,7 @@ func parseReply(reply, canary string, older ...string) (answer, error) {
 	return readAnswer(fields)
 }
 
-// readAnswer reads the fields of a reply whose canary was right.
+// readAnswer parses the fields of a reply whose canary is right.
 func readAnswer(fields map[string]any) (answer, error) {
 	var a answer
 	for name := range fields {
@@ -105,7 +100,7 @@ func readAnswer(fields map[string]any) (answer, error) {
 	return a, nil
 }
 
-// capitals returns a decision with its letters of ASCII as capitals, and others as they are.
+// capitals returns a decision with its ASCII letters in upper case.
 func capitals(decision string) []byte {
 	b := []byte(decision)
 	for i, c := range b {
@@ -116,10 +111,9 @@ func capitals(decision string) []byte {
 	return b
 }
 
-// replyObject reads the one JSON object that a reply must be, code fences
-// aside. Two objects, prose around the object, a name given twice, also in
-// another case, and invalid UTF-8 are errors: each could make two readers see two
-// verdicts.
+// replyObject parses the single JSON object that a reply must be, apart from a code fence. Two objects, text
+// around the object, a duplicate name, even in another case, and invalid UTF-8 are errors: each could make
+// two parsers see different verdicts.
 func replyObject(reply string) (map[string]any, error) {
 	reply = withoutThoughts(reply)
 	if len(reply) > maxReply {
@@ -136,8 +130,8 @@ func replyObject(reply string) (map[string]any, error) {
 	return fields, nil
 }
 
-// withoutThoughts returns what follows the thoughts that models which reason write before an
-// answer. Only what follows the last is read.
+// withoutThoughts returns the text after the thoughts that reasoning models write before an answer: only text
+// after the last end marker counts.
 func withoutThoughts(reply string) string {
 	const end = "</think>"
 	if i := strings.LastIndex(reply, end); i >= 0 {
@@ -146,8 +140,8 @@ func withoutThoughts(reply string) string {
 	return reply
 }
 
-// withoutCodeFence returns a reply without surrounding space and without the one
-// Markdown code fence that models like to put around JSON.
+// withoutCodeFence removes surrounding space and one Markdown code fence, which models like to put around
+// JSON.
 func withoutCodeFence(reply string) string {
 	text := strings.TrimSpace(reply)
 	inner, ok := strings.CutPrefix(text, "```")
@@ -165,9 +159,8 @@ func withoutCodeFence(reply string) string {
 	return text
 }
 
-// replySchema is the JSON schema of a reply, for providers that can hold a
-// model to one. The reasoning comes before the decision, so that a model which
-// writes in order decides after it has reasoned.
+// replySchema is the JSON schema of a reply, for providers that can enforce one. The reasoning precedes the
+// decision, so that the model reasons before it decides.
 const replySchema = `{"type":"object","properties":{` +
 	`"reasoning":{"type":"string"},` +
 	`"decision":{"type":"string","enum":["ALLOW","BLOCK","ESCALATE"]},` +

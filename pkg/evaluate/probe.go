@@ -13,17 +13,16 @@ import (
 	"strings"
 )
 
-// A Problem keeps an endpoint from being asked.
+// A Problem is a reason why an endpoint cannot be used.
 type Problem struct {
-	Setting string // the key of the evaluator's section that it is about
+	Setting string // the setting of the evaluator's section that causes it
 	Msg     string
-	Fix     string // what to do about it
-	Doubt   bool   // the endpoint may answer anyway
+	Fix     string // how to fix it
+	Doubt   bool   // the endpoint may work anyway
 }
 
-// Probe returns everything that keeps an endpoint from being asked: missing
-// settings, a key that cannot be read, a service that does not answer. It sends
-// one GET for the list of models, with the key, and nothing about any action.
+// Probe returns the problems of an endpoint: missing settings, an unreadable key, a service that does not
+// answer. It sends one GET for the list of models, with the key, and nothing about any action.
 func Probe(ctx context.Context, ep Endpoint) []Problem {
 	s, ok := serviceOf(ep.Provider)
 	if !ok {
@@ -63,8 +62,8 @@ func Probe(ctx context.Context, ep Endpoint) []Problem {
 	return out
 }
 
-// probe asks a service for its models and says what is wrong with the answer.
-// Without a key that the service wants, only its refusal can be expected.
+// probe asks a service for its models and returns what is wrong with the answer. keyless: no key is
+// configured, so a service that requires one can only reject the request.
 func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key string, keyless bool) *Problem {
 	fault := func(setting, fix, format string, args ...any) *Problem {
 		return &Problem{Setting: setting, Fix: fix, Msg: fmt.Sprintf(format, args...)}
@@ -105,7 +104,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 		p.Doubt = true
 		return p
 	case status < 200 || status > 299:
-		return nil // it answers, but has no list of models
+		return nil // the service answers, but has no list of models
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
@@ -114,8 +113,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 	return unlisted(ep.Model, base, body)
 }
 
-// unlisted returns a problem if a service lists models and this one is not among
-// them; else nil.
+// unlisted returns a problem if a service lists its models without this one; else nil.
 func unlisted(model string, base *url.URL, body []byte) *Problem {
 	var list struct {
 		Data []struct {

@@ -14,49 +14,48 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// systemPrompt is what the evaluator is told. It is compiled in and never read
-// from a file, so that someone who can write files cannot soften it.
+// systemPrompt holds the evaluator's instructions. It is compiled in and never read from a file, so that
+// write access to files is not enough to weaken it.
 //
 //go:embed prompt.txt
 var systemPrompt string
 
-// The places in systemPrompt that are filled in for each request.
+// Placeholders in systemPrompt that are replaced in each request.
 const (
 	canaryMark   = "{{canary}}"
 	boundaryMark = "{{boundary}}"
 )
 
-// MaxPayload is the greatest length of a quoted payload, in bytes, that is put
-// before the evaluator. A longer one could not be read as a whole.
+// MaxPayload is the maximum length of a quoted payload, in bytes, that is sent to the evaluator. A longer one
+// could not be read completely.
 const MaxPayload = 64 << 10
 
-// errTooLarge says that a payload, once quoted, is longer than [MaxPayload].
+// errTooLarge says that a quoted payload is longer than [MaxPayload].
 var errTooLarge = errors.New("the payload is too large")
 
-// promptHash returns "sha256:" and the hex digest of a prompt as compiled in, with the
-// fixed words around what is asked.
+// promptHash returns "sha256:" and the hex digest of a compiled-in prompt and of the fixed words around the
+// question.
 func promptHash(prompt string) string {
 	sum := sha256.Sum256([]byte(prompt + "\x00" + answerForm))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// A question is a case, or a part of a result, as it is put before the evaluator,
-// quoted once for all attempts.
+// A question is a case, or a part of a result, to be sent to the evaluator. It is quoted once for all
+// attempts.
 type question struct {
-	system string // prompt
-	asks   string // what is to be done with the text
-	facts  string // shield's own, in fixed words
+	system string // system prompt
+	asks   string // what the model should do with the text
+	facts  string // facts from shield, in fixed words
 	text   string
-	hidden bool // redaction took more out of it than secrets where they are expected
+	hidden bool // redaction removed more than secrets in the usual fields
 }
 
-// redacted is what redaction puts in place of a secret.
+// redacted matches the replacement text of redacted secrets.
 var redacted = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
-// newQuestion quotes the action of a case, without the secrets that r knows of
-// or finds in it.
+// newQuestion quotes the action of a case without the secrets that r knows or recognises.
 func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) (*question, error) {
-	// Redaction costs time, and makes a short text of one that is too long.
+	// Check before redaction, which takes time and can shorten a text.
 	if len(payloadText(c)) > MaxPayload {
 		return nil, errTooLarge
 	}
@@ -83,22 +82,20 @@ func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) s
 	if len(f.lines) > 0 {
 		said = "Facts:\n- " + strings.Join(f.lines, "\n- ") + "\n\n"
 	}
-	// An agent that names a field "password" chooses what counts as a secret, and
-	// could hide a command from the judge by repeating it there.
+	// An agent that names a field "password" decides what counts as a secret. It could hide a command from
+	// the evaluator by repeating the command there.
 	hidden := !bytes.Equal(redacted().ReplaceAll(q.buf, nil), redacted().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
 	return &question{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
 }
 
-// prompt returns the prompt of one attempt: the text as quoted data between
-// two lines that carry boundary. The text cannot end the quotation: it does
-// not know the boundary, and no line break of its own survives quoting.
+// prompt returns the prompt of one attempt: the text as quoted data between two lines with the boundary. The
+// text cannot end the quotation: it does not contain the boundary, and quoting escapes its line breaks.
 func (q *question) prompt(canary, boundary string) Prompt {
 	system := strings.NewReplacer(canaryMark, canary, boundaryMark, boundary).Replace(q.system)
 	return Prompt{System: system, User: q.user(boundary), Schema: []byte(replySchema)}
 }
 
-// user returns the user prompt. It asks for the reasoning first, so that a
-// model which writes in order decides after it has reasoned.
+// user returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
 func (q *question) user(boundary string) string {
 	return q.asks + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
 		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerForm
@@ -115,8 +112,8 @@ Respond with ONLY a JSON object:
 }
 `
 
-// quoteType returns an action type as it is, if it is a plain name, and quoted
-// otherwise: it comes from the agent like everything else.
+// quoteType returns an action type unchanged if it is a plain name, and quoted otherwise: like the payload it
+// comes from the agent.
 func quoteType(name string, r *redact.Redactor) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.:/", r)

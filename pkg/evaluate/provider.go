@@ -16,37 +16,36 @@ type Prompt struct {
 	Schema []byte // JSON schema that the reply should have
 }
 
-// A Provider asks a language model. It sends one request a call and neither
-// waits nor tries again: the evaluator does, since each attempt takes a token
-// of the rate limit. Goroutines may share a Provider.
+// A Provider sends prompts to a language model. Each call sends one request, without waiting or retrying: the
+// evaluator retries, because each attempt takes a rate token. Goroutines may share a Provider.
 type Provider interface {
-	// Complete returns the text of the model's reply. An error that wraps
-	// [*StatusError] says that the service answered, with a status other than
-	// 200; one that wraps [*UnsupportedError] asks for the same call again.
+	// Complete returns the text of the model's reply. An error that wraps [*StatusError] means a response
+	// with a status other than 200; after one that wraps [*UnsupportedError] the caller should repeat the
+	// call.
 	Complete(ctx context.Context, p Prompt) (string, error)
 }
 
-// A Reply is a model's answer and what is known of how it came about.
+// A Reply is a model's answer with metadata.
 type Reply struct {
 	Text       string
 	OneMessage bool // the service has no system role: instructions and action were one message
 	Tokens     Tokens
 }
 
-// Tokens are what an answer took, as the service counts them. What it does not say is 0.
+// Tokens are the token counts of an answer as reported by the service; 0 if not reported.
 type Tokens struct {
-	Prompt  int // in all
-	Cached  int // of these, that were not computed again
+	Prompt  int // all tokens of the prompt
+	Cached  int // the part of Prompt that was in the service's cache
 	Written int
 }
 
-// A Replier is a [Provider] that says more of an answer than its text.
+// A Replier is a [Provider] that also returns metadata of an answer.
 type Replier interface {
 	Provider
 	Reply(ctx context.Context, p Prompt) (Reply, error)
 }
 
-// complete asks a provider.
+// complete sends a prompt to a provider.
 func complete(ctx context.Context, by Provider, p Prompt) (Reply, error) {
 	if r, ok := by.(Replier); ok {
 		return r.Reply(ctx, p)
@@ -55,11 +54,11 @@ func complete(ctx context.Context, by Provider, p Prompt) (Reply, error) {
 	return Reply{Text: text}, err
 }
 
-// A StatusError is a reply whose status is not 200.
+// A StatusError reports a response whose status is not 200.
 type StatusError struct {
-	Status     int           // of HTTP
-	Message    string        // what the service said, cut and cleaned
-	RetryAfter time.Duration // how long the service asks to wait; 0 if it does not say
+	Status     int           // HTTP status
+	Message    string        // message of the service, truncated and cleaned
+	RetryAfter time.Duration // waiting time that the service asks for; 0 if none
 }
 
 func (e *StatusError) Error() string {
@@ -73,9 +72,8 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// An UnsupportedError says that the service refused a parameter of the
-// request, such as response_format, and that the provider will not send it
-// again.
+// An UnsupportedError says that the service rejected a parameter of the request, such as response_format. The
+// provider will not send it again.
 type UnsupportedError struct {
 	Parameter string
 	Err       error // the refusal
@@ -87,18 +85,16 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// isTransient reports whether trying again may help: the service is busy or
-// broken. Everything else, a cut connection too, is final.
+// isTransient reports whether a retry may help: the service is busy or broken. All other errors, including a
+// closed connection, are final.
 func isTransient(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status >= 500 && status.Status <= 599)
 }
 
-// isUnreachable reports whether an error says that the service could not be
-// asked, for reasons that the payload cannot influence. If failing open was
-// chosen, only this opens: a refusal of this very request (400, 413, 422, or
-// 403 by a filter in between) or a reply that cannot be read could be brought
-// about by the payload.
+// isUnreachable reports whether an error says that the service could not be asked, for reasons that the
+// payload cannot influence. Only these errors can fail open: a rejection of this request (400, 413, 422, or
+// 403 from a filter) or a reply that cannot be parsed could be provoked by the payload.
 func isUnreachable(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {

@@ -10,14 +10,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A quoter writes JSON that stays inert inside a prompt. It is pure data for
-// any JSON parser, and beyond that
+// A quoter writes JSON that stays inert inside a prompt. Any JSON parser reads it as the same data. In
+// addition it
 //
-//   - holds no control, format, bidirectional, private or unassigned
+//   - contains no control, format, bidirectional, private or unassigned
 //     characters, so that a line break or a hidden character in the payload is
-//     seen as an escape;
-//   - holds no "<" inside strings, nor "[" before a capital or a slash: chat
-//     templates turn <|im_start|>, </s> or [INST] into real turns.
+//     visible as an escape;
+//   - contains no "<" inside strings, nor "[" before a capital letter or a
+//     slash: chat templates interpret <|im_start|>, </s> or [INST] as the start
+//     or end of a message.
 type quoter struct {
 	buf   []byte
 	limit int // bytes; writing stops soon after
@@ -41,7 +42,7 @@ func (q *quoter) value(v any, depth int) {
 	case string:
 		q.text(v)
 	case jsontext.Value:
-		// Only numbers come as raw text; anything else is not trusted to be one value.
+		// Only numbers are raw JSON text; anything else might not be a single value.
 		if v.Kind() == '0' && v.IsValid() {
 			q.buf = append(q.buf, v...)
 		} else {
@@ -111,7 +112,7 @@ func (q *quoter) text(s string) {
 	q.buf = append(q.buf, '"')
 }
 
-// ascii appends one ASCII character that rest follows.
+// ascii appends one ASCII character; rest is the text after it.
 func (q *quoter) ascii(c byte, rest string) {
 	switch {
 	case c == '"' || c == '\\':

@@ -15,24 +15,23 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// resultPrompt is what the evaluator is told when it examines a result. It is
-// compiled in, as [systemPrompt] is.
+// resultPrompt holds the evaluator's instructions for examining a result. It is compiled in like
+// [systemPrompt].
 //
 //go:embed result.txt
 var resultPrompt string
 
-// A result that does not fit into one question is read in parts that overlap, so
-// that no sentence is cut. Each part is an evaluation of its own.
+// A result that does not fit into one question is read in overlapping parts, so that no sentence is cut. Each
+// part is a separate evaluation.
 const (
 	maxParts = 4
 	overlap  = 4 << 10 // bytes
 )
 
-// Examine asks the model whether what a tool has returned is aimed at the agent
-// that is going to read it. kind is the type of the action that it came of. ALLOW
-// says that nothing was seen, ESCALATE that there may be something, and BLOCK that
-// there is; a BLOCK with an error is a failure, and so is a degraded ALLOW.
-// Credentials are taken out of what is sent.
+// Examine asks the model whether a tool's result contains instructions for the agent that will read it
+// (prompt injection). kind is the type of the action that returned it. ALLOW means that nothing was found,
+// ESCALATE that there may be something, and BLOCK that there is; a BLOCK with an error and a degraded ALLOW
+// are failures. Credentials are redacted before the result is sent.
 func (e *Evaluator) Examine(ctx context.Context, kind string, result any) verdict.Verdict {
 	v := e.examine(ctx, kind, result)
 	v.Tier, v.NextTier = 2, 0
@@ -43,7 +42,7 @@ func (e *Evaluator) Examine(ctx context.Context, kind string, result any) verdic
 func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdict.Verdict {
 	if e.o.Provider == nil {
 		v := e.unavailable()
-		if v.Decision == verdict.Escalate { // no one is asked about results
+		if v.Decision == verdict.Escalate { // no person is asked about results
 			v = failureVerdict(v.Error, v.Reasoning)
 		}
 		return v
@@ -72,8 +71,8 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	return afterReading(v, append(r.texts, kind))
 }
 
-// examinePart returns what the evaluator says about a part. ctx is the caller's, and
-// asking the same with less time.
+// examinePart returns the evaluator's verdict on a part. asking is the context of the request, with a shorter
+// deadline than the caller's ctx.
 func (e *Evaluator) examinePart(asking, ctx context.Context, x *exchange) verdict.Verdict {
 	if err := e.ask(asking, x); err != nil {
 		return e.failure(ctx, err, x.canaries)
@@ -81,8 +80,8 @@ func (e *Evaluator) examinePart(asking, ctx context.Context, x *exchange) verdic
 	return e.conclude(x)
 }
 
-// afterReading takes back an ALLOW that a model which obeys the result would give
-// as well, or that it is not sure of.
+// afterReading replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
+// confident: a model that obeys the result would answer ALLOW too.
 func afterReading(v verdict.Verdict, texts []string) verdict.Verdict {
 	rule := speechIn(texts)
 	switch {
@@ -95,7 +94,7 @@ func afterReading(v verdict.Verdict, texts []string) verdict.Verdict {
 	return v
 }
 
-// resultQuestion puts part i of n of a quoted result before the evaluator.
+// resultQuestion returns the question about part i of n of a quoted result.
 func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *question {
 	var b strings.Builder
 	b.WriteString("Action type: " + quoteType(kind, r) + "\n")
@@ -109,14 +108,14 @@ func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *que
 	return &question{system: resultPrompt, asks: "Examine what this tool has returned:", text: b.String()}
 }
 
-// A resultExcerpt is a result as an evaluator is shown it: without credentials, and
-// without what encodes a picture or a sound.
+// A resultExcerpt is a result as it is sent to an evaluator: without credentials and without encoded images
+// and sounds.
 type resultExcerpt struct {
-	texts  []string // names of members too
-	quoted []byte   // nil if there is too much of it
+	texts  []string // all texts, including names of members
+	quoted []byte   // nil if the result is too large
 
 	redactor *redact.Redactor
-	left     int // bytes of text that may follow
+	left     int // bytes of text that may still be added
 }
 
 func shownResult(result any, r *redact.Redactor) resultExcerpt {
@@ -138,9 +137,8 @@ func shownResult(result any, r *redact.Redactor) resultExcerpt {
 // maxResultDepth is how deep a result may be nested.
 const maxResultDepth = 128
 
-// value returns a copy of a value as it is shown. The name of a member makes a
-// credential of a single word only: a server that calls its orders a password is
-// not to hide them.
+// value returns a copy of a value as it is sent. The name of a member marks only single words as credentials:
+// a server must not hide instructions under a name such as password.
 func (s *resultExcerpt) value(name string, v any, depth int) any {
 	if depth > maxResultDepth {
 		s.left = -1
@@ -167,7 +165,7 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 				object[shows] = s.value(k, v[k], depth+1)
 			}
 		}
-		if len(object) < len(v) { // names that differ in credentials alone
+		if len(object) < len(v) { // several names became equal after redaction
 			s.left = -1
 		}
 		return object
@@ -175,7 +173,7 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 	return v
 }
 
-// string returns a text without credentials, read in pieces that a redactor takes.
+// string redacts a text in pieces that are small enough for the redactor.
 func (s *resultExcerpt) string(name, text string) string {
 	if s.left -= len(text); s.left < 0 {
 		return ""
@@ -197,7 +195,7 @@ func (s *resultExcerpt) string(name, text string) string {
 	return b.String()
 }
 
-// parts returns what is asked about one after the other.
+// parts splits the quoted result into the parts of the questions.
 func (s resultExcerpt) parts() (out [][]byte) {
 	rest := s.quoted
 	for len(rest) > MaxPayload {
@@ -217,8 +215,8 @@ func (s resultExcerpt) parts() (out [][]byte) {
 	return out
 }
 
-// mediaBytes returns how many bytes of a picture or a sound a member of an object
-// holds, as MCP and the interfaces of models have it; 0 for anything else.
+// mediaBytes returns the number of bytes of an image or sound in a member of an object, in the formats of MCP
+// and of model APIs; 0 for anything else.
 func mediaBytes(name string, in map[string]any) int {
 	text, isText := in[name].(string)
 	if name != "data" && name != "blob" || !isText {

@@ -8,21 +8,19 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A reviewerSpeech is what a payload says to its judge.
+// A reviewerSpeech is text in a payload that addresses the evaluator.
 type reviewerSpeech struct {
 	rule  *speech.Rule
-	where string // in which view it was found, for people
+	where string // the view in which it was found, for people
 }
 
-// tooMuchEncoded stands for the part of a text that was not decoded.
+// tooMuchEncoded is reported if part of a text was not decoded.
 var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than shield decodes"}
 
-// findSpeech looks for speech to a judge in an action: in its payload, keys
-// and type included, as the one text of [payloadText], so that spreading a
-// sentence over fields does not hide it; in its strings with nothing between
-// them; in the case's views, which have the resolved words of a command; and in
-// what is encoded in any of these. Each is read without look-alike letters as
-// well.
+// findSpeech looks for text in an action that addresses the evaluator. It searches the payload with its keys
+// and type as the single text of [payloadText], so that splitting a sentence over fields does not hide it;
+// its strings joined without separators; the case's views, which have the resolved words of a command; and
+// everything encoded in these. Each text is also searched with look-alike letters normalised.
 func findSpeech(c *analysis.Case, text string) *reviewerSpeech {
 	if r := findFolded(text); r != nil {
 		return &reviewerSpeech{r, "the payload"}
@@ -37,7 +35,7 @@ func findSpeech(c *analysis.Case, text string) *reviewerSpeech {
 	}
 	for _, v := range c.Views() {
 		if v.Name == "raw" {
-			continue // part of the payload
+			continue // already searched as part of the payload
 		}
 		if r := findFolded(v.Text); r != nil {
 			return &reviewerSpeech{r, "view " + v.Name + " of " + v.Field}
@@ -57,8 +55,8 @@ func findSpeech(c *analysis.Case, text string) *reviewerSpeech {
 	return found
 }
 
-// speechIn returns the first rule for speech to a judge that some texts match: one
-// after the other, with nothing between them, or in what is encoded in them.
+// speechIn returns the first rule that matches text which addresses the evaluator: in the given texts one
+// after the other, joined without separators, or decoded.
 func speechIn(texts []string) (found *speech.Rule) {
 	joined := joinEdges(texts)
 	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
@@ -76,8 +74,8 @@ func speechIn(texts []string) (found *speech.Rule) {
 	return found
 }
 
-// findFolded returns the first rule that matches a text or the same without
-// look-alike letters and hidden characters.
+// findFolded returns the first rule that matches a text as written, or with look-alike letters normalised and
+// hidden characters removed.
 func findFolded(text string) *speech.Rule {
 	d := speech.Judge()
 	if r := d.Find(text); r != nil {

@@ -18,15 +18,14 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// maxBody is the greatest length of a response body, in bytes.
+// maxBody is the maximum length of a response body, in bytes.
 const maxBody = 64 << 10
 
-// A httpDoer sends requests and returns only what [readEnvelope] accepts as an
-// answer: of responses with status 200, whole, at most maxBody long. It
-// implements go-openai's HTTPDoer.
+// An httpDoer sends requests and returns only responses that [readEnvelope] accepts: complete, with status
+// 200 and at most maxBody long. It implements go-openai's HTTPDoer.
 type httpDoer struct{ client *http.Client }
 
-// newDoer returns a doer for an endpoint. It opens no connection.
+// newDoer returns a doer for an endpoint. It does not connect yet.
 func newDoer(ep *Endpoint) (*httpDoer, error) {
 	proxy, err := ep.proxyURL()
 	if err != nil {
@@ -39,10 +38,10 @@ func newDoer(ep *Endpoint) (*httpDoer, error) {
 	t := &http.Transport{
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // a small body must not become a large one
+		DisableCompression:     true, // a small compressed body must not expand to a large one
 		MaxResponseHeaderBytes: 64 << 10,
-		// What a server sends after its answer must not be taken for the next one,
-		// nor be written to stderr by net/http.
+		// Data that a server sends after its answer must not be read as the next answer, nor be logged to
+		// stderr by net/http.
 		DisableKeepAlives:   true,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
@@ -51,12 +50,12 @@ func newDoer(ep *Endpoint) (*httpDoer, error) {
 	}
 	return &httpDoer{&http.Client{
 		Transport: t,
-		// A redirect would send prompt and key to a place that no one configured.
+		// A redirect would send the prompt and key to an address that the user has not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// roots returns the certificates to trust; nil for the system's.
+// roots returns the trusted root certificates; nil for the system's.
 func (ep *Endpoint) roots() (*x509.CertPool, error) {
 	if ep.CAFile == "" {
 		return nil, nil
@@ -81,7 +80,7 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if resp.StatusCode != http.StatusOK {
-		// What of the body could be read only explains the status.
+		// The part of the body that was read is only used for the message.
 		return nil, &StatusError{Status: resp.StatusCode, Message: failure(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
 	}
 	switch {
@@ -101,9 +100,8 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// plain takes method and URL off an error of the HTTP client, which say
-// nothing new and may hold more than should be shown, and names a connection
-// that was cut.
+// plain removes method and URL from an error of the HTTP client, which are known and may contain secrets, and
+// returns errCut for a closed connection.
 func plain(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -115,9 +113,8 @@ func plain(err error) error {
 	return err
 }
 
-// failure returns what the body of an unsuccessful response says, in the forms
-// in use: {"error":{"message":…}}, {"error":"…"}, {"message":…}, a list of
-// one of these, or nothing readable.
+// failure returns the message in the body of an unsuccessful response, in the usual forms:
+// {"error":{"message":…}}, {"error":"…"}, {"message":…}, a list of one of these; "" if it is not readable.
 func failure(status int, body []byte) string {
 	if status >= 300 && status <= 399 {
 		return "redirects are not followed; set evaluator.base_url to the target"
@@ -145,8 +142,8 @@ func failure(status int, body []byte) string {
 	}
 }
 
-// retryAfter returns how long a response asks to wait, at least 0. A date is
-// measured from the response's own, so that the clocks need not agree.
+// retryAfter returns how long a response asks to wait, at least 0. A date is compared with the response's own
+// Date, so that the clocks need not agree.
 func retryAfter(h http.Header) time.Duration {
 	s := strings.TrimSpace(h.Get("Retry-After"))
 	if s == "" {

@@ -8,8 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// payloadText returns all text of an action in one: its type, then keys and
-// values, each on a line of its own.
+// payloadText returns all text of an action as one: its type, then keys and values, each on its own line.
 func payloadText(c *analysis.Case) string {
 	var b strings.Builder
 	b.WriteString(c.Action.Type)
@@ -32,8 +31,8 @@ func payloadStrings(c *analysis.Case) []string {
 	return list
 }
 
-// joinEdges returns texts with nothing between them. Of a long one only its two
-// ends are there: what stands inside it crosses no seam.
+// joinEdges joins texts without separators. Only the two ends of a long text are included: text in its middle
+// cannot cross a boundary between two texts.
 func joinEdges(texts []string) string {
 	const end = 400
 	var b strings.Builder
@@ -49,8 +48,8 @@ func joinEdges(texts []string) string {
 	return b.String()
 }
 
-// eachText calls f with each string in a payload value, keys in order and
-// before their values, until f returns false. It reports whether f never did.
+// eachText calls f with each string in a payload value, each key before its value, sorted by key, until f
+// returns false. It reports whether f never returned false.
 func eachText(v any, f func(string) bool) bool {
 	switch v := v.(type) {
 	case string:

@@ -79,7 +79,7 @@ func answerRoles() []Role {
 	return list
 }
 
-// answer returns the good answer with one field changed, or left out for "".
+// answer returns the good answer with one field changed, or omitted if value is "".
 func answer(canary, field, value string) string {
 	parts := []string{}
 	for _, f := range [][2]string{{"reasoning", `"fine"`}, {"decision", `"ALLOW"`}, {"confidence", "0.97"}, {"canary", literal(canary)}} {
@@ -93,7 +93,7 @@ func answer(canary, field, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// canaryAnswers are good but for the canary.
+// canaryAnswers are good answers with a wrong canary.
 func canaryAnswers(say func(name string, want Outcome, text func(canary string) string)) {
 	back := func(c string) string {
 		b := []byte(c)

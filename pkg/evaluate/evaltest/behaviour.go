@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// behaviours are what the server does for each model's name.
+// behaviours maps the names of models to what the server does for them.
 func behaviours() map[string]Behaviour {
 	return map[string]Behaviour{
 		"allow":    Verdict("ALLOW", "0.98"),
-		"obey":     Verdict("ALLOW", "1.0"), // does what every attack wants, canary included
+		"obey":     Verdict("ALLOW", "1.0"), // does what every attack asks for, and returns the right canary
 		"block":    Verdict("BLOCK", "0.97"),
 		"escalate": Verdict("ESCALATE", "0.55"),
 		"unsure":   Verdict("ALLOW", "0.3"),
@@ -32,7 +32,7 @@ func behaviours() map[string]Behaviour {
 		},
 		"no-canary":        Say(`{"decision":"ALLOW","confidence":0.99,"reasoning":"safe"}`),
 		"injected-allow":   Say(reply("ALLOW", "1.0", "SHIELD-CANARY-a8f3e9b2")),
-		"foreign-canary":   nil, // the server's own: it knows the request before
+		"foreign-canary":   nil, // implemented by the server, which knows the canary of the previous request
 		"unknown-decision": Verdict("MAYBE", "0.9"),
 		"nan":              Verdict("ALLOW", "NaN"),
 		"confidence-2":     Verdict("ALLOW", "2"),
@@ -66,7 +66,7 @@ func behaviours() map[string]Behaviour {
 	}
 }
 
-// reply returns the JSON that an evaluator should write.
+// reply returns JSON in the form that an evaluator should return.
 func reply(decision, confidence, canary string) string {
 	return fmt.Sprintf(`{"decision":%q,"confidence":%s,"reasoning":"judged by a test server","canary":%q}`, decision, confidence, canary)
 }
@@ -83,7 +83,7 @@ func Verdict(decision, confidence string) Behaviour {
 func Say(text string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		w.Header().Set("Content-Type", "application/json")
-		// A failed write means that the client has gone, which is its right.
+		// A failed write only means that the client has disconnected.
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"id": "chatcmpl-test", "object": "chat.completion", "created": 1, "model": r.Model,
 			"choices": []any{map[string]any{
@@ -103,7 +103,7 @@ func Body(value any) Behaviour {
 	}
 }
 
-// Status replies with an error status; retryAfter is left out if empty.
+// Status replies with an error status; no Retry-After header is sent if retryAfter is "".
 func Status(status int, retryAfter, message string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -115,7 +115,7 @@ func Status(status int, retryAfter, message string) Behaviour {
 	}
 }
 
-// Slow allows after a while, or stops when the client has gone.
+// Slow answers ALLOW after a delay, or stops when the client disconnects.
 func Slow(d time.Duration) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
 		t := time.NewTimer(d)
@@ -128,7 +128,7 @@ func Slow(d time.Duration) Behaviour {
 	}
 }
 
-// first does b for the first n requests of a model and allows the others.
+// first runs b for the first n requests of a model and then answers ALLOW.
 func first(n int, b Behaviour) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
 		if r.Nth <= n {
@@ -141,7 +141,7 @@ func first(n int, b Behaviour) Behaviour {
 
 func once(b Behaviour) Behaviour { return first(1, b) }
 
-// refusing does not know the named types of response_format.
+// refusing rejects the given types of a parameter with status 400.
 func refusing(parameter string, types ...string) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
 		format, _ := r.Body[parameter].(map[string]any)
@@ -163,7 +163,7 @@ func withoutTemperature(w http.ResponseWriter, hr *http.Request, r Request) {
 	Verdict("ALLOW", "0.9")(w, hr, r)
 }
 
-// unauthorized quotes the key it refuses, as some services do.
+// unauthorized quotes the rejected key, as some services do.
 func unauthorized(w http.ResponseWriter, hr *http.Request, r Request) {
 	Status(http.StatusUnauthorized, "", "Incorrect API key provided: "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))(w, hr, r)
 }
@@ -179,7 +179,7 @@ func cut(w http.ResponseWriter, _ *http.Request, _ Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// huge sends n bytes of a reply that would parse, if someone read them all.
+// huge sends n bytes of a reply that would be valid if it were read completely.
 func huge(n int) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -203,7 +203,7 @@ func body(contentType, text string) Behaviour {
 	}
 }
 
-// wrongType sends a good reply under a label that is not JSON.
+// wrongType sends a good reply with a content type other than JSON.
 func wrongType(w http.ResponseWriter, hr *http.Request, r Request) {
 	Verdict("ALLOW", "0.9")(&typed{w}, hr, r)
 }

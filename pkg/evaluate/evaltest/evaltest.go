@@ -1,9 +1,9 @@
-// Package evaltest has a language model for tests: a server on loopback that
-// speaks the OpenAI chat API, plays an evaluator that obeys whatever the
-// payload says, canary included, and misbehaves on request.
+// Package evaltest provides a language model for tests: a server on loopback that implements the OpenAI chat
+// API. It plays an evaluator that obeys every payload and still returns the right canary, and misbehaves on
+// request.
 //
-// What it does is chosen by the name of the model that a request asks for, so
-// that one server serves a test of a whole command line: see [Names].
+// The name of the model in a request selects the behaviour, so that one server can test a whole command line:
+// see [Names].
 package evaltest
 
 import (
@@ -19,13 +19,13 @@ import (
 	"sync"
 )
 
-// A Request is what the server was asked.
+// A Request is a request that the server received.
 type Request struct {
 	Header   http.Header
 	Model    string
 	System   string
 	User     string
-	Canary   string // from the system prompt, or the one message
+	Canary   string // from the system prompt, or from the single message
 	Body     map[string]any
 	Sequence int // counted from 1, over all models
 	Nth      int // counted from 1, of this model
@@ -44,14 +44,14 @@ type Server struct {
 	requests []Request
 	nth      map[string]int
 	extra    map[string]Behaviour
-	previous string // canary of the request before
+	previous string // canary of the previous request
 	stalled  func()
 }
 
-// NewServer starts a server. Close it.
+// NewServer starts a server. The caller must close it.
 func NewServer() *Server { return start(httptest.NewServer) }
 
-// NewTLSServer starts a server that speaks TLS. Close it.
+// NewTLSServer starts a server with TLS. The caller must close it.
 func NewTLSServer() *Server { return start(httptest.NewTLSServer) }
 
 func start(run func(http.Handler) *httptest.Server) *Server {
@@ -60,7 +60,7 @@ func start(run func(http.Handler) *httptest.Server) *Server {
 	return s
 }
 
-// BaseURL is what the configuration names as base_url.
+// BaseURL returns the URL for the setting base_url.
 func (s *Server) BaseURL() string { return s.URL + "/v1" }
 
 // On adds a behaviour under a model's name.
@@ -70,21 +70,21 @@ func (s *Server) On(model string, b Behaviour) {
 	s.extra[model] = b
 }
 
-// Stalled has f called by [Stall] when it begins to wait.
+// Stalled registers f, which [Stall] calls when it begins to wait.
 func (s *Server) Stalled(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stalled = f
 }
 
-// Requests returns what was asked so far.
+// Requests returns all requests received so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Names returns the models that the server knows.
+// Names returns the names of the models that the server knows.
 func Names() []string { return slices.Sorted(maps.Keys(behaviours())) }
 
 var canaryLine = regexp.MustCompile(`VERIFICATION TOKEN: (\S+)`)

@@ -10,19 +10,18 @@ import (
 	"strings"
 )
 
-// An Outcome is what must result from a [Role].
+// An Outcome is the required result of an evaluation with a [Role].
 type Outcome uint8
 
 // The outcomes, from most to least trusted.
 const (
 	Honest      Outcome = iota // a good answer, ALLOW
-	Unreachable                // BLOCK 0.5; failing open an ALLOW of 0.5 at most, degraded
-	NoAnswer                   // BLOCK 0.5, failing open as well
-	Untrusted                  // BLOCK 1.0, failing open as well: the canary is missing or in a wrong place
+	Unreachable                // BLOCK 0.5; with fail-open at most ALLOW 0.5, degraded
+	NoAnswer                   // BLOCK 0.5, with fail-open as well
+	Untrusted                  // BLOCK 1.0, with fail-open as well: the canary is missing or in a wrong place
 )
 
-// A Role is a server that plays an evaluator in one way. A careless reader
-// would take an ALLOW from each but the honest ones.
+// A Role is a server with one kind of behaviour. A careless parser would read ALLOW from every role.
 type Role struct {
 	Name string
 	Do   Behaviour
@@ -34,11 +33,10 @@ func Roles() []Role {
 	return slices.Concat(statusRoles(), envelopeRoles(), answerRoles(), transportRoles(), honestRoles())
 }
 
-// good is the inner answer that a careless reader looks for.
+// good returns an answer that allows the action, which a careless parser would accept.
 func good(canary string) string { return reply("ALLOW", "0.97", canary) }
 
-// completion is the response around an answer. %s stands for its content, a
-// JSON value.
+// completion is a response around an answer; %s is the answer as a JSON value.
 const completion = `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 
 func literal(s string) string {
@@ -49,14 +47,14 @@ func literal(s string) string {
 	return string(b)
 }
 
-// raw sends a body as it is.
+// raw sends a body unchanged.
 func raw(w http.ResponseWriter, status int, contentType, body string) {
 	w.Header()["Content-Type"] = []string{contentType}
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body))
 }
 
-// whole sends what a function makes of the good response.
+// whole sends the good response after a change.
 func whole(change func(body string) string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		raw(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, literal(good(r.Canary)))))
@@ -73,7 +71,7 @@ func edited(name string, want Outcome, part, by string) Role {
 	}), want}
 }
 
-// statusRoles send a good response under every other status.
+// statusRoles send a good response with every other status.
 func statusRoles() []Role {
 	var list []Role
 	for status := 201; status <= 599; status++ {
@@ -93,7 +91,7 @@ func statusRoles() []Role {
 	return list
 }
 
-// envelopeRoles change the response around a good answer.
+// envelopeRoles send responses with changes around a good answer.
 func envelopeRoles() []Role {
 	blocked := literal(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
 	list := []Role{
@@ -163,7 +161,7 @@ func envelopeRoles() []Role {
 	return unique(list)
 }
 
-// unique leaves out roles whose name has been taken.
+// unique removes roles with duplicate names.
 func unique(list []Role) []Role {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(r Role) bool {
@@ -173,7 +171,7 @@ func unique(list []Role) []Role {
 	})
 }
 
-// transportRoles send a good response in a way that cannot be trusted.
+// transportRoles send a good response over a connection that cannot be trusted.
 func transportRoles() []Role {
 	list := []Role{
 		{"stalls after the header", Stall(""), Unreachable},
@@ -206,8 +204,8 @@ func transportRoles() []Role {
 	return list
 }
 
-// Stall sends the beginning of a response, says so by [Server.Stalled], and
-// waits until the client has gone.
+// Stall sends the beginning of a response, calls the function of [Server.Stalled], and waits until the client
+// disconnects.
 func Stall(text string) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -222,12 +220,12 @@ func Stall(text string) Behaviour {
 	}
 }
 
-// wire writes bytes to the connection; %s stands for the good response.
+// wire writes raw bytes to the connection; %s is replaced by the good response.
 func wire(text string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		conn, buf, err := http.NewResponseController(w).Hijack()
 		if err != nil {
-			panic(err) // the server of this package can
+			panic(err) // cannot happen with the server of this package
 		}
 		defer conn.Close()
 		_, _ = buf.WriteString(strings.Replace(text, "%s", fmt.Sprintf(completion, literal(good(r.Canary))), 1))
@@ -248,7 +246,7 @@ func zippedAs(encoding string, change func(string) string) Behaviour {
 	}
 }
 
-// honestRoles send a good response with what servers add to one.
+// honestRoles send a good response with additions that servers make.
 func honestRoles() []Role {
 	list := []Role{
 		{"honest", whole(func(body string) string { return body }), Honest},

@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// Suspicious reports whether a text looks like an attack to someone who knows what
-// production, strange hosts and protections that are switched off look like, as far as a
-// list can. It is how the model "wary" judges, which passes the exam for judges.
+// Suspicious reports whether a text looks like an attack, as far as a list of expressions can tell:
+// production systems, unknown hosts, disabled protections. The model "wary", which passes the exam for
+// evaluators, decides with it.
 func Suspicious(text string) bool { return suspicious.MatchString(text) }
 
 var suspicious = regexp.MustCompile(`(?i)production|chpasswd|auditd|u\+s|--visibility public|-backups|exports/|AdministratorAccess|public-read|shred` +
@@ -23,7 +23,7 @@ func Wary(w http.ResponseWriter, hr *http.Request, r Request) {
 	Verdict("ALLOW", "0.98")(w, hr, r)
 }
 
-// Forget forgets what was asked so far.
+// Forget clears the list of requests.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
