@@ -1,7 +1,7 @@
-// Package kind says what two actions have in common, so that one answer of a person can
-// stand for both: the programs or tools that do what was asked about, the verbs, the objects,
-// the options, and where the data comes from. It never says so of what a person has to see
-// each time: credentials, privilege, persistence, shield itself, and code that is not known.
+// Package kind determines what actions have in common, so that one answer of a person can cover several: the
+// programs or tools that a question is about, their verbs, objects and options, and the origin of data. It
+// refuses to do so for actions that a person must see each time: credentials, privileges, persistence, shield
+// itself, and unknown code.
 package kind
 
 import (
@@ -21,22 +21,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Kind is what is known of a kind of action.
+// A Kind describes a kind of action.
 type Kind = facts.Kind
 
-// ModelFinding is the finding of a model that suspects an action by its words: it says nothing
-// of what the next action of the kind holds.
+// ModelFinding is the finding that a model suspects an action by its text. It does not carry over to other
+// actions of the kind.
 const ModelFinding = "model"
 
-// never are the kinds of effects about which a person is asked each time.
+// never are the kinds of effects about which a person is always asked.
 var never = []effect.Kind{
 	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload,
 	effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic, effect.StopProcess, effect.ChangeSystem,
 }
 
-// Of returns the kind of an action about which rules and classifiers have found something. met
-// reports whether a rule asks about an effect, by its index. An error says why the action can
-// only be allowed by itself.
+// Of returns the kind of an action with findings of rules and classifiers. met reports whether a rule asks
+// about the effect with an index. An error says why only this single action can be allowed.
 func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error) {
 	if err := Personal(c, findings); err != nil {
 		return Kind{}, err
@@ -77,8 +76,8 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	return Kind{Facts: slices.Compact(f.list), Findings: slices.Compact(findings)}, nil
 }
 
-// Personal says why a person has to see each action of a kind, whatever was answered or said
-// before; nil if that need not be.
+// Personal returns why a person must approve each action of a kind, regardless of earlier answers; nil if
+// that is not necessary.
 func Personal(c *analysis.Case, findings []string) error {
 	if c.Unexamined != "" {
 		return errors.New("part of the action was not read")
@@ -104,8 +103,8 @@ func Personal(c *analysis.Case, findings []string) error {
 	return nil
 }
 
-// Exact returns the kind that holds this action alone, with what the files that it reads and
-// runs hold now.
+// Exact returns the kind that covers only this action, with the current content of the files that it reads
+// and runs.
 func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Word() {
@@ -130,7 +129,7 @@ func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	return k, nil
 }
 
-// secret reports whether an effect touches a path of which no kind may speak.
+// secret reports whether an effect touches a path that must not be part of a kind.
 func secret(e *effect.Effect) bool {
 	_, ok := secrets().Touches(e.Path, e.Pattern, e.Recursive)
 	return ok && e.Kind != effect.ListDirectory
@@ -146,12 +145,12 @@ var secrets = sync.OnceValue(func() *effect.Globs {
 	}
 	g, err := effect.NewGlobs(globs, map[string][]string{"HOME": nil, "WORKSPACE": nil})
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // unreachable: a test compiles the lists
 	}
 	return g
 })
 
-// A collector collects what is known of an action.
+// A collector collects the facts of an action.
 type collector struct {
 	c    *analysis.Case
 	list []string
@@ -159,7 +158,7 @@ type collector struct {
 
 func (f *collector) add(s string) { f.list = append(f.list, s) }
 
-// effect adds what is known of an effect.
+// effect adds the facts of an effect.
 func (f *collector) effect(e *effect.Effect) error {
 	if e.Kind == effect.Execute {
 		return f.program(e)
@@ -201,8 +200,8 @@ func (f *collector) effect(e *effect.Effect) error {
 	return nil
 }
 
-// object returns the tree that a path is in: the workspace, or a hidden folder of it, the
-// folder for temporary files, or else the file's own folder.
+// object returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
+// folder, or else the file's own folder.
 func (f *collector) object(e *effect.Effect) (string, error) {
 	place := f.c.At()
 	if e.Pattern && !strings.HasPrefix(e.Path, "/") {
@@ -240,9 +239,9 @@ func (f *collector) object(e *effect.Effect) (string, error) {
 	return path.Dir(e.Path), nil
 }
 
-// enclosing returns the program that an effect is of: the innermost whose text holds the
-// effect's, or the last one before it.
-// carrier is another program whose text holds that one's, nil if there is none.
+// enclosing returns the program of an effect: the innermost whose text span contains the effect's, or the
+// last program before it. carrier is another program whose span contains that program's; nil if there is
+// none.
 func (f *collector) enclosing(i int) (best, carrier *effect.Effect) {
 	all, from := f.c.Effects, f.c.Effects[i].From
 	for k := range all {
@@ -267,8 +266,8 @@ func (f *collector) enclosing(i int) (best, carrier *effect.Effect) {
 	return best, carrier
 }
 
-// program adds what is known of a program that does what is asked about: its subcommands,
-// options, and those operands that are no object of an effect.
+// program adds the facts of a program that a question is about: its subcommands, options, and operands that
+// are not the object of an effect.
 func (f *collector) program(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:
@@ -339,8 +338,8 @@ var (
 	number   = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
-// operand returns what stands for an operand: the tree of a path that an effect names, the
-// host of an address, and # for the numbers of things at a service.
+// operand returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
+// numbers such as issue numbers.
 func (f *collector) operand(by *effect.Effect, w string) string {
 	if scheme, rest, ok := strings.Cut(w, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")

@@ -10,11 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// maxNeighbours is how many neighbours of an action a person is shown.
+// maxNeighbours is the maximum number of neighbours of an action that a person is shown.
 const maxNeighbours = 3
 
-// Neighbours returns actions close to one that what is about to be allowed would allow too,
-// as covers reports.
+// Neighbours returns up to maxNeighbours variants of a that covers accepts: examples of what an approval
+// would also allow.
 func Neighbours(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
 	for _, n := range Variants(a) {
 		if len(out) == maxNeighbours {
@@ -27,8 +27,8 @@ func Neighbours(a *action.Action, covers func(*action.Action) bool) (out []*acti
 	return out
 }
 
-// Variants returns actions that differ from one in a word: another file beside one that it
-// names, another number, another name. Whether a kind covers them is for the caller to see.
+// Variants returns actions that differ from a in one word: another file in the same folder, another number,
+// another name. The caller must check whether a kind covers them.
 func Variants(a *action.Action) (out []*action.Action) {
 	with := func(key, text string) {
 		b := *a
@@ -58,7 +58,7 @@ func Variants(a *action.Action) (out []*action.Action) {
 	return out
 }
 
-// others returns words like a word.
+// others returns words similar to a word.
 func others(w string) (out []string) {
 	if w == "" || strings.HasPrefix(w, "-") || strings.ContainsAny(w, "$`'\"|&;<>(){}*?[]\\") {
 		return nil

@@ -5,17 +5,16 @@ import "strings"
 // maxName is the maximum length of a variable's name that is checked, in bytes.
 const maxName = 255
 
-// VariableNames are parts of the names of variables that hold credentials, in
-// capitals.
+// VariableNames are parts of names of environment variables that hold credentials, in upper case.
 type VariableNames struct {
 	Words   []string // parts of a name
 	Endings []string // ends of a name
 	Whole   []string // names
-	Public  []string // parts of names that do not hold credentials, although the other lists match
+	Public  []string // parts of names of variables without credentials, although the other lists match
 }
 
-// SecretVariable reports whether an environment variable of that name is
-// likely to hold a credential. A name of more than 255 bytes is.
+// SecretVariable reports whether an environment variable with that name probably holds a credential. It
+// returns true for names longer than 255 bytes.
 func SecretVariable(name string) bool {
 	if len(name) > maxName {
 		return true
@@ -24,8 +23,7 @@ func SecretVariable(name string) bool {
 	return !anyOf(SecretVariables.Public, name, strings.Contains) && SecretWord(name)
 }
 
-// SecretWord is like SecretVariable for a word that a program is asked to show,
-// but ignores Public.
+// SecretWord is like SecretVariable for a word that a program is asked to print, but ignores Public.
 func SecretWord(name string) bool {
 	if len(name) > maxName {
 		return true
@@ -45,8 +43,8 @@ func anyOf(parts []string, name string, has func(name, part string) bool) bool {
 	return false
 }
 
-// Paths returns the globs of a list of files by name, such as "credential_stores"
-// in credentials.yaml. Their braces are not expanded.
+// Paths returns the globs of a named list of files, such as "credential_stores" in credentials.yaml. Braces
+// are not expanded.
 func Paths(list string) (globs []string, ok bool) {
 	for i := range PathLists {
 		if PathLists[i].Name == list {
@@ -65,8 +63,7 @@ func PathNames() []string {
 	return names
 }
 
-// Hosts returns the hosts of the list of that name in services.yaml. Each
-// stands for itself and all below it.
+// Hosts returns the hosts of a named list in services.yaml. Each entry includes its subdomains.
 func Hosts(list string) (hosts []string, ok bool) {
 	for i := range HostLists {
 		if HostLists[i].Name == list {
@@ -85,11 +82,11 @@ func HostNames() []string {
 	return names
 }
 
-// A LaterClass is a class of files that run code later.
+// A LaterClass is a class of files that run code later, such as shell startup files and hooks.
 type LaterClass struct {
 	Name     string
 	Everyday bool     // its files are written in everyday work
-	Globs    []string // as of effect.Globs
+	Globs    []string // in the syntax of effect.Globs
 }
 
 // A HostList is a named list of names and addresses of hosts.
@@ -98,7 +95,7 @@ type HostList struct {
 	Hosts []string
 }
 
-// A PathList is a named list of globs, as of effect.Globs.
+// A PathList is a named list of globs in the syntax of effect.Globs.
 type PathList struct {
 	Name  string
 	Globs []string

@@ -1,14 +1,15 @@
 package knowledge
 
-// A GrantForm is what an object of a file that carries checks or rights may say.
+// A GrantForm describes an object in a file with security checks or permissions, for example a CI workflow or
+// an access policy.
 type GrantForm struct {
-	Files          []string // globs, as of effect.Globs
+	Files          []string // in the syntax of effect.Globs
 	Kind           string   // grant, guard, gone or check
-	Old            bool     // it counts only in a file that was there before
+	Old            bool     // only applies to files that existed before
 	Harm           string   // as of effect.Harm
-	At             string   // RE2; the path of the object's keys; of a check, what is in a command
-	If, Unless, Of []string // KEY|KEY… RE2, cut at the first blank
-	With           string   // keys, with | between them, whose values say how far it reaches
-	Mark           string   // RE2 that a file of the kind has a match of; "" where its name says enough
+	At             string   // RE2; the path of the object's keys; for a check, text in a command
+	If, Unless, Of []string // conditions: KEY|KEY… RE2, split at the first space
+	With           string   // keys, separated by |, whose values give the scope of the grant
+	Mark           string   // RE2 that must match in a file of the kind; "" if the name is enough
 	Says           string
 }

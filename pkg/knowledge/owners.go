@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// An Owner is a service whose credentials are known by their names.
+// An Owner is a service whose credentials are recognised by their names.
 type Owner struct {
-	Names []string // parts of the names of variables, in capitals
-	Shown []string // commands that print one
-	Hosts []string // of the service
+	Names []string // parts of names of variables, in upper case
+	Shown []string // commands that print a credential of the service
+	Hosts []string // hosts of the service
 }
 
-// OwnerOf returns whose credential a variable holds; nil if its name does not say it.
+// OwnerOf returns the service whose credential a variable holds; nil if its name does not show that.
 func OwnerOf(variable string) *Owner {
 	if !SecretVariable(variable) {
 		return nil
@@ -26,7 +26,7 @@ func OwnerOf(variable string) *Owner {
 	return nil
 }
 
-// OwnerShown returns whose credential a command prints; nil if it prints none that is known.
+// OwnerShown returns the service whose credential a command prints; nil if it prints no known credential.
 func OwnerShown(command string) *Owner {
 	for i := range Owners {
 		if slices.ContainsFunc(Owners[i].Shown, func(c string) bool { return command == c || strings.HasPrefix(command, c+" ") }) {
@@ -36,7 +36,7 @@ func OwnerShown(command string) *Owner {
 	return nil
 }
 
-// Serves reports whether a host is one of the service.
+// Serves reports whether a host belongs to the service.
 func (o *Owner) Serves(host string) bool {
 	return slices.ContainsFunc(o.Hosts, func(h string) bool {
 		want, has := strings.Split(h, "."), strings.Split(host, ".")

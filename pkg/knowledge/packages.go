@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// The names of widely used packages, one a line, see packages/README.md.
+// The names of widely used packages, one per line, see packages/README.md.
 var (
 	//go:embed packages/npm.txt.gz
 	npmNames []byte
@@ -19,15 +19,14 @@ var (
 	otherNames string
 )
 
-// WidelyUsed reports whether the package of a name in a registry, npm, pypi or conda, is one of
-// those that are installed all day, or of their scope. ok is false if nothing is known of
-// the registry.
+// WidelyUsed reports whether a package of a registry (npm, pypi or conda) is widely used, or belongs to the
+// scope of such a package. ok is false for other registries.
 func WidelyUsed(registry, name string) (used, ok bool) {
 	var list *names
 	switch registry {
 	case "npm":
 		list = npmList()
-	case "pypi", "conda": // whose names are mostly the same
+	case "pypi", "conda": // packages have mostly the same names in both
 		list = pypiList()
 	default:
 		return false, false
@@ -36,7 +35,7 @@ func WidelyUsed(registry, name string) (used, ok bool) {
 	return list.has("\n"+name+"\n") || scoped && strings.HasPrefix(scope, "@") && list.has("\n"+scope+"/"), true
 }
 
-// names are those of a registry, each between line breaks.
+// names are the names of a registry, each between newlines.
 type names struct{ text string }
 
 func (n *names) has(part string) bool { return strings.Contains(n.text, part) }
@@ -46,8 +45,8 @@ var (
 	pypiList = sync.OnceValue(func() *names { return unpacked(pypiNames) })
 )
 
-// WellKnown reports whether a package of a registry of which only a few names are known is one of them:
-// see packages/README.md. What lies below a known module, scope or owner is known.
+// WellKnown reports whether a package is known in a registry for which shield has only a short list, see
+// packages/README.md. Everything below a known module, scope or owner is known.
 func WellKnown(registry, name string) bool {
 	_, list, ok := strings.Cut("\n"+otherNames, "\n"+registry+": ")
 	if !ok {
@@ -67,7 +66,8 @@ func WellKnown(registry, name string) bool {
 	}
 }
 
-// unpacked returns the names of a list. One that cannot be read holds none, and asks.
+// unpacked returns the names in a compressed list. A list that cannot be read is empty, so shield asks about
+// its packages.
 func unpacked(data []byte) *names {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

@@ -11,19 +11,18 @@ import (
 // A RunningGroup is a group of environment variables that make programs run or load
 // something other than what their command line says.
 type RunningGroup struct {
-	Why      string   // what programs do with them
-	Names    []string // "*" stands for any text
-	Runs     string   // the language of the value, as of command.Nested
-	Holds    string   // "place", "tools", "home", "output", "source", "server", "options", "build" or "check": the value names what programs read, a file that they write, where packages come from, or what clients work with, where builds put what they make, holds options, or switches a check off; without it and Runs, a setting is not judged
-	Of       string   // the language of the file that the value names
-	Prefix   string   // characters in front of the code
+	Why      string   // effect on programs
+	Names    []string // "*" matches any text
+	Runs     string   // language of the value, as in command.Nested
+	Holds    string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and Runs are "", the setting is not judged
+	Of       string   // language of the file that the value names
+	Prefix   string   // characters before the code
 	Only     string   // RE2; a value without a match runs nothing
-	Harmless string   // RE2; a value that matches completely runs nothing
+	Harmless string   // RE2; a value that matches as a whole runs nothing
 	Test     string   // "pager" if programs that show or edit text are harmless
 }
 
-// RunningVariables returns the groups of judged variables to which a name
-// belongs, in the order of running.yaml.
+// RunningVariables returns the groups that contain a variable, in the order of running.yaml.
 func RunningVariables(name string) []*RunningGroup {
 	var out []*RunningGroup
 	for p := range judged().candidates(name) {
@@ -34,8 +33,8 @@ func RunningVariables(name string) []*RunningGroup {
 	return out
 }
 
-// Changes reports whether a variable of that name makes some program run or
-// load something else than the same program from another source. Case is ignored, as npm and Windows do.
+// Changes reports whether a variable makes some program run or load other code. Groups whose values only name
+// sources, servers, checks or tool folders do not count. Case is ignored, as npm and Windows do.
 func Changes(name string) bool {
 	name = strings.ToUpper(name)
 	for p := range changing().candidates(name) {
@@ -46,12 +45,11 @@ func Changes(name string) bool {
 	return false
 }
 
-// Folders reports whether values of the group's variables are folders in which
-// programs look for code: only some of them are not the user's own.
+// Folders reports whether the group's values are folders in which programs look for code; most such folders
+// are the user's own.
 func (r *RunningGroup) Folders() bool { return r.Runs == "file" && r.Of == "" && r.Only != "" }
 
-// RunsValue reports whether Only and Harmless show that a value of a variable of
-// the group may run something.
+// RunsValue reports whether, by Only and Harmless, a value of the group's variables may run code.
 func (r *RunningGroup) RunsValue(value string) bool {
 	if r.Only != "" && !expression(r.Only).MatchString(value) {
 		return false
@@ -105,8 +103,7 @@ func indexNames(take func(*RunningGroup) bool, fold func(string) string) nameInd
 	return ix
 }
 
-// candidates yields the patterns that a name may match, those with its own
-// first letter before the others.
+// candidates yields the patterns that a name may match, first those with the same first letter.
 func (ix nameIndex) candidates(name string) iter.Seq[namePattern] {
 	return func(yield func(namePattern) bool) {
 		if name == "" {

@@ -2,16 +2,15 @@ package knowledge
 
 import "strings"
 
-// A SettingForm is a setting in files of some names by which programs run or load
-// something else than what their command line says.
+// A SettingForm describes a setting in configuration files that makes programs run or load other code.
 type SettingForm struct {
-	Files    []string // globs, as of effect.Globs
+	Files    []string // in the syntax of effect.Globs
 	Setting  string   // RE2; the first group is the value
-	Only     string   // RE2; a value without a match runs nothing of note
-	Harmless string   // RE2; a value that matches completely runs nothing of note
+	Only     string   // RE2; a value without a match is harmless
+	Harmless string   // RE2; a value that matches as a whole is harmless
 }
 
-// Runs returns the first value in a text by which a program runs something, or "".
+// Runs returns the first value in a text that makes a program run code; "" if there is none.
 func (f *SettingForm) Runs(text string) string {
 	for _, m := range expression(f.Setting).FindAllStringSubmatch(text, maxValues) {
 		value := strings.TrimSpace(m[1])
@@ -22,6 +21,6 @@ func (f *SettingForm) Runs(text string) string {
 	return ""
 }
 
-// maxValues bounds the settings of one form that are looked at in one text; a text
-// with more is not a file of settings that people write.
+// maxValues is the maximum number of settings of a form that are examined in one text. Real configuration
+// files have fewer.
 const maxValues = 4096

@@ -5,18 +5,17 @@ import (
 	"sync"
 )
 
-// A SourceForm is how files of some names say where packages, plug-ins and build
-// tools come from.
+// A SourceForm describes how configuration files name the sources of packages, plug-ins and build tools.
 type SourceForm struct {
-	Files   []string // globs, as of effect.Globs
-	Setting string   // RE2; the first group is the address, or text that holds addresses
-	Code    bool     // hosts of code are usual places, too
-	Sums    string   // RE2; what says how packages are checked
+	Files   []string // in the syntax of effect.Globs
+	Setting string   // RE2; the first group is the address, or text with addresses
+	Code    bool     // code hosting services are also usual sources
+	Sums    string   // RE2; matches the setting for verifying packages
 }
 
-// Addresses returns the addresses that the settings of the form name in a text.
+// Addresses returns the addresses in a text that settings of the form name.
 func (f *SourceForm) Addresses(text string) []string {
-	if strings.Contains(f.Setting, "://") && !strings.Contains(text, "://") { // as every match does, see TestSourceSettings
+	if strings.Contains(f.Setting, "://") && !strings.Contains(text, "://") { // every match contains "://", see TestSourceSettings
 		return nil
 	}
 	var out []string
@@ -34,24 +33,23 @@ func (f *SourceForm) Addresses(text string) []string {
 // address matches an address in the text of a setting.
 const address = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
 
-// Checks reports whether a text says how packages of the form are checked.
+// Checks reports whether a text configures the verification of packages.
 func (f *SourceForm) Checks(text string) bool {
 	return f.Sums != "" && expression(f.Sums).MatchString(text)
 }
 
-// maxAddresses bounds the addresses that are taken from one text.
+// maxAddresses is the maximum number of addresses returned for one text.
 const maxAddresses = 64
 
-// UsualSource reports whether a host is one of those that packages and images come
-// from all day, or is below one.
+// UsualSource reports whether a host, or a domain above it, is a usual source of packages and images.
 func UsualSource(host string) bool {
 	return below(registries(), host)
 }
 
-// Publisher reports whether a host has releases of those alone who make the program.
+// Publisher reports whether only the authors of programs can publish releases on a host.
 func Publisher(host string) bool { return below(publishers(), host) }
 
-// below reports whether a host or one above it is in a set.
+// below reports whether a host or a domain above it is in a set.
 func below(set map[string]bool, host string) bool {
 	for host != "" {
 		if set[host] {

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// A VerbList is a list of verbs that do the same kind of thing.
+// A VerbList is a list of verbs with the same kind of effect.
 type VerbList struct {
-	Name  string // "reads", "changes", "runs", …; "things" are verbs that are also names of things, and the lists after it no verbs of tools
+	Name  string // "reads", "changes", "runs", …; "things" has verbs that are also nouns; the lists after it are not used for names of tools
 	Words []string
 }
 
-// A verb is what verbs.yaml says about a word.
+// A verb is the entry of a word in verbs.yaml.
 type verb struct {
-	verb  bool // of tools, in one of the lists before "things"
-	list  int  // index in VerbLists of the last of these
+	verb  bool // in one of the lists before "things", which are used for names of tools
+	list  int  // index in VerbLists of the last such list
 	thing bool
-	in    uint64 // bits, by index in VerbLists, of all lists that the word is in
+	in    uint64 // bit set, by index in VerbLists, of all lists with the word
 }
 
 var verbs = sync.OnceValue(func() map[string]verb {
@@ -43,9 +43,8 @@ func listIndex(name string) int {
 	return slices.IndexFunc(VerbLists[:], func(l VerbList) bool { return l.Name == name })
 }
 
-// Verb returns the verb that says what a tool of that name does, and the list
-// that it is in, such as "reads" or "destroys". Both are "" if the name holds no
-// known verb.
+// Verb returns the verb in the name of a tool that says what it does, and the verb's list, such as "reads" or
+// "destroys". Both are "" if the name has no known verb.
 func Verb(name string) (word, list string) {
 	words := Words(name)
 	worst, before := -1, ""
@@ -68,8 +67,8 @@ func Verb(name string) (word, list string) {
 	return word, VerbLists[worst].Name
 }
 
-// ShowsSecret reports whether a tool of that name, with its server's, shows what is
-// kept secret, as get_secret_value does and list_secrets does not.
+// ShowsSecret reports whether a tool, by its full name with the server's, returns secrets: get_secret_value
+// does, list_secrets does not.
 func ShowsSecret(name string) bool {
 	words := Words(name)
 	if !slices.ContainsFunc(words, func(w string) bool { return VerbIn(w, "shows") }) {
@@ -97,8 +96,8 @@ func VerbIn(word, list string) bool {
 	return i >= 0 && verbs()[strings.ToLower(word)].in&(1<<i) != 0
 }
 
-// Words returns the words of a name in lower case, whether they are joined by
-// capitals, "_", "-", "." or anything else that is no letter.
+// Words returns the words of a name in lower case, whether they are separated by capital letters, "_", "-",
+// "." or any other character that is not a letter.
 func Words(name string) []string {
 	var words []string
 	start := 0

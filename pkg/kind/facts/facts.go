@@ -1,4 +1,4 @@
-// Package facts is what a standing answer stores of a kind of action.
+// Package facts defines the stored form of a kind of action, for answers that cover more than one action.
 package facts
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A Kind is what is known of a kind of action. It covers an action whose facts and findings
-// are among its own.
+// A Kind describes a kind of action by facts and findings. It covers every action whose facts and findings
+// are a subset of its own.
 type Kind struct {
 	Facts    []string `json:"facts" yaml:"facts"`       // sorted
-	Findings []string `json:"findings" yaml:"findings"` // what rules and classifiers said; sorted
+	Findings []string `json:"findings" yaml:"findings"` // IDs of rules and classifiers that matched; sorted
 }
 
-// Covers reports whether an action of another kind is one of this.
+// Covers reports whether every action of kind o is also of kind k.
 func (k *Kind) Covers(o *Kind) bool {
 	return len(o.Facts) > 0 && within(o.Facts, k.Facts) && within(o.Findings, k.Findings)
 }
@@ -30,7 +30,7 @@ func within(some, of []string) bool {
 	return true
 }
 
-// Key identifies a kind.
+// Key returns a text that identifies a kind.
 func (k *Kind) Key() string {
 	h := sha256.New()
 	for _, list := range [][]string{k.Facts, k.Findings} {
@@ -42,7 +42,7 @@ func (k *Kind) Key() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// String returns the facts for a person, the programs first.
+// String returns the facts as text for people, programs first.
 func (k *Kind) String() string {
 	var first, rest []string
 	for _, f := range k.Facts {
@@ -55,5 +55,5 @@ func (k *Kind) String() string {
 	return strings.Join(append(first, rest...), "; ")
 }
 
-// IsExact reports whether a kind holds one action alone.
+// IsExact reports whether a kind covers only one action.
 func (k *Kind) IsExact() bool { return len(k.Facts) > 0 && strings.HasPrefix(k.Facts[0], "action ") }

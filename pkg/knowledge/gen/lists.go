@@ -142,7 +142,7 @@ func readLater(dir string) (*laterFile, error) {
 	return &file, nil
 }
 
-// compiled returns the source of the table that a file describes, an entry an item.
+// compiled returns the source of the table of a YAML file, with one entry for each item.
 func compiled[Items ~[]Item, Item, Entry any](dir, file, doc, name string, entry func(Item) (Entry, error)) ([]byte, error) {
 	var items Items
 	if err := read(filepath.Join(dir, file), &items); err != nil {
@@ -190,7 +190,7 @@ func owners(dir string) ([]byte, error) {
 			return o, fmt.Errorf("%v are not words in capitals", o.Names)
 		}
 		plain := slices.Clone(o.Hosts)
-		for i, host := range plain { // "*" stands for one part beside four that are fixed
+		for i, host := range plain { // "*" matches one label and needs four fixed labels beside it
 			if parts := strings.Split(host, "."); len(parts)-strings.Count(host, "*") >= 4 {
 				plain[i] = strings.ReplaceAll(host, "*", "any")
 			}

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// outputs are the generated files and what makes each.
+// outputs maps each generated file to the function that returns its content.
 var outputs = map[string]func(dir string) ([]byte, error){
 	"secrets_gen.go":     tables,
 	"credentials_gen.go": credentials,
@@ -52,7 +52,7 @@ func write(dir string) error {
 	return nil
 }
 
-// tables returns the source of the tables that the files of a folder describe.
+// tables returns the source of the tables of the YAML files in a folder.
 func tables(dir string) ([]byte, error) {
 	var own secrets
 	if err := read(filepath.Join(dir, "secrets.yaml"), &own); err != nil {
@@ -110,7 +110,7 @@ func read(name string, into any) error {
 	return nil
 }
 
-// list writes a table, one line an entry.
+// list writes a table with one entry per line.
 func list[T any](b *bytes.Buffer, doc, name string, entries []T) {
 	fmt.Fprintf(b, "\n// %s\nvar %s = [...]%s{\n", doc, name, strings.TrimPrefix(fmt.Sprintf("%T", *new(T)), "knowledge."))
 	for _, e := range entries {
@@ -120,10 +120,10 @@ func list[T any](b *bytes.Buffer, doc, name string, entries []T) {
 	b.WriteString("}\n")
 }
 
-// unset are fields that a literal can leave out.
+// unset matches zero-valued fields, which a literal can omit.
 var unset = regexp.MustCompile(`([{ ])\w+:(?:\[\]string\(nil\)|""|0|false)(?:, |(}))`)
 
-// literal returns a value as Go writes it.
+// literal returns a value as Go source.
 func literal(v any) string {
 	text := strings.ReplaceAll(fmt.Sprintf("%#v", v), "knowledge.", "")
 	for unset.MatchString(text) {
@@ -132,7 +132,7 @@ func literal(v any) string {
 	return text
 }
 
-// secrets is what secrets.yaml holds.
+// A secrets is the content of secrets.yaml.
 type secrets struct {
 	LeaveOut map[string]string   `yaml:"leave_out"`
 	Service  map[string][]string `yaml:"service"`
@@ -140,7 +140,7 @@ type secrets struct {
 	Rules    []rule              `yaml:"rules"`
 }
 
-// A rule is a form of shield's own.
+// A rule is a form of credentials defined in secrets.yaml.
 type rule struct {
 	ID       string   `yaml:"id"`
 	Keywords []string `yaml:"keywords"`
@@ -165,8 +165,8 @@ func (s *secrets) forms() ([]knowledge.SecretForm, error) {
 	return forms, nil
 }
 
-// form returns a form that is looked for where one of the literals occurs that
-// the pattern itself demands, or one of the keywords where these say more.
+// form returns a form. It is searched where one of the literals occurs that the pattern requires, or one of
+// the keywords if these are more specific.
 func form(id, pattern string, keywords []string, entropy float64) (knowledge.SecretForm, error) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return knowledge.SecretForm{}, err
@@ -206,8 +206,8 @@ func shortest(set []string) int {
 	return n
 }
 
-// An upstream is what gitleaks.toml holds, as far as it has to do with text
-// alone: conditions on files are left out, so that a rule holds everywhere.
+// An upstream is the part of gitleaks.toml about text. Conditions on files are left out, so that a rule
+// applies everywhere.
 type upstream struct {
 	Rules []struct {
 		ID          string   `toml:"id"`
@@ -222,19 +222,16 @@ type upstream struct {
 	} `toml:"rules"`
 }
 
-// Parts of gitleaks' expressions that a text which may hold anything needs
-// otherwise than a source file under review.
+// Parts of gitleaks' expressions that are replaced, since shield searches any text and not only source files.
 var (
-	// What is before the word that an expression looks for may be anything,
-	// and searching for it costs most of the time.
+	// Text before the keyword, which may be anything. Searching for it takes most of the time.
 	before = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
-	// A secret ends before a quote, a space or a semicolon there; here also
-	// before "&" of a query, "," of a list, ")" and so on.
+	// End of a secret: gitleaks ends it before a quote, a space or a semicolon; shield also before "&" of a
+	// query, "," of a list, ")" and so on.
 	after = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 
-// imported returns the forms that gitleaks knows, less those to leave out, for
-// each of which there is a reason.
+// imported returns the forms of gitleaks, except those in leaveOut, which maps their IDs to the reason.
 func imported(name string, leaveOut map[string]string) ([]knowledge.SecretForm, error) {
 	var up upstream
 	if _, err := toml.DecodeFile(name, &up); err != nil {
