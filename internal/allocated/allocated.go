@@ -1,13 +1,12 @@
-// Package allocated counts the bytes that a function allocates. Tests compare
-// it with a limit, since time shows only on an idle machine that work grows
-// faster than its input.
+// Package allocated counts the bytes that a function allocates. Tests compare the count with a limit
+// to detect work that grows faster than its input, since measured time is unreliable on a busy
+// machine.
 package allocated
 
 import "runtime/metrics"
 
-// Bytes runs f and returns how many bytes the process allocated on the heap
-// meanwhile. What other goroutines allocate counts too, so a test that calls it
-// is not parallel.
+// Bytes runs f and returns how many bytes the process allocated on the heap meanwhile. Allocations of
+// other goroutines count too, so a test that calls it must not be parallel.
 func Bytes(f func()) uint64 {
 	before := total()
 	f()

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Of returns a process and its ancestors, nearest first. With an error it returns those
-// that were read: what is above them is unknown.
+// Of returns a process and its ancestors, nearest first. On an error it also returns the processes
+// read so far; those above are unknown.
 func Of(pid int) ([]Process, error) {
 	var out []Process
 	for pid > 0 {
@@ -23,7 +23,7 @@ func Of(pid int) ([]Process, error) {
 		if err != nil {
 			return out, fmt.Errorf("process %d cannot be read: %w", pid, err)
 		}
-		// The kernel gives the PID of a process that ended to a later one.
+		// A parent that started later is another process that reuses the PID.
 		if n := len(out); n > 0 && p.Start > out[n-1].Start {
 			return out, fmt.Errorf("process %d ended while its child processes were read", pid)
 		}
@@ -36,7 +36,7 @@ func Of(pid int) ([]Process, error) {
 	return out, nil
 }
 
-// Running returns the processes that run and that can be read, in no order.
+// Running returns the running processes that can be read, in no order.
 func Running() ([]Process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -56,15 +56,15 @@ func Running() ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		if p, err := read(pid); err == nil { // else it ended, or is hidden from this user
+		if p, err := read(pid); err == nil { // otherwise it has ended, or is hidden from this user
 			out = append(out, p)
 		}
 	}
 	return out, nil
 }
 
-// Environ returns the environment with which a process was started: the process can
-// overwrite it, and nothing else can.
+// Environ returns the environment with which a process was started. Only the process itself can
+// overwrite it.
 func Environ(pid int) ([]string, error) {
 	text, err := readFile(pid, "environ", maxCommandLine)
 	if err != nil {
@@ -89,7 +89,7 @@ func read(pid int) (Process, error) {
 	if text := strings.TrimSuffix(string(line), "\x00"); text != "" {
 		p.Args = strings.Split(text, "\x00")
 	}
-	if exe, err := os.Readlink(procFile(pid, "exe")); err == nil { // else another user's, or a kernel thread
+	if exe, err := os.Readlink(procFile(pid, "exe")); err == nil { // fails for another user's process and for a kernel thread
 		p.Exe = strings.TrimSuffix(exe, " (deleted)")
 	}
 	return p, nil
@@ -98,12 +98,12 @@ func read(pid int) (Process, error) {
 // parseStat parses "PID (NAME) STATE PARENT GROUP SESSION TTY …" up to field 22, the start.
 func parseStat(text string) (p Process, err error) {
 	pid, rest, ok := strings.Cut(text, " (")
-	end := strings.LastIndexByte(rest, ')') // NAME can contain brackets and spaces
+	end := strings.LastIndexByte(rest, ')') // NAME can contain parentheses and spaces
 	if !ok || end < 0 {
 		return p, errors.New("the process name is missing")
 	}
 	p.Name = rest[:end]
-	fields := strings.Fields(rest[end+1:]) // from the third on
+	fields := strings.Fields(rest[end+1:]) // fields from the third on
 	if len(fields) < 20 {
 		return p, errors.New("fields are missing")
 	}

@@ -1,6 +1,6 @@
-// Package apicall reads what the body of a request tells a server to do: the operations of
-// GraphQL, verbs in the fields that say what is done, and switches by which something is gone.
-// It is tolerant: a body that it cannot parse is searched for operations, and no body is too odd.
+// Package apicall finds destructive operations in the body of an API request: GraphQL mutations, verbs
+// in fields such as "action", and flags and states such as "deleted". It is lenient: a body that
+// cannot be parsed is searched for GraphQL operations.
 package apicall
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Bounds of what is read of a body.
+// Limits of what is read of a body.
 const (
 	maxBody  = 1 << 18 // bytes
 	maxDepth = 16
 	maxLeafs = 1024
 )
 
-// Destroys returns the word by which a body says that something is taken away which no one
-// here can restore; "" if it says no such thing.
+// Destroys returns the word in a body that destroys something which cannot be restored; "" if there is
+// none.
 func Destroys(body string) string {
 	if len(body) > maxBody {
 		body = body[:maxBody]
@@ -51,20 +51,20 @@ func Destroys(body string) string {
 	return ""
 }
 
-// A reader goes through a value of JSON.
+// A reader walks through a JSON value.
 type reader struct{ left int }
 
 // verbFields are the update of the messages of the names of fields that say what is done.
 var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
 
-// verbsOfBodies are verbs that destroy in a body, beside those of knowledge: what is there is
-// made again.
+// verbsOfBodies are verbs that are destructive in a request body, in addition to those of package
+// knowledge: they replace what exists.
 var verbsOfBodies = map[string]bool{"rebuild": true, "reinstall": true, "reimage": true, "restore": true}
 
-// switches are the names of fields that take something away when they are true.
+// switches are names of fields that delete something when true.
 var switches = map[string]bool{"archived": true, "deleted": true, "is_deleted": true, "isdeleted": true, "trashed": true, "in_trash": true, "is_archived": true, "isarchived": true, "purge": true, "destroy": true, "delete": true, "terminated": true}
 
-// states are what a field says that names a state when something is gone.
+// states are field values that mean deletion in a field that names a state.
 var states = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
 
 func (r *reader) value(field string, v any, depth int) string {
@@ -94,7 +94,7 @@ func (r *reader) value(field string, v any, depth int) string {
 	return ""
 }
 
-// text looks at the text of a field.
+// text examines a text field.
 func text(field, v string) string {
 	words := knowledge.Words(field)
 	last := ""
@@ -122,8 +122,8 @@ func text(field, v string) string {
 	return ""
 }
 
-// Mutation returns the verb of a field of a mutation of GraphQL by which something is gone;
-// "" if there is none. Fields of fragments count, whatever spreads them.
+// Mutation returns the first destructive verb in a field of a GraphQL mutation; "" if there is none.
+// Fields of all fragments count, used or not.
 func Mutation(query string) string {
 	if !strings.Contains(query, "mutation") {
 		return ""
@@ -181,7 +181,7 @@ func Mutation(query string) string {
 
 func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// closed returns how long the text is that a quotation mark begins.
+// closed returns the length of the quoted string at the start of a text.
 func closed(s string) int {
 	if strings.HasPrefix(s, `"""`) {
 		if n := strings.Index(s[3:], `"""`); n >= 0 {

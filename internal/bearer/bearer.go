@@ -1,5 +1,5 @@
-// Package bearer tells by its token who asks over HTTP. Tokens and the keys of
-// certificates come from files that no one but their owner can read.
+// Package bearer authenticates HTTP clients by bearer tokens. Tokens and certificate keys are read
+// from files that only their owner can read.
 package bearer
 
 import (
@@ -13,27 +13,27 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// Bounds of tokens that shield gives out, and of files.
+// Limits of tokens that shield generates, and of files.
 const (
 	MinToken  = 32 // bytes
-	minSecret = 16 // bytes of a token that others give out
+	minSecret = 16 // bytes of a token that another service issued
 	maxFile   = 1 << 20
 )
 
-// Tokens say who asks over HTTP: the names of those who may, by the hashes of their
-// tokens. The name of the only one may be "".
+// Tokens are the names of the authorized clients, by the SHA-256 of their tokens. The name of a single
+// client can be "".
 type Tokens map[[sha256.Size]byte]string
 
-// isName reports whether a word can be a name of who asks: it is in logs.
+// isName reports whether a word can be a client name, which appears in logs.
 func isName(word string) bool {
 	return len(word) <= 64 && !strings.ContainsFunc(word, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._@-", r)
 	})
 }
 
-// Load reads a file with a line NAME TOKEN for each who may ask; one that holds a
-// single token without a name only if alone is set. Empty lines and those that begin
-// with # are skipped. A file that others than its owner can read is an error.
+// Load reads a file with a line NAME TOKEN for each client, or, if alone is set, a single token
+// without a name. Empty lines and lines that begin with # are skipped. A file that other users can
+// read is an error.
 func Load(name string, alone bool) (Tokens, error) {
 	text, err := private(name)
 	if err != nil {
@@ -72,8 +72,8 @@ func Load(name string, alone bool) (Tokens, error) {
 	return out, nil
 }
 
-// Who returns whose token a request brings, if it brings one token. Tokens are looked
-// up by their hash, so the time that takes says nothing about others.
+// Who returns the name of the client whose token a request has, if it has exactly one. Tokens are
+// looked up by their hash, so that timing reveals nothing about other tokens.
 func (t Tokens) Who(h http.Header) (name string, ok bool) {
 	given := h.Values("Authorization")
 	if len(given) != 1 {
@@ -87,7 +87,7 @@ func (t Tokens) Who(h http.Header) (name string, ok bool) {
 	return name, ok
 }
 
-// Secret reads a file that holds a token for others and nothing else.
+// Secret reads a file that contains one token for another service.
 func Secret(name string) (string, error) {
 	b, err := private(name)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package bounds says what a program needs to reach, as a profile for package contain: what
-// the effects of a command say, which this process judged, or what a server is given that
-// shield starts. All that holds credentials is hidden; only the workspace, what the effects
-// name and the caches of the program can be changed.
+// Package bounds computes the containment profile (package contain) of a program: for a command from
+// its judged effects, for an MCP server from its program and the user's grants. Credentials are
+// hidden; only the workspace, the paths of the effects and the program's caches are writable.
 package bounds
 
 import (
@@ -20,27 +19,27 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A Place is where a program is started.
+// A Place is the environment in which a program starts.
 type Place struct {
 	Home  string   // the user's home folder
 	Roots []string // the folders of the workspace
-	Own   []string // files and folders of shield, which are hidden
-	Words []string // the command line: what of it lies in /tmp is seen there
+	Own   []string // files and folders of shield, to hide
+	Words []string // the command line; paths below /tmp in it stay visible
 }
 
-// Grants are what a person gives a server beside its workspace.
+// Grants are paths that the user allows a server in addition to its workspace.
 type Grants struct {
-	Read, Write []string // files and folders; Read lifts what is hidden
+	Read, Write []string // files and folders; Read also makes hidden ones readable
 	NoNetwork   bool
 }
 
-// An UnboundedError says why what a command does cannot be contained.
+// An UnboundedError says why a command cannot be contained.
 type UnboundedError struct{ Why string }
 
 func (e *UnboundedError) Error() string { return "this command cannot be contained: " + e.Why }
 
-// OfCommand returns the profile of a command by its effects, all of them. It is an
-// [*UnboundedError] if containment would stop the command from doing what was judged.
+// OfCommand returns the profile for a command with the given effects. The error is an
+// [*UnboundedError] if containment would prevent a judged effect.
 func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
 	b := newBuilder(at)
 	for i := range effects {
@@ -56,8 +55,8 @@ func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
 	return b.profile()
 }
 
-// OfServer returns the profile of a server by the program that it is started by: it has no
-// verdict, so that it gets the workspace, what its program keeps, and what a person gives it.
+// OfServer returns the profile for a server started by a program. A server has no judged effects, so
+// it gets the workspace, its program's caches and the user's grants.
 func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
 	b := newBuilder(at)
 	b.network = !g.NoNetwork
@@ -76,15 +75,15 @@ func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
 	return b.profile()
 }
 
-// A builder collects a profile.
+// A builder collects the paths of a profile.
 type builder struct {
 	Place
 	hidden, shown, write []string
-	free                 []string // what is written to on purpose, and so is not fixed
-	missing              []string // of write: what is made at the start
+	free                 []string // deliberately written, so not protected
+	missing              []string // paths of write that must be created first
 	network              bool
-	names                map[string]map[string]bool // of folders, see mayMatch
-	others               map[string]bool            // names that files have which are read or run, and which may be other programs than those by that name
+	names                map[string]map[string]bool // names in folders, cached by mayMatch
+	others               map[string]bool            // names of files that are read or executed: a program of such a name can be another one
 }
 
 func newBuilder(at Place) *builder {
@@ -102,8 +101,8 @@ func newBuilder(at Place) *builder {
 	return b
 }
 
-// findHidden finds what is hidden: credentials, profiles of browsers, wallets, files of shield, and
-// the .env files beside the workspace.
+// findHidden collects the hidden paths: credentials, browser profiles, wallets, files of shield, and
+// .env files next to the workspace.
 func (b *builder) findHidden() {
 	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
 		globs, _ := knowledge.Paths(list)
@@ -112,7 +111,7 @@ func (b *builder) findHidden() {
 		}
 	}
 	for _, path := range b.Own {
-		if !contain.Within(path, b.Roots) { // there it is fixed
+		if !contain.Within(path, b.Roots) { // inside the workspace, Fixed protects it
 			b.hideTree(path)
 		}
 	}
@@ -126,7 +125,7 @@ func (b *builder) findHidden() {
 	}
 }
 
-// escape returns a path as a pattern of [filepath.Glob].
+// escape escapes a path for use in a [filepath.Glob] pattern.
 func escape(path string) string {
 	if !strings.ContainsAny(path, `\*?[`) {
 		return path
@@ -134,20 +133,20 @@ func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// hideGlob hides what a glob of package knowledge names in the home folder, or by its whole
-// path. One that may lie anywhere is not looked for.
+// hideGlob hides the matches of a glob of package knowledge, in the home folder or absolute. A glob
+// that can match anywhere is skipped.
 func (b *builder) hideGlob(glob string) {
 	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
 			g = escape(b.Home) + "/" + rest
 		}
 		if !strings.HasPrefix(g, "/") || strings.HasPrefix(g, "/proc/") || strings.HasPrefix(g, "/dev/") {
-			continue // who reads of another process, and of devices, is bounded otherwise
+			continue // other processes and devices are restricted separately
 		}
 		if !b.mayMatch(g) {
 			continue
 		}
-		g, _, tree := strings.Cut(g, "/**") // a folder in the middle is hidden as a whole
+		g, _, tree := strings.Cut(g, "/**") // hide a folder before /** as a whole
 		paths, err := filepath.Glob(g)
 		if err != nil {
 			continue
@@ -162,8 +161,8 @@ func (b *builder) hideGlob(glob string) {
 	}
 }
 
-// mayMatch reports whether a pattern may match something: not if the home folder or a root,
-// whose names are read once, lacks its first name there. Most globs end here.
+// mayMatch reports whether a pattern can match: not if its first name is missing in the home folder or
+// the root. Folder names are cached, and most globs end here.
 func (b *builder) mayMatch(pattern string) bool {
 	for _, dir := range append([]string{b.Home}, b.Roots...) {
 		rest, ok := strings.CutPrefix(pattern, escape(dir)+"/")
@@ -193,14 +192,14 @@ func (b *builder) mayMatch(pattern string) bool {
 	return true
 }
 
-// hidePath hides a file, or folder, wherever it lies.
+// hidePath hides a file or folder.
 func (b *builder) hidePath(path string) {
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" && !contain.Holds(real, b.Roots) && !contain.Holds(real, []string{b.Home}) {
 		b.hidden = append(b.hidden, real)
 	}
 }
 
-// hideTree is hidePath, and hides what links in the folder lead to in the home folder.
+// hideTree hides a folder, and the targets of its symbolic links in the home folder.
 func (b *builder) hideTree(path string) {
 	b.hidePath(path)
 	for _, real := range linkTargetsInHome(path, b.Home) {
@@ -208,7 +207,7 @@ func (b *builder) hideTree(path string) {
 	}
 }
 
-// linkTargetsInHome returns where the links in a folder lead to in the home folder.
+// linkTargetsInHome returns the targets in the home folder of a folder's symbolic links.
 func linkTargetsInHome(folder, home string) (out []string) {
 	f, err := os.Open(folder)
 	if err != nil {
@@ -227,7 +226,7 @@ func linkTargetsInHome(folder, home string) (out []string) {
 	return out
 }
 
-// addEffect adds what an effect needs.
+// addEffect adds the paths that an effect needs.
 func (b *builder) addEffect(e *effect.Effect) error {
 	if why := uncontainable[e.Kind]; why != "" {
 		return &UnboundedError{cmp.Or(e.Reason, "it "+why)}
@@ -253,8 +252,8 @@ func (b *builder) addEffect(e *effect.Effect) error {
 	return nil
 }
 
-// uncontainable are the effects that containment would stop, and why: what they change is not
-// below any path.
+// uncontainable are the effects that containment would prevent, with the reason: they do not change a
+// path.
 var uncontainable = map[effect.Kind]string{
 	effect.ChangePrivilege: "it changes its privileges; run it without --contain",
 	effect.ChangeSystem:    "it changes the system; run it without --contain",
@@ -264,11 +263,11 @@ var uncontainable = map[effect.Kind]string{
 	effect.ChangeGuard:     "it changes shield; do not run it",
 }
 
-// addProgram gives a program what it keeps: caches, which are made at the start if they are missing, and the
-// credentials of its own service.
+// addProgram adds a program's caches, which are created if missing, and the credentials of its own
+// service.
 func (b *builder) addProgram(name string) {
 	caches, credentials := knowledge.Keeps(filepath.Base(name))
-	another := strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] // a program by that name
+	another := strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] // a path to a different program of the same name
 	for _, glob := range caches {
 		for _, path := range b.expandGlob(glob) {
 			if another && !contain.Within(path, b.Roots) {
@@ -293,14 +292,14 @@ func (b *builder) addProgram(name string) {
 			for _, real := range append(linkTargetsInHome(path, b.Home), path) {
 				b.addReadable(real)
 			}
-			if real, err := filepath.EvalSymlinks(path); err == nil { // a folder of nothing but its credentials
+			if real, err := filepath.EvalSymlinks(path); err == nil { // the folder contains only the program's credentials
 				b.hidden = slices.DeleteFunc(b.hidden, func(h string) bool { return contain.Within(h, []string{real}) })
 			}
 		}
 	}
 }
 
-// expandGlob returns what a glob of an entry stands for here.
+// expandGlob returns the matches of a glob of a knowledge entry.
 func (b *builder) expandGlob(glob string) (out []string) {
 	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
@@ -314,7 +313,7 @@ func (b *builder) expandGlob(glob string) (out []string) {
 	return out
 }
 
-// addReadable lets a path be read, although it is hidden, or lies in /tmp.
+// addReadable makes a path readable that is hidden or in /tmp.
 func (b *builder) addReadable(path string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -327,7 +326,7 @@ func (b *builder) addReadable(path string) {
 		h := b.hidden[i]
 		switch {
 		case h == real:
-		case contain.Within(real, []string{h}): // all that is beside it stays hidden
+		case contain.Within(real, []string{h}): // other files in the folder stay hidden
 			entries, err := os.ReadDir(h)
 			if err != nil {
 				continue
@@ -343,8 +342,8 @@ func (b *builder) addReadable(path string) {
 	}
 }
 
-// addWritable lets the path of an effect be changed: the file itself, or the folder in which
-// names come and go.
+// addWritable makes the path of an effect writable: the file itself, or its folder if names are
+// created or removed.
 func (b *builder) addWritable(e *effect.Effect) error {
 	path := e.Path
 	if i := strings.IndexAny(path, `*?[\`); e.Pattern && i >= 0 {
@@ -373,7 +372,7 @@ func (b *builder) addWritable(e *effect.Effect) error {
 			return nil
 		}
 	}
-	folder := filepath.Dir(real) // or the first above it that is there
+	folder := filepath.Dir(real) // the folder, or its nearest existing parent
 	for info, err := os.Stat(folder); err != nil || !info.IsDir(); info, err = os.Stat(folder) {
 		folder = filepath.Dir(folder)
 	}
@@ -384,16 +383,16 @@ func (b *builder) addWritable(e *effect.Effect) error {
 	return nil
 }
 
-// devices take what is written and keep nothing.
+// devices discard or consume output and keep no data.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
 
-// tooWide reports whether a folder is too much to be changed as a whole: it holds the home
-// folder, something hidden, or files that run later.
+// tooWide reports whether a folder must not be writable as a whole: it contains the home folder,
+// something hidden, or files that are executed later.
 func (b *builder) tooWide(folder string) bool {
 	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hidden) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.filesRunLater(folder)) > 0
 }
 
-// resolve returns a path without symbolic links, and whether it is there.
+// resolve returns a path without symbolic links, and whether it exists.
 func resolve(path string) (real string, exists bool, err error) {
 	var rest []string
 	for p := path; ; p = filepath.Dir(p) {
@@ -411,7 +410,7 @@ func resolve(path string) (real string, exists bool, err error) {
 	}
 }
 
-// filesRunLater returns what is in a folder of the files that run later, or tell an agent what to do.
+// filesRunLater returns the files in a folder that are executed later or instruct an agent.
 func (b *builder) filesRunLater(folder string) (out []string) {
 	for _, list := range []string{"agent_settings", "starts_later"} {
 		globs, _ := knowledge.Paths(list)
@@ -443,7 +442,7 @@ func (b *builder) filesRunLater(folder string) (out []string) {
 	return out
 }
 
-// profile returns what was collected.
+// profile returns the collected profile.
 func (b *builder) profile() (*contain.Profile, error) {
 	for _, word := range b.Words {
 		if real, err := filepath.EvalSymlinks(word); err == nil && filepath.IsAbs(word) && real != "/tmp" && contain.Within(real, []string{"/tmp"}) {
@@ -477,7 +476,7 @@ func (b *builder) profile() (*contain.Profile, error) {
 	return p, nil
 }
 
-// outermost returns paths without those that lie in another, sorted.
+// outermost returns the sorted paths without those inside another one.
 func outermost(paths []string) []string {
 	out := []string{}
 	for _, path := range slices.Sorted(slices.Values(paths)) {

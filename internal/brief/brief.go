@@ -1,9 +1,9 @@
 // Package brief shortens text that is shown to people.
 package brief
 
-// Text returns a text in at most n characters, with an ellipsis for what is left out.
+// Text returns a text truncated to n characters, with an ellipsis if it was longer.
 func Text(s string, n int) string {
-	last := 0 // where the n-th character begins
+	last := 0 // offset of the n-th character
 	for i := range s {
 		if n--; n == 0 {
 			last = i

@@ -1,7 +1,6 @@
-// Package built has the program shield for tests that start it. All packages
-// share one, which is built without the race detector whatever the tests are
-// built with: with it, each process takes five times as long, and a second more
-// to end.
+// Package built builds the program shield for tests that start it. All packages share one build,
+// without the race detector, since with it each process takes five times as long and a second more to
+// exit.
 package built
 
 import (
@@ -17,11 +16,11 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// longest is how long another package may take to build.
+// longest is the time limit for a build by another package.
 const longest = 10 * time.Minute
 
-// Shield builds shield from the sources around the working folder, and returns
-// where it is. Its folder has no other program.
+// Shield builds shield from the sources of this module, and returns the program's path. Its folder
+// contains no other program.
 func Shield() (path string, err error) {
 	root, err := module()
 	if err != nil {

@@ -1,12 +1,11 @@
-// Package canonjson reads JSON strictly and writes it in the one form of
-// RFC 8785, in which equal values have equal bytes. Hashes and seals are
-// computed over that form.
+// Package canonjson parses JSON strictly and writes it in the canonical form of RFC 8785, in which
+// equal values have equal bytes. Hashes and seals are computed over that form.
 //
-// It differs from RFC 8785 in one point. A number that a double does not hold
-// exactly keeps its literal text, because two different numbers must never
-// share a hash: 9007199254740993 is not 9007199254740992. "Exactly" means that
-// the shortest decimal that reads back as the double is numerically equal to
-// the literal, so 0.1, 1.0 and 1e3 are held, 1e400 and
+// It differs from RFC 8785 in one point: a number that a double cannot represent exactly keeps its
+// literal text, so that different numbers never have the same hash, such as 9007199254740993 and
+// 9007199254740992. A number counts as exact if the shortest decimal for its double is numerically
+// equal to the literal: 0.1, 1.0 and 1e3 are exact; 1e400 and 0.1000000000000000055511151231257827 are
+// not.
 // 0.1000000000000000055511151231257827 are not.
 package canonjson
 
@@ -17,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AppendObject appends the canonical form of the object that has the given
-// members. It sorts members in place; their names must be distinct.
+// AppendObject appends the canonical form of an object with the given members. It sorts members in
+// place; their names must be distinct.
 func AppendObject(dst []byte, members []Member) []byte {
 	slices.SortFunc(members, func(a, b Member) int { return compareUTF16(a.Name, b.Name) })
 	dst = append(dst, '{')
@@ -84,8 +83,7 @@ func appendMap(dst []byte, m map[string]any) []byte {
 	return append(dst, '}')
 }
 
-// AppendString appends s as a JSON string with the fewest escapes; what is not
-// UTF-8 becomes U+FFFD.
+// AppendString appends s as a JSON string with the fewest escapes; invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
@@ -98,9 +96,8 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// compareUTF16 orders names by their UTF-16 code units, as RFC 8785 demands.
-// It differs from the order of bytes only where a character beyond U+FFFF
-// meets one from U+E000 up.
+// compareUTF16 compares names by UTF-16 code units, as RFC 8785 requires. This differs from byte order
+// only between characters above U+FFFF and those in U+E000–U+FFFF.
 func compareUTF16(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -111,8 +108,8 @@ func compareUTF16(a, b string) int {
 		return len(a) - len(b)
 	}
 	x, y := a[i], b[i]
-	// 0xEE and 0xEF begin U+E000–U+FFFF, 0xF0 and up begin what UTF-16 writes
-	// as surrogates, which are smaller.
+	// First bytes 0xEE and 0xEF are U+E000–U+FFFF; 0xF0 and above are surrogates in UTF-16, which are
+	// smaller.
 	if x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0) {
 		return int(y) - int(x)
 	}

@@ -7,12 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDigits is the most significant digits that the shortest decimal of a
-// double can have.
+// maxDigits is the maximum number of significant digits in the shortest decimal of a double.
 const maxDigits = 17
 
-// appendNumber appends the canonical form of a valid JSON number: that of the
-// double if the double holds it exactly, else the literal.
+// appendNumber appends the canonical form of a valid JSON number: that of its double if it is exact,
+// else the literal.
 func appendNumber(dst, lit []byte) []byte {
 	if isShortInteger(lit) {
 		return append(dst, lit...)
@@ -36,8 +35,8 @@ func appendNumber(dst, lit []byte) []byte {
 	return dst
 }
 
-// isShortInteger reports whether lit is an integer of at most 15 digits: it is
-// held exactly and already canonical. -0 is not.
+// isShortInteger reports whether lit is an integer of at most 15 digits: it is exact and already
+// canonical. -0 is not.
 func isShortInteger(lit []byte) bool {
 	digits := lit
 	if digits[0] == '-' {
@@ -66,9 +65,8 @@ type decimal struct {
 	exp      int64
 }
 
-// parseDecimal reads a valid JSON number. It fails if there are more
-// significant digits than a decimal holds, or if the exponent is beyond every
-// double; it looks at each byte once.
+// parseDecimal parses a valid JSON number in linear time. It fails for too many significant digits, or
+// an exponent outside the range of a double.
 func parseDecimal(lit []byte) (d decimal, ok bool) {
 	i := 0
 	if lit[0] == '-' {

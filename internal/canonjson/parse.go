@@ -13,24 +13,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Kind says why a text was refused.
+// A Kind is the reason why a text was rejected.
 type Kind uint8
 
 // The kinds of errors.
 const (
 	Syntax    Kind = iota // not JSON
 	UTF8                  // not UTF-8
-	Surrogate             // an escaped half of a surrogate pair
+	Surrogate             // an unpaired surrogate in an escape
 	Duplicate             // two names of an object are equal, or differ only in case
-	Depth                 // nested deeper than asked for
-	NoObject              // JSON, but no object where [Object] wants one
+	Depth                 // nesting exceeds the limit
+	NoObject              // valid JSON, but not an object
 )
 
-// An Error says why and where a text was refused.
+// An Error is the reason and position of a rejected text.
 type Error struct {
 	Kind   Kind
-	Field  string // names from the outermost object inwards, joined by dots; may be empty
-	Offset int64  // in bytes from the start of the text; the error is there or after it
+	Field  string // member names from the outermost object inwards, joined by dots; can be empty
+	Offset int64  // byte offset in the text; the error is there or after it
 	Err    error
 }
 
@@ -43,12 +43,12 @@ func (e *Error) Unwrap() error { return e.Err }
 type Member struct {
 	Name  string
 	Value any    // as returned by [Value]
-	Raw   []byte // the value's text, part of the text that was read
+	Raw   []byte // the value's text, a part of the input
 }
 
-// Value reads raw as one JSON value of at most maxDepth levels, the outermost
-// counted as 1. It returns string, bool, nil, jsontext.Value (a number's text,
-// part of raw), []any or map[string]any. Its errors are of type [*Error].
+// Value parses raw as one JSON value of at most maxDepth levels (the outermost is 1). It returns
+// string, bool, nil, jsontext.Value (a number's text, part of raw), []any or map[string]any. Its
+// errors are of type [*Error].
 func Value(raw []byte, maxDepth int) (any, error) {
 	p, err := newParser(raw, maxDepth)
 	if err != nil {
@@ -65,8 +65,8 @@ func Value(raw []byte, maxDepth int) (any, error) {
 	return v, nil
 }
 
-// Object reads raw as one JSON object, as [Value] does, and appends its members
-// to dst in the order in which they stand.
+// Object parses raw as one JSON object, as [Value] does, and appends its members to dst in input
+// order.
 func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	p, err := newParser(raw, maxDepth)
 	if err != nil {
@@ -107,14 +107,14 @@ type parser struct {
 	dec      *jsontext.Decoder
 	buf      bytes.Buffer
 	raw      []byte
-	text     string // raw again: strings without escapes are parts of it
+	text     string // raw as a string; strings without escapes are slices of it
 	maxDepth int
 	scratch  []byte // of append
 }
 
 var parsers = sync.Pool{New: func() any { return &parser{dec: new(jsontext.Decoder)} }}
 
-// allowDuplicates leaves the check of names to [seenNames], which is stricter.
+// allowDuplicates disables jsontext's check of names, since [seenNames] is stricter.
 var allowDuplicates = sync.OnceValue(func() jsontext.Options { return jsontext.AllowDuplicateNames(true) })
 
 func newParser(raw []byte, maxDepth int) (*parser, error) {
@@ -131,7 +131,7 @@ func newParser(raw []byte, maxDepth int) (*parser, error) {
 func (p *parser) free() {
 	p.buf, p.raw, p.text = bytes.Buffer{}, nil, ""
 	p.dec.Reset(&p.buf)
-	if cap(p.scratch) > 64<<10 { // a large one would stay for good
+	if cap(p.scratch) > 64<<10 { // do not keep a large buffer
 		p.scratch = nil
 	}
 	parsers.Put(p)
@@ -245,7 +245,7 @@ func (p *parser) members(depth int, add func(name string, value any, raw []byte)
 	return nil
 }
 
-// name reads a member's name, which must differ from those seen.
+// name parses a member's name, which must not be in seen.
 func (p *parser) name(seen *seenNames) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
@@ -265,7 +265,7 @@ func (p *parser) name(seen *seenNames) (string, error) {
 	return name, nil
 }
 
-// end demands that nothing follows.
+// end returns an error if anything follows.
 func (p *parser) end() error {
 	_, err := p.dec.ReadToken()
 	if err == io.EOF {
@@ -281,8 +281,8 @@ func (p *parser) tooDeep() error {
 	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
 }
 
-// fail turns an error of jsontext into an [*Error] that quotes nothing of the
-// text, which may be hostile or secret.
+// fail converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
+// or secret.
 func (p *parser) fail(err error) error {
 	e := &Error{Kind: Syntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
 	var syntactic *jsontext.SyntacticError
@@ -308,7 +308,7 @@ func isSurrogateEscape(b []byte) bool {
 	return strings.IndexByte("89abcdefABCDEF", b[3]) >= 0
 }
 
-// prefixField puts a member's name before the field of an error in its value.
+// prefixField adds a member's name to the field of an error in its value.
 func prefixField(err error, name string) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -321,10 +321,10 @@ func prefixField(err error, name string) error {
 	return err
 }
 
-const maxField = 256 // bytes of an error's field, about
+const maxField = 256 // approximate maximum of an error's field, in bytes
 
-// Quote makes a name from the input fit to be shown: at most 80 characters,
-// none of them a control, a separator or invisible.
+// Quote makes a name from the input displayable: at most 80 characters, without controls, separators
+// and invisible characters.
 func Quote(s string) string {
 	n, clean := 0, true
 	for i, r := range s {
@@ -345,16 +345,16 @@ func Quote(s string) string {
 	}, s)
 }
 
-// seenNames are those of one object so far.
+// seenNames are the names of one object so far.
 type seenNames struct {
 	few  [8]string
 	n    int
-	many map[string]string // by folded name, once there are more than fit in few
+	many map[string]string // by folded name, used when few is full
 }
 
-// add adds a name. If it is there already, or one that differs only in case, it
-// returns that one and false. encoding/json and others take such names for the
-// same key, so that two readers of a record would see different actions.
+// add adds a name. If the same name, or one that differs only in case, exists, it returns that name
+// and false. encoding/json and others treat such names as the same key, so two parsers would see
+// different actions.
 func (ns *seenNames) add(name string) (other string, ok bool) {
 	if ns.many == nil {
 		for _, other := range ns.few[:ns.n] {

@@ -1,10 +1,9 @@
-// Package committed tells whether files are in the last commit of their
-// repository just as they lie there, so that git can give them back.
+// Package committed reports whether files are in the last commit of their repository with the same
+// content, so that git can restore them.
 //
-// It reads the repository itself. Git is never started, because the settings of
-// a repository can make it run programs. A repository may be hostile: everything
-// is bounded, every object is checked by its hash, and whatever is not as
-// expected counts as not known.
+// It reads the repository without starting git, because a repository's configuration can make git run
+// programs. A repository can be hostile: all reads are limited, every object is checked by its hash,
+// and anything unexpected counts as not committed.
 package committed
 
 import (
@@ -15,29 +14,29 @@ import (
 	"strings"
 )
 
-// A FS looks at local files. Paths are absolute, with slashes. No method follows
-// a symbolic link, in any part of a path; one that meets a link fails.
+// An FS accesses local files. Paths are absolute, with slashes. Its methods do not follow symbolic
+// links in any part of a path; they return an error for one.
 type FS interface {
 	Lstat(path string) (fs.FileInfo, error)
-	Open(path string) (*os.File, error) // of a regular file only
+	Open(path string) (*os.File, error) // regular files only
 	ReadDir(path string, most int) ([]fs.DirEntry, error)
 	Readlink(path string) (string, error)
 }
 
-// Bounds of one Reader. What exceeds them is not known.
+// Limits of one Reader. Files beyond them count as not committed.
 const (
-	maxFile   = 8 << 20  // bytes of a file that is compared
-	maxObject = 16 << 20 // bytes of an object of git
-	maxWork   = 32 << 20 // bytes that are hashed or inflated
+	maxFile   = 8 << 20  // bytes of a compared file
+	maxObject = 16 << 20 // bytes of a git object
+	maxWork   = 32 << 20 // bytes that are hashed or decompressed
 	maxSteps  = 20_000   // accesses to files
-	maxNames  = 512      // of files and folders that are compared
-	maxLevels = 32       // of folders
-	maxChain  = 64       // deltas of one object
+	maxNames  = 512      // compared files and folders
+	maxLevels = 32       // nested folders
+	maxChain  = 64       // length of a delta chain
 	maxPacks  = 64
-	maxText   = 1 << 20 // bytes of a file of references
+	maxText   = 1 << 20 // bytes of a refs file
 )
 
-// A Reader answers for the files of one action. It belongs to one goroutine.
+// A Reader answers for the files of one action. It is not safe for concurrent use.
 type Reader struct {
 	fs     FS
 	inside func(path string) bool
@@ -45,11 +44,11 @@ type Reader struct {
 	work   int64
 	steps  int
 	names  int
-	repos  map[string]*repository // by the folder that holds .git; nil if it cannot be read
+	repos  map[string]*repository // by the folder that contains .git; nil if it cannot be read
 }
 
-// New returns a Reader of the repositories whose working trees lie where inside
-// holds. The history of one that is linked to another lies where stored holds.
+// New returns a Reader for repositories whose working trees inside accepts. The objects of a linked
+// working tree must be in a folder that stored accepts.
 func New(files FS, inside, stored func(path string) bool) *Reader {
 	return &Reader{fs: files, inside: inside, stored: stored, work: maxWork, steps: maxSteps, names: maxNames, repos: map[string]*repository{}}
 }
@@ -61,8 +60,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// Stores returns the folders in which the repositories that were read keep their
-// history.
+// Stores returns the object folders of the repositories that were read.
 func (r *Reader) Stores() []string {
 	var out []string
 	for top, repo := range r.repos {
@@ -74,20 +72,20 @@ func (r *Reader) Stores() []string {
 	return out
 }
 
-// Keeps reports whether a file, link or folder with all that is in it is in the
-// last commit as it is. A path that does not exist is not.
+// Keeps reports whether a file, symbolic link, or folder with all its content is in the last commit
+// unchanged. It is false for a path that does not exist.
 func (r *Reader) Keeps(file string) bool {
 	repo, e, ok := r.entry(file)
 	return ok && r.sameAsEntry(repo, e, file, file, 0)
 }
 
-// Has reports whether a regular file is in the last commit, whatever it holds now.
+// Has reports whether a regular file is in the last commit, even if its content differs now.
 func (r *Reader) Has(file string) bool {
 	_, e, ok := r.entry(file)
 	return ok && e.kind == regular
 }
 
-// entry returns what the last commit of its repository holds under the name of a file.
+// entry returns the entry of a file in the last commit of its repository.
 func (r *Reader) entry(file string) (repo *repository, e entry, ok bool) {
 	if repo = r.repository(path.Dir(file)); repo == nil {
 		return nil, e, false
@@ -100,8 +98,8 @@ func (r *Reader) entry(file string) (repo *repository, e entry, ok bool) {
 	return repo, e, ok
 }
 
-// sameAsEntry reports whether what is at a path is an entry of a tree. base is the
-// path that was asked for: links below it must not lead out of it.
+// sameAsEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
+// base, the requested path, must not lead out of it.
 func (r *Reader) sameAsEntry(repo *repository, e entry, file, base string, level int) bool {
 	if r.names--; r.names < 0 || level > maxLevels || !r.countAccess() || isGit(path.Base(file)) {
 		return false
@@ -143,7 +141,7 @@ func (r *Reader) sameFolder(repo *repository, e entry, dir, base string, level i
 	return true
 }
 
-// sameFile reports whether a file has a blob's hash, and the blob is there.
+// sameFile reports whether a file has a blob's hash, and the blob exists.
 func (r *Reader) sameFile(repo *repository, want id, file string, size int64) bool {
 	if !r.spendBytes(size) {
 		return false
@@ -162,8 +160,8 @@ func (r *Reader) sameFile(repo *repository, want id, file string, size int64) bo
 	return ok && kind == "blob"
 }
 
-// staysBelow reports whether a link leads to a place below base, whatever links
-// lie below base, as long as they do so, too.
+// staysBelow reports whether a symbolic link leads to a path below base, provided that all links below
+// base do.
 func staysBelow(link, to, base string) bool {
 	if path.IsAbs(to) || to == "" {
 		return false
@@ -181,20 +179,20 @@ func staysBelow(link, to, base string) bool {
 	return at == base || strings.HasPrefix(at, base+"/")
 }
 
-// isGit reports whether a name could be that of a repository's own folder on
-// some file system. A tree that git itself wrote does not hold it.
+// isGit reports whether a name could be ".git" on some file system. git never writes such a name into
+// a tree.
 func isGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.HasPrefix(strings.ToLower(name), "git~") || strings.ContainsAny(name, "\\:\x00") ||
 		strings.HasPrefix(strings.ToLower(name), ".git") && strings.ContainsFunc(name[4:], func(c rune) bool { return c > 0x7f || c == ' ' })
 }
 
-// countAccess counts an access to a file.
+// countAccess counts a file access, and reports false above the limit.
 func (r *Reader) countAccess() bool {
 	r.steps--
 	return r.steps >= 0
 }
 
-// spendBytes counts bytes that are hashed or inflated.
+// spendBytes counts hashed or decompressed bytes, and reports false above the limit.
 func (r *Reader) spendBytes(n int64) bool {
 	if n < 0 || n > maxObject || n > r.work {
 		r.work = 0

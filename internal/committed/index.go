@@ -9,24 +9,24 @@ import (
 
 // A Tree is the working tree of a repository.
 type Tree struct {
-	Top    string // the folder that holds .git
-	Folder string // where its HEAD and index are
-	Common string // where objects and branches are
+	Top    string // the folder that contains .git
+	Folder string // folder of its HEAD and index
+	Common string // folder of objects and branches
 	Files  []Tracked
 }
 
-// A Tracked is a file as the index of a repository has it.
+// A Tracked is a file in the index of a repository.
 type Tracked struct {
 	Path  string // absolute
-	Size  uint32 // the lower half
+	Size  uint32 // the lower 32 bits of the size
 	MTime int64  // ns
-	Racy  bool   // it may have changed since without another size or time
+	Racy  bool   // size and time cannot prove that the file is unchanged (modified at the time of indexing)
 }
 
 const maxIndex = 32 << 20 // bytes
 
-// Tree returns the working tree that a folder is in, with its index. ok is false if
-// there is none that can be read.
+// Tree returns the working tree of a folder, and its index. ok is false if there is none that can be
+// read.
 func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	repo := r.repository(dir)
 	if repo == nil {
@@ -53,10 +53,10 @@ func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	return t, ok
 }
 
-// entriesOf reads an index that was written at a time. Its format is described in
+// entriesOf parses an index that was written at a time in ns. The format is described in
 // gitformat-index(5).
 func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
-	const head, fixed = 12, 62 // bytes: of the file, and of an entry before its name
+	const head, fixed = 12, 62 // bytes of the file header, and of an entry before its name
 	if len(data) < head+len(id{}) || data[:4] != "DIRC" {
 		return nil, false
 	}
@@ -72,13 +72,13 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 			return nil, false
 		}
 		e := Tracked{Size: number(at + 36), MTime: int64(number(at+8))*1e9 + int64(number(at+12))}
-		flags := uint16(number(at+58) & 0xffff) // behind the name of the object
+		flags := uint16(number(at+58) & 0xffff) // after the object ID
 		e.Racy = e.MTime >= written
 		name := at + fixed
 		if version >= 3 && flags&0x4000 != 0 {
 			name += 2
 		}
-		if version == 4 { // the name is the last one with another end
+		if version == 4 { // version 4 stores only the changed end of the previous name
 			drop, n := packOffset(data[min(name, body):body])
 			end := -1
 			if n > 0 {
@@ -106,8 +106,7 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 	return out, true
 }
 
-// packOffset reads a number of variable length, as in packs, and returns how many bytes it
-// takes; 0 if there is none.
+// packOffset parses a variable-length number as in packs, and returns its length; 0 if invalid.
 func packOffset(data string) (v uint64, n int) {
 	for n < len(data) && n < 9 {
 		b := data[n]

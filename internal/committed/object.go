@@ -15,23 +15,22 @@ import (
 	"strings"
 )
 
-// An id is the name of an object: a SHA-1 hash. Repositories with other hashes
-// are not read.
+// An id is an object ID, a SHA-1 hash. Repositories with other hashes are not supported.
 type id [sha1.Size]byte
 
 var errBound = errors.New("the git object is too large or too deep")
 
-// isAbsent reports whether a file surely does not exist.
+// isAbsent reports whether an error proves that a file does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// header returns the hash of an object before its content.
+// header returns a hash that contains an object's header.
 func header(kind string, size int64) hash.Hash {
 	h := sha1.New() //nolint:gosec // as git has it
 	fmt.Fprintf(h, "%s %d\x00", kind, size)
 	return h
 }
 
-// object returns an object that has the hash by which it is named.
+// object returns an object whose content matches its ID.
 func (repo *repository) object(want id) (kind string, data []byte, ok bool) {
 	kind, data, err := repo.looseObject(want)
 	if isAbsent(err) {
@@ -45,13 +44,13 @@ func (repo *repository) object(want id) (kind string, data []byte, ok bool) {
 	return kind, data, id(h.Sum(nil)) == want
 }
 
-// blobHolds reports whether a blob is there and holds a text.
+// blobHolds reports whether a blob exists and contains exactly a text.
 func (repo *repository) blobHolds(want id, text string) bool {
 	kind, data, ok := repo.object(want)
 	return ok && kind == "blob" && string(data) == text
 }
 
-// looseObject reads an object that has a file of its own.
+// looseObject reads an object that is stored in its own file.
 func (repo *repository) looseObject(want id) (kind string, data []byte, err error) {
 	if !repo.r.countAccess() {
 		return "", nil, errBound
@@ -80,7 +79,7 @@ func (repo *repository) looseObject(want id) (kind string, data []byte, err erro
 	return kind, data, err
 }
 
-// inflate returns the content of a compressed stream that is to have a size.
+// inflate decompresses a zlib stream that must have the given size.
 func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
 	z, err := zlib.NewReader(in)
 	if err != nil {
@@ -89,7 +88,7 @@ func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
 	return r.readExactly(z, size)
 }
 
-// readExactly reads a stream that has to end after size bytes.
+// readExactly reads a stream that must end after size bytes.
 func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
 	if !r.spendBytes(size) {
 		return nil, errBound
@@ -105,7 +104,7 @@ func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// What an entry of a tree is.
+// An entryKind is the type of a tree entry.
 type entryKind uint8
 
 const (
@@ -116,7 +115,7 @@ const (
 	submodule
 )
 
-// An entry is what a tree has under a name.
+// An entry is an entry of a tree object.
 type entry struct {
 	kind entryKind
 	id   id
@@ -124,7 +123,7 @@ type entry struct {
 
 var modes = map[string]entryKind{"100644": regular, "100755": regular, "100664": regular, "120000": symlink, "40000": folder, "160000": submodule}
 
-// tree returns the entries of a folder.
+// tree returns the entries of a tree object by name.
 func (repo *repository) tree(want id) (map[string]entry, bool) {
 	if t, ok := repo.trees[want]; ok {
 		return t, true

@@ -11,21 +11,20 @@ import (
 	"strings"
 )
 
-// A pack is a file of many objects, and its index.
+// A pack is a file of objects, with its index.
 type pack struct {
 	index, data *os.File
-	size        int64 // of data
+	size        int64 // of the pack file
 	fan         [256]uint32
 }
 
 var errPack = errors.New("the git pack file is damaged")
 
 const (
-	fanAt   = 8             // where the index counts names by their first byte
-	namesAt = fanAt + 256*4 // where its names are
+	fanAt   = 8             // offset in the index of the counts by first byte (fanout table)
+	namesAt = fanAt + 256*4 // offset of the object IDs
 	nameLen = int64(len(id{}))
-	// Behind the names: a checksum and an offset for each, then long offsets,
-	// and the hashes of both files.
+	// After the IDs: a CRC and an offset for each, then long offsets, and the hashes of both files.
 	perName = nameLen + 4 + 4
 )
 
@@ -39,7 +38,7 @@ func (repo *repository) close() {
 	}
 }
 
-// open lists the packs. What cannot be read holds nothing.
+// openPacks opens the packs. Packs that cannot be read are skipped.
 func (repo *repository) openPacks() {
 	if repo.listed {
 		return
@@ -61,7 +60,7 @@ func (repo *repository) openPacks() {
 	}
 }
 
-// openPack opens a pack and its index, nil if they are none.
+// openPack opens a pack and its index; it returns nil if they are invalid.
 func openPack(files FS, base string) *pack {
 	index, err := files.Open(base + ".idx")
 	if err != nil {
@@ -81,7 +80,7 @@ func openPack(files FS, base string) *pack {
 	return p
 }
 
-// check reads the heads of both files.
+// check validates the headers of both files.
 func (p *pack) check() bool {
 	var head [namesAt]byte
 	infos := [2]fs.FileInfo{}
@@ -110,7 +109,7 @@ func (p *pack) check() bool {
 	return err == nil && bytes.HasPrefix(kind[:], []byte("PACK\x00\x00\x00")) && (kind[7] == 2 || kind[7] == 3)
 }
 
-// find returns where an object starts in the pack; ok is false if it is not there.
+// find returns the offset of an object in the pack; ok is false if it is not there.
 func (p *pack) find(r *Reader, want id) (at int64, ok bool) {
 	low, high := uint32(0), p.fan[want[0]]
 	if want[0] > 0 {
@@ -137,7 +136,7 @@ func (p *pack) find(r *Reader, want id) (at int64, ok bool) {
 	return 0, false
 }
 
-// offset returns where the object with a number starts.
+// offset returns the offset of the object with an index number.
 func (p *pack) offset(number uint32) (int64, bool) {
 	count := int64(p.fan[255])
 	var b [8]byte
@@ -168,14 +167,13 @@ func (repo *repository) packed(want id) (kind string, data []byte, err error) {
 
 var packKinds = [...]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
-// Kinds of objects that are differences to another one.
+// Types of delta objects.
 const (
-	deltaByOffset = 6 // to one that starts earlier
-	toName        = 7 // to one with a name
+	deltaByOffset = 6 // relative to an earlier object in the pack
+	toName        = 7 // relative to an object ID
 )
 
-// object reads the object that starts at an offset: the last of a chain of
-// differences, and what they are differences to.
+// object reads the object at an offset, and resolves its delta chain.
 func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error) {
 	var deltas [][]byte
 	for len(deltas) <= maxChain {
@@ -224,7 +222,7 @@ func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error)
 	return "", nil, errBound
 }
 
-// objectHead reads kind and size of an object in a pack.
+// objectHead reads the type and size of an object in a pack.
 func objectHead(in io.ByteReader) (kind byte, size int64, err error) {
 	b, err := in.ReadByte()
 	if err != nil {
@@ -240,7 +238,7 @@ func objectHead(in io.ByteReader) (kind byte, size int64, err error) {
 	return kind, size, nil
 }
 
-// distance reads how far before an object its base starts.
+// distance reads how many bytes before a delta its base starts.
 func distance(in io.ByteReader) (int64, error) {
 	b, err := in.ReadByte()
 	if err != nil {
@@ -256,7 +254,7 @@ func distance(in io.ByteReader) (int64, error) {
 	return n, nil
 }
 
-// apply returns what a difference makes of its base.
+// apply returns the result of applying a delta to its base.
 func (r *Reader) apply(base, delta []byte) ([]byte, error) {
 	was, delta, ok1 := deltaSize(delta)
 	size, delta, ok2 := deltaSize(delta)
@@ -309,7 +307,7 @@ func (r *Reader) apply(base, delta []byte) ([]byte, error) {
 	return out, nil
 }
 
-// deltaSize reads a size at the start of a difference.
+// deltaSize reads a size at the start of a delta.
 func deltaSize(b []byte) (n int64, rest []byte, ok bool) {
 	for i := range min(len(b), 6) {
 		n |= int64(b[i]&0x7f) << (7 * i)

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A repository is one working tree with the place where its history is kept.
+// A repository is one working tree with its object folder.
 type repository struct {
 	r      *Reader
-	top    string // folder that holds .git
-	folder string // what .git is, or where it points
-	common string // where objects and branches are
+	top    string // folder that contains .git
+	folder string // the .git folder, or the folder that a .git file names
+	common string // folder of objects and branches
 	root   id     // tree of the last commit
 	packs  []*pack
 	listed bool // packs are opened
 	trees  map[id]map[string]entry
 }
 
-// repository returns the innermost repository that a folder is in, nil if there
-// is none that can be read.
+// repository returns the innermost repository that contains a folder; nil if there is none that can be
+// read.
 func (r *Reader) repository(dir string) *repository {
 	for level := 0; level <= maxLevels && r.inside(dir) && r.countAccess(); level++ {
 		if repo, known := r.repos[dir]; known {
@@ -79,9 +79,8 @@ func (r *Reader) open(top string, info fs.FileInfo) *repository {
 	return repo
 }
 
-// readWorktreeLink reads where a working tree beside the repository's first one has its
-// history. That place has to name the working tree in turn, or anybody's file
-// could point there.
+// readWorktreeLink reads the repository of a linked working tree. The repository must name the working
+// tree too, otherwise any .git file could refer to it.
 func (repo *repository) readWorktreeLink() bool {
 	text, ok := repo.text(repo.top+"/.git", 4096)
 	to, named := strings.CutPrefix(text, "gitdir: ")
@@ -143,7 +142,7 @@ func (repo *repository) head() (id, bool) {
 	return id{}, false
 }
 
-// text returns what a small file holds, without the end of its only line.
+// text returns the content of a one-line file without its line end.
 func (repo *repository) text(file string, most int64) (string, bool) {
 	text, err := repo.read(file, most)
 	text = strings.TrimRight(text, "\r\n")

@@ -10,27 +10,28 @@ import (
 	"unsafe"
 )
 
-// Argv0 is what the process is called, and Variable, in its environment, what lets it look for that.
+// Argv0 is the process name of a containing process; Variable is the environment variable that makes a
+// process check its name.
 const (
 	Argv0    = "shield-contained"
 	Variable = "SHIELD_CONTAINED"
 )
 
-// The files that it is given beside the standard ones.
+// Descriptors that the process inherits beyond the standard ones.
 const (
 	orderFile = 3 + iota // an [Order]
-	lineFile             // a socket of messages, both ways
-	rulesFile            // the rules of Landlock
+	lineFile             // a message socket to the parent
+	rulesFile            // the Landlock ruleset
 )
 
 func init() {
 	if v, _ := syscall.Getenv(Variable); v != "" && isContainedChild() {
-		syscall.Exit(inner()) // in a test with the race detector os.Exit waits for a second
+		syscall.Exit(inner()) // in a test with the race detector, os.Exit would wait for a second
 	}
 }
 
-// isContainedChild reports whether this process has the name of one that contains a program. Package
-// os, which knows the arguments, is not there yet.
+// isContainedChild reports whether this process was started as a containing process. Package os, which
+// has the arguments, is not initialized yet.
 func isContainedChild() bool {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -42,13 +43,13 @@ func isContainedChild() bool {
 	return err == nil && string(b[:n]) == Argv0+"\x00"
 }
 
-// hurrySeconds is how long a program may take to end that is in a hurry, in seconds.
+// hurrySeconds is how long the program can take to exit in a hurry.
 const hurrySeconds = 1
 
-// statusNotStarted is the status where the program did not start.
+// statusNotStarted is the exit status if the program did not start.
 const statusNotStarted = 126
 
-// sendMessage sends a message.
+// sendMessage sends a message to the parent.
 func sendMessage(kind byte, text string) {
 	for message := append([]byte{kind}, text...); ; {
 		if _, err := syscall.Write(lineFile, message); err != syscall.EINTR {
@@ -62,7 +63,7 @@ func fail(stage string, err error) int {
 	return statusNotStarted
 }
 
-// wrap says what an error concerns.
+// wrap adds to an error what failed.
 func wrap(what string, err error) error { return &wrapped{what, err} }
 
 type wrapped struct {
@@ -74,8 +75,8 @@ func (w *wrapped) Error() string { return w.what + ": " + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
 func inner() int {
-	// What the standard streams are not, the program does not get: folders and sockets
-	// that are open reach around every path.
+	// Close all descriptors but the standard streams: open folders and sockets would bypass path
+	// rules.
 	if _, err := call(sysCloseRange, orderFile, 1<<31-1, closeRangeCloexec); err != nil {
 		return fail("files", err)
 	}
@@ -83,7 +84,7 @@ func inner() int {
 	if err != nil {
 		return fail("order", err)
 	}
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} { // a terminal sends them to all; the program has its own
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} { // a terminal sends them to the whole process group; the program handles them itself
 		if err := ignore(s); err != nil {
 			return fail("signals", err)
 		}
@@ -102,8 +103,8 @@ func inner() int {
 			own = tmp + "/own"
 		}
 	}
-	// The thread that starts the program is in the same Landlock domain: the program could debug it, and by way of it
-	// the threads that nothing holds. A program that is executed is as it always is.
+	// The thread that starts the program is in the same Landlock domain, so the program could ptrace
+	// it, and through it the unrestricted threads. execve resets this flag for the program.
 	if err := prctl(prSetDumpable, 0); err != nil {
 		return fail("processes", err)
 	}
@@ -120,7 +121,7 @@ func inner() int {
 	}
 	started := make(chan result)
 	go func() {
-		runtime.LockOSThread() // for good: it is no thread for anything else
+		runtime.LockOSThread() // never unlocked: the restricted thread must not run other goroutines
 		fd, stage, err := restrict(o)
 		if err != nil || o.Probe {
 			started <- result{0, fd, stage, err}
@@ -128,7 +129,7 @@ func inner() int {
 		}
 		pid, err := syscall.ForkExec(o.Path, o.Argv, &syscall.ProcAttr{
 			Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
-			Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // when this thread ends
+			Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // kill the program when this thread ends
 		})
 		started <- result{pid, fd, "exec", err}
 		select {}
@@ -141,8 +142,8 @@ func inner() int {
 	if got.err != nil {
 		return fail(got.stage, got.err)
 	}
-	sendMessage(Ready, "")                               // before what is refused
-	go (&watcher{o, got.watch, map[string]bool{}}).run() // until then the program waits
+	sendMessage(Ready, "")                               // must precede reports of denied accesses
+	go (&watcher{o, got.watch, map[string]bool{}}).run() // the program's watched system calls wait until it runs
 	if o.Probe {
 		return 0
 	}
@@ -151,7 +152,7 @@ func inner() int {
 			switch receiveByte() {
 			case Term:
 				_ = syscall.Kill(got.pid, syscall.SIGTERM)
-				if o.Hurry { // or this process is killed before it has ended what the program leaves
+				if o.Hurry { // otherwise this process is killed before it has ended the remaining processes
 					go func() {
 						_ = syscall.Nanosleep(&syscall.Timespec{Sec: hurrySeconds}, nil)
 						_ = syscall.Kill(got.pid, syscall.SIGKILL)
@@ -164,13 +165,13 @@ func inner() int {
 		}
 	}()
 	status := reapUntil(got.pid)
-	if syscall.Getpid() != 1 { // as the first of its namespace it takes all with it
+	if syscall.Getpid() != 1 { // as PID 1 of its namespace, its exit kills all others
 		endAll()
 	}
 	return status
 }
 
-// read returns the order.
+// read returns the order from the parent.
 func read() (*Order, error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(orderFile, &st); err != nil {
@@ -185,7 +186,7 @@ func read() (*Order, error) {
 	return o, o.decode(b[:n])
 }
 
-// receiveByte waits for what this process is told; 0 if nobody is there.
+// receiveByte waits for a byte from the parent; 0 if the parent is gone.
 func receiveByte() byte {
 	var b [1]byte
 	for {
@@ -199,14 +200,14 @@ func receiveByte() byte {
 	}
 }
 
-// ignore lets this process ignore a signal. What it starts begins as if it did not.
+// ignore makes this process ignore a signal. Its children start with the default action.
 func ignore(s syscall.Signal) error {
 	action := struct{ handler, flags, restorer, mask uintptr }{handler: 1} // SIG_IGN
 	_, err := call(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8)
 	return err
 }
 
-// reapUntil waits for a process, and for those that have lost their parent.
+// reapUntil waits for a process to exit, and reaps orphaned processes meanwhile.
 func reapUntil(pid int) int {
 	for {
 		var status syscall.WaitStatus
@@ -223,8 +224,8 @@ func reapUntil(pid int) int {
 	}
 }
 
-// endAll ends all that a contained program has left: whoever loses its parent becomes a
-// child of this process.
+// endAll kills all processes that a contained program has left: orphans become children of this
+// process.
 func endAll() {
 	for {
 		switch got, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); {
@@ -242,7 +243,7 @@ func endAll() {
 	}
 }
 
-// children returns the processes whose parent this one is.
+// children returns the child processes of this process.
 func children() (out []int) {
 	proc, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -264,7 +265,7 @@ func children() (out []int) {
 		n, _ := syscall.Read(fd, b[:])
 		stat := string(b[:max(n, 0)])
 		for i := index(stat, ')'); i >= 0; i = index(stat, ')') {
-			stat = stat[i+1:] // a name may hold anything
+			stat = stat[i+1:] // the process name can contain anything
 		}
 		if parts := fields(stat, ' '); len(parts) > 2 && parts[2] == parent {
 			out = append(out, pid)

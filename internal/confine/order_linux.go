@@ -7,33 +7,33 @@ import (
 	"strconv"
 )
 
-// An Order is what the process is to do. No text of it holds a zero byte.
+// An Order is the instruction for the containing process. Its texts contain no zero byte.
 type Order struct {
-	Hidden, Shown, Write, Fixed []string // of the profile: see contain.Profile
-	Path, Dir                   string   // the program, and its folder
+	Hidden, Shown, Write, Fixed []string // as in contain.Profile
+	Path, Dir                   string   // the program and its working folder
 	Argv, Env                   []string
-	Tmp                         string  // the program's own temporary folder; it has a folder "own"
-	Filter                      string  // system calls, as the kernel takes it, in hexadecimal digits
-	Watches                     []Watch // what the filter asks the process about
-	ReadRights, WriteRights     uint64  // of Landlock, for files that can be read, and folders that can be changed
+	Tmp                         string  // the program's temporary folder; it contains a folder "own"
+	Filter                      string  // the seccomp filter program, in hexadecimal
+	Watches                     []Watch // the system calls that the filter reports to the process
+	ReadRights, WriteRights     uint64  // Landlock rights for readable files and writable folders
 	Network, Namespaces         bool
-	Hurry                       bool // who started it ends it soon after it was told to end
-	Probe                       bool // nothing is started
+	Hurry                       bool // the parent kills it soon after telling it to end
+	Probe                       bool // only test containment; start nothing
 }
 
-// A Watch says where a system call has a path: the arguments of folder and path, -1 for the
-// current folder; and of the flags of opening, -1 if it changes something. Name is whether it
-// concerns the name itself, and not what a link leads to.
+// A Watch describes a system call with a path: the indexes of its arguments for folder, path and open
+// flags (-1: the current folder; for flags: it always changes something). Name says that it concerns
+// the name itself, not the target of a symbolic link.
 type Watch struct {
 	Call             uintptr
 	Dir, Path, Flags int
 	Name             bool
 }
 
-// Private reports whether the program's /tmp is its own.
+// Private reports whether the program gets its own /tmp.
 func (o *Order) Private() bool { return o.Namespaces && !Within(tmp, o.Write) }
 
-// parts returns what is written of an order, in a fixed sequence.
+// parts returns the encoded fields of an order, in a fixed sequence.
 func (o *Order) parts() (texts []*string, lists []*[]string, flags []*bool) {
 	return []*string{&o.Path, &o.Dir, &o.Tmp, &o.Filter}, []*[]string{&o.Hidden, &o.Shown, &o.Write, &o.Fixed, &o.Argv, &o.Env}, []*bool{&o.Network, &o.Namespaces, &o.Hurry, &o.Probe}
 }
@@ -66,7 +66,7 @@ func (o *Order) Encode() []byte {
 	return b
 }
 
-// decode reads what Encode has written.
+// decode parses the output of Encode.
 func (o *Order) decode(b []byte) error {
 	words := fields(string(b), 0)
 	next := func() (s string) {
@@ -115,23 +115,23 @@ func (o *Order) decode(b []byte) error {
 	return err
 }
 
-// What the process tells, as the first byte of a message.
+// Messages of the process, by their first byte.
 const (
 	Ready    = '+' // the program runs
-	NoExec   = 'x' // the program could not be started: the number of the error follows
-	Failed   = '-' // it could not be contained: the stage follows, a zero byte, and why
-	Reading  = 'r' // it was refused to read the path that follows
-	Changing = 'w' // it was refused to change the path that follows
-	Reaching = 'n' // it was refused to reach the address that follows, of 4 or 16 bytes and two of a port, or an unknown one
+	NoExec   = 'x' // the program could not be started; the errno follows
+	Failed   = '-' // it could not be contained; the stage follows, a zero byte, and the error
+	Reading  = 'r' // a read was denied; the path follows
+	Changing = 'w' // a change was denied; the path follows
+	Reaching = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
 )
 
-// Unavailable is the stage at which a process has failed that gets no namespaces on this machine.
+// Unavailable is the stage of a failure because the machine does not permit namespaces.
 const Unavailable = "namespaces"
 
-// MaxMessage is how long a message is at most, in bytes.
+// MaxMessage is the maximum length of a message, in bytes.
 const MaxMessage = 1 << 14
 
-// What the process is told. That there is nobody who could tell it ends the program.
+// Messages to the process. The program is ended if the parent closes the connection.
 const (
 	Go   = 'g' // the rules are complete
 	Term = 't' // end the program

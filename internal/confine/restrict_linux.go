@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// restrict holds the calling thread, and what it starts, to a profile. It returns a file by
-// which a watcher sees what they ask of the kernel, or the stage at which that failed.
+// restrict applies a profile to the calling thread and its children. It returns the seccomp
+// notification descriptor for a watcher, or the stage that failed.
 func restrict(o *Order) (watch int, stage string, err error) {
-	if o.Namespaces { // of the file systems that only this process sees
+	if o.Namespaces { // the mounts that only this process sees
 		for path, rights := range map[string]uint64{"/proc": o.ReadRights, shm: o.WriteRights} {
 			fd, err := open(path)
 			if path == shm && errors.Is(err, syscall.ENOENT) {
@@ -44,7 +44,7 @@ func restrict(o *Order) (watch int, stage string, err error) {
 		size uint16
 		at   *byte
 	}{uint16(len(program) / 8), &program[0]}
-	for _, flags := range []uintptr{filterWaitKillable, 0} { // since 5.19: no signal interrupts what is seen
+	for _, flags := range []uintptr{filterWaitKillable, 0} { // wait killable (Linux 5.19): no other signal interrupts a watched call
 		fd, errno := call(sysSeccomp, seccompFilter, flags|filterNewListener, uintptr(unsafe.Pointer(&filter)))
 		if errno == nil {
 			return int(fd), "", nil
@@ -67,23 +67,23 @@ func hex(digits string) ([]byte, error) {
 	return b, nil
 }
 
-// prctl changes what holds for this thread.
+// prctl changes an attribute of this thread.
 func prctl(option int, value uintptr) error {
 	_, err := call(syscall.SYS_PRCTL, uintptr(option), value, 0, 0, 0)
 	return err
 }
 
-// keptCapabilities are the capabilities that a contained program of root keeps: those over the files
-// and numbers of users, which the profile bounds in turn.
+// keptCapabilities are the capabilities that a contained program of root keeps: file ownership and
+// user IDs, which the profile limits too, and low ports.
 const keptCapabilities = 1<<0 /* CHOWN */ | 1<<1 /* DAC_OVERRIDE */ | 1<<3 /* FOWNER */ | 1<<4 /* FSETID */ | 1<<6 /* SETGID */ | 1<<7 /* SETUID */ | 1<<10 /* NET_BIND_SERVICE */
 
-// dropCapabilities takes all others away for good.
+// dropCapabilities drops all other capabilities irrevocably.
 func dropCapabilities() error {
 	for c := uintptr(0); c < 64; c++ {
 		if keptCapabilities>>c&1 == 1 {
 			continue
 		}
-		// A user without privileges cannot, and need not.
+		// An unprivileged user cannot drop them, and need not.
 		if err := prctl(prDropBound, c); errors.Is(err, syscall.EINVAL) {
 			break
 		}

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// What package syscall lacks. golang.org/x/sys/unix has it, and is ready too late. System calls
-// from 424 on have the same number on all processors.
+// Constants that package syscall lacks. golang.org/x/sys/unix has them, but is initialized too late.
+// System calls from 424 on have the same number on all architectures.
 const (
 	sysOpenTree        = 428
 	sysMoveMount       = 429
@@ -46,7 +46,7 @@ const (
 	notifContinue      = 1
 )
 
-// call makes a system call. What pointers among its arguments lead to stays where it is meanwhile.
+// call makes a system call. Memory that pointer arguments refer to does not move meanwhile.
 //
 //go:uintptrescapes
 func call(nr uintptr, args ...uintptr) (uintptr, error) {
@@ -59,7 +59,8 @@ func call(nr uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// onPath makes a system call whose arguments are an open folder, or a negative number, a path and up to three others.
+// onPath makes a system call with a folder descriptor (or a negative number), a path and up to three
+// more arguments.
 //
 //go:uintptrescapes
 func onPath(nr uintptr, dir int, path string, third, fourth, fifth uintptr) (uintptr, error) {
@@ -77,7 +78,7 @@ func setReadOnly(tree int, path string, flags uintptr) error {
 	return err
 }
 
-// addRule gives rights to an open file, and to what lies below it.
+// addRule adds a Landlock rule with rights for an open file, and everything below it.
 func addRule(rules, fd int, rights uint64) error {
 	rule := struct { // packed in the kernel
 		rights uint64
@@ -88,7 +89,7 @@ func addRule(rules, fd int, rights uint64) error {
 	return err
 }
 
-// readMemory reads memory of a process.
+// readMemory reads memory of another process.
 func readMemory(pid uint32, at uint64, into []byte) (int, error) {
 	local := struct {
 		base *byte
@@ -99,7 +100,7 @@ func readMemory(pid uint32, at uint64, into []byte) (int, error) {
 	return int(n), err
 }
 
-// hasPrefix and those below are those of package strings, which is ready too late, too.
+// hasPrefix and the functions below replace those of package strings, which is initialized too late.
 func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(prefix)] == prefix }
 
 // index returns where a byte is, or -1.

@@ -9,18 +9,19 @@ import (
 	"unsafe"
 )
 
-// tmp is the folder in whose place a contained program gets one of its own.
+// tmp is the folder that is replaced by a private one.
 const tmp = "/tmp"
 
-// shm is the memory that programs share.
+// shm is the folder of shared memory.
 const shm = "/dev/shm"
 
-// visible is the stage at which a view is made that is for this profile.
+// visible is the stage of a failure to set up the view for this profile.
 const visible = "view"
 
-// mountView makes the file system read-only but for what a profile says, and gives the process
-// its own /tmp, /dev/shm, /proc, and a loopback if it has no other network. If that fails, the stage is [Unavailable]
-// where the machine lets this process make no view, and visible where the profile cannot be put into force.
+// mountView makes the file system read-only except for the profile's paths, and gives the process its
+// own /tmp, /dev/shm, /proc, and a loopback interface if it has no network. On failure the stage is
+// [Unavailable] if the machine does not permit namespaces, and visible if the profile cannot be
+// applied.
 func mountView(o *Order) (stage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return Unavailable, wrap("mount /", err)
@@ -91,7 +92,7 @@ func mountView(o *Order) (stage string, err error) {
 	return visible, nil
 }
 
-// byDepth returns paths so that a folder is before what lies in it.
+// byDepth returns paths sorted so that a folder precedes its content.
 func byDepth(paths []string) []string {
 	depth := func(path string) (n int) {
 		for _, c := range []byte(path) {
@@ -104,8 +105,8 @@ func byDepth(paths []string) []string {
 	return slices.SortedFunc(slices.Values(paths), func(a, b string) int { return depth(a) - depth(b) })
 }
 
-// open opens a canonical path for what concerns its name alone. One that leads over a
-// symbolic link now is not what was judged.
+// open opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
+// then it is not the judged path.
 func open(path string) (int, error) { return openAs(path, oPath) }
 
 func openAs(path string, flags uint64) (int, error) {
@@ -117,7 +118,7 @@ func openAs(path string, flags uint64) (int, error) {
 	return int(fd), nil
 }
 
-// clone returns a mount of a path that lies nowhere yet.
+// clone returns a detached mount of a path.
 func clone(path string) (int, error) {
 	fd, err := open(path)
 	if err != nil {
@@ -131,7 +132,7 @@ func clone(path string) (int, error) {
 	return int(tree), nil
 }
 
-// moveMount puts a mount at a path.
+// moveMount attaches a mount at a path.
 func moveMount(tree int, path string) error {
 	fd, err := open(path)
 	if err != nil {
@@ -146,7 +147,7 @@ func moveMount(tree int, path string) error {
 	return nil
 }
 
-// makeMountPoint makes the file or folder in the program's own /tmp at which a mount is placed.
+// makeMountPoint creates the file or folder in the program's own /tmp that a mount is attached to.
 func makeMountPoint(tree int, path string) error {
 	if path == tmp || !within(path, tmp) {
 		return nil
@@ -176,7 +177,7 @@ func makeMountPoint(tree int, path string) error {
 	return syscall.Close(fd)
 }
 
-// loopback switches on the network of this machine in a namespace that has no other.
+// loopback brings up the loopback interface in a new network namespace.
 func loopback() error {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

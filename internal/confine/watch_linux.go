@@ -10,19 +10,19 @@ import (
 	"unsafe"
 )
 
-// maxRefusals is how many different refusals of a program are told.
+// maxRefusals is how many different denied accesses of a program are reported.
 const maxRefusals = 64
 
-// A watcher sees what a contained program asks of the kernel, and tells what that refuses. It
-// decides nothing: whatever it reads of the program's memory may be something else a moment
-// later, and what is not refused already by the rules goes on.
+// A watcher receives a program's watched system calls by seccomp notifications, and reports those that
+// the kernel will deny. It decides nothing: the program can change the memory with the arguments
+// afterwards, so every call continues and only the other rules deny.
 type watcher struct {
 	order *Order
 	fd    int
-	told  map[string]bool // the messages
+	told  map[string]bool // messages that were sent
 }
 
-// A notice is struct seccomp_notif, and an answer struct seccomp_notif_resp.
+// A notice is struct seccomp_notif, an answer struct seccomp_notif_resp.
 type notice struct {
 	id      uint64
 	pid     uint32
@@ -40,18 +40,18 @@ type answer struct {
 	flags uint32
 }
 
-// run answers until the program is gone.
+// run answers notifications until the program has ended.
 func (w *watcher) run() {
 	for {
 		var n notice
 		if _, err := call(syscall.SYS_IOCTL, uintptr(w.fd), notifReceive, uintptr(unsafe.Pointer(&n))); err != nil {
-			if err == syscall.EINTR || err == syscall.ENOENT { // the process was ended meanwhile
+			if err == syscall.EINTR || err == syscall.ENOENT { // the process was killed meanwhile
 				continue
 			}
 			return
 		}
 		a := answer{id: n.id, flags: notifContinue}
-		if n.call == syscall.SYS_SOCKET { // of a family that the filter sends here because it is refused
+		if n.call == syscall.SYS_SOCKET { // a socket family that the filter sends here to be denied
 			a.errno, a.flags = -int32(syscall.EACCES), 0
 			w.report(Reaching, "")
 		} else if len(w.told) < maxRefusals {
@@ -61,7 +61,7 @@ func (w *watcher) run() {
 	}
 }
 
-// report reports a refusal once.
+// report reports a denied access once.
 func (w *watcher) report(kind byte, name string) {
 	message := string(kind) + name
 	if w.told[message] || len(w.told) >= maxRefusals || len(message) > MaxMessage {
@@ -71,7 +71,7 @@ func (w *watcher) report(kind byte, name string) {
 	sendMessage(kind, name)
 }
 
-// reportIfRefused tells if a call is refused.
+// reportIfRefused reports a system call that the kernel will deny.
 func (w *watcher) reportIfRefused(n *notice) {
 	switch n.call {
 	case syscall.SYS_CONNECT:
@@ -103,7 +103,7 @@ func (w *watcher) reportIfRefused(n *notice) {
 	}
 }
 
-// pathOf reads a path in the memory of a process, and makes it absolute.
+// pathOf reads a path from a process's memory, and makes it absolute.
 func pathOf(pid uint32, dir int32, at uint64) (string, error) {
 	text, err := memoryOf(pid, at, syscall.PathMax)
 	if err != nil {
@@ -128,7 +128,7 @@ func pathOf(pid uint32, dir int32, at uint64) (string, error) {
 	return path.Join(base, name), nil
 }
 
-// readlink returns what a link says.
+// readlink returns the target of a symbolic link.
 func readlink(link string) (string, error) {
 	b := make([]byte, syscall.PathMax)
 	n, err := syscall.Readlink(link, b)
@@ -138,7 +138,7 @@ func readlink(link string) (string, error) {
 	return string(b[:n]), nil
 }
 
-// realPath returns a path that exists without symbolic links.
+// realPath returns an existing path without symbolic links.
 func realPath(path string) (string, error) {
 	fd, err := syscall.Open(path, oPath|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -148,7 +148,7 @@ func realPath(path string) (string, error) {
 	return readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// memoryOf reads up to max bytes of the memory of a process, less where a page ends.
+// memoryOf reads up to most bytes of a process's memory, fewer at the end of a page.
 func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 	var b []byte
 	for most > 0 {
@@ -170,7 +170,7 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 	return b, nil
 }
 
-// reportPath tells if the rules refuse a path, and the rights of the file do not refuse it anyway.
+// reportPath reports a path that the rules deny, unless file permissions deny it anyway.
 func (w *watcher) reportPath(name string, change, itself bool) {
 	if hasPrefix(name, "/proc/") || hasPrefix(name, "/sys/") || within(name, "/dev") {
 		return
@@ -181,7 +181,7 @@ func (w *watcher) reportPath(name string, change, itself bool) {
 	if !exists || itself {
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
-			if Within(name, o.Hidden) { // below a /tmp that the program does not see
+			if Within(name, o.Hidden) { // below a /tmp that is hidden from the program
 				w.report(Reading, name)
 			}
 			return
@@ -206,13 +206,13 @@ func (w *watcher) reportPath(name string, change, itself bool) {
 	}
 }
 
-// self is ::1, and mapped begins the addresses of IPv6 that are of IPv4.
+// self is ::1; mapped is the prefix of IPv4-mapped IPv6 addresses.
 const (
 	loopbackIPv6     = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
 	mappedIPv4Prefix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"
 )
 
-// reportAddress tells if an address is not reached without a network.
+// reportAddress reports an address that cannot be reached without a network.
 func (w *watcher) reportAddress(pid uint32, at, size uint64) {
 	if at == 0 || size < 8 {
 		return

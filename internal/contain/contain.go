@@ -1,10 +1,9 @@
-// Package contain starts a program that reaches no more than a profile says: files
-// that it may read and change, and whether there is a network. The kernel holds it and all
-// that it starts to that, until the last of them has ended.
+// Package contain starts a program that is restricted to a profile: the files that it can read and
+// change, and whether it has a network. The kernel enforces it for the program and all its children
+// until the last one has ended.
 //
-// On Linux, Landlock bounds files, seccomp takes away sockets and system calls that reach
-// around it, and namespaces are added where the kernel lets this user have them. Other
-// systems have no such means that shield uses.
+// On Linux, Landlock restricts files, seccomp blocks sockets and system calls that bypass it, and
+// namespaces are added if the kernel permits them to this user. Other systems are not supported.
 package contain
 
 import (
@@ -13,55 +12,55 @@ import (
 	"github.com/shieldcli/shield/internal/confine"
 )
 
-// A Profile says what a program can reach. Its paths are canonical: absolute, and without
-// symbolic links.
+// A Profile lists what a program can access. Its paths are canonical: absolute, without symbolic
+// links.
 type Profile struct {
-	Hidden  []string `json:"hidden"`          // files and folders whose contents cannot be read, wherever they lie
-	Shown   []string `json:"shown,omitempty"` // in a temporary folder: can be read although the program gets one of its own
-	Write   []string `json:"write"`           // files, and folders with all they hold, that can be changed
-	Make    []string `json:"make,omitempty"`  // of Write: folders that are made if they are missing
-	Fixed   []string `json:"fixed,omitempty"` // inside Write, and cannot be changed where there are namespaces
-	Network bool     `json:"network"`         // without it only this machine is reached, where there are namespaces, or nothing
+	Hidden  []string `json:"hidden"`          // files and folders whose content cannot be read
+	Shown   []string `json:"shown,omitempty"` // paths in a temporary folder that stay readable although the program gets its own
+	Write   []string `json:"write"`           // writable files, and folders with everything in them
+	Make    []string `json:"make,omitempty"`  // folders of Write that are created if missing
+	Fixed   []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
+	Network bool     `json:"network"`         // false: no network but this machine's loopback with namespaces, or none
 }
 
-// A Mechanism is a set of means of the kernel by which a program is contained.
+// A Mechanism is a set of kernel features that contain a program.
 type Mechanism uint8
 
-// The mechanisms. None of them is used without Landlock and seccomp.
+// The mechanisms. Landlock and seccomp are always needed.
 const (
 	Landlock   Mechanism = 1 << iota // files, signals, and with seccomp sockets and system calls
-	Namespaces                       // a read-only view, own processes, own network, own temporary folder
+	Namespaces                       // read-only view of the file system, own processes, own network, own temporary folder
 )
 
-// An UnavailableError says why a program cannot be contained here.
+// An UnavailableError says why programs cannot be contained on this machine.
 type UnavailableError struct{ Why string }
 
 func (e *UnavailableError) Error() string { return "containment is not available: " + e.Why }
 
-// A Means is something that containment is made of, and whether it is there.
+// A Means is a kernel feature for containment, and whether it works.
 type Means struct {
 	Name  string `json:"name"`            // Landlock, seccomp, namespaces
-	About string `json:"about,omitempty"` // what works, such as "ABI 7"; or why not
+	About string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
 	Works bool   `json:"works"`
 }
 
-// A Refusal is something that a contained program was refused.
+// A Refusal is a denied access of a contained program.
 type Refusal struct {
 	What Access `json:"what"`
-	Name string `json:"name,omitempty"` // a canonical path; an address, if that is known
+	Name string `json:"name,omitempty"` // a canonical path, or an address if known
 }
 
-// An Access is a kind of what is refused.
+// An Access is a kind of denied access.
 type Access string
 
-// The kinds.
+// Kinds of access.
 const (
 	Read    Access = "read"
 	Write   Access = "write"
 	Network Access = "network"
 )
 
-// String returns what was refused, in words.
+// String returns the denied access in words.
 func (r Refusal) String() string {
 	switch r.What {
 	case Read:
@@ -75,13 +74,13 @@ func (r Refusal) String() string {
 	return "the network, to " + r.Name
 }
 
-// Within reports whether a canonical path is one of the folders or lies in one.
+// Within reports whether a canonical path is one of the folders or inside one.
 func Within(path string, folders []string) bool { return confine.Within(path, folders) }
 
-// Holds reports whether a folder is one of the paths or holds one.
+// Holds reports whether a folder equals or contains one of the paths.
 func Holds(folder string, paths []string) bool { return confine.Holds(folder, paths) }
 
-// A stageError says at which step a process could not be contained.
+// A stageError is the error of a step of containment.
 type stageError struct{ stage, text string }
 
 func (e *stageError) Error() string { return fmt.Sprintf("containment: %s: %s", e.stage, e.text) }

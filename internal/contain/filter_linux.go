@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/internal/confine"
 )
 
-// refused are system calls that reach around files and sockets, or that change the machine.
-// A contained program needs none of them.
+// refused are denied system calls: they bypass file and socket rules, or change the machine. Contained
+// programs do not need them.
 var refused = []uintptr{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT,
@@ -21,32 +21,32 @@ var refused = []uintptr{
 	unix.SYS_SYSLOG, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 }
 
-// answeredENOSYS are those that answer as in a kernel that has none: programs then do without.
-// The flags of clone3 cannot be seen here, and clone does the same.
+// answeredENOSYS are system calls that fail with ENOSYS, so that programs use alternatives. The filter
+// cannot read the flags of clone3; clone can replace it.
 var answeredENOSYS = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
 
-// namespaces are the flags by which a process leaves the namespaces it is in.
+// namespaces are the clone flags that create new namespaces.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 func at(call uintptr, dir, path, flags int, name bool) confine.Watch {
 	return confine.Watch{Call: call, Dir: dir, Path: path, Flags: flags, Name: name}
 }
 
-// watched are the calls that the containing process looks at.
+// watched are the system calls that are reported to the containing process.
 var watched = append([]confine.Watch{
 	at(unix.SYS_OPENAT, 0, 1, 2, false),
 	at(unix.SYS_UNLINKAT, 0, 1, -1, true), at(unix.SYS_MKDIRAT, 0, 1, -1, true), at(unix.SYS_MKNODAT, 0, 1, -1, true), at(unix.SYS_SYMLINKAT, 1, 2, -1, true),
 	at(unix.SYS_LINKAT, 2, 3, -1, true), at(unix.SYS_RENAMEAT2, 0, 1, -1, true), at(unix.SYS_RENAMEAT2, 2, 3, -1, true), at(unix.SYS_TRUNCATE, -1, 0, -1, false),
 }, watchedHere...)
 
-// Where the kernel shows a system call to a filter.
+// Offsets in struct seccomp_data.
 const (
 	atCall = 0
 	atArch = 4
-	atArgs = 16 // 8 bytes each, the low half first
+	atArgs = 16 // 8 bytes each, low half first
 )
 
-// An assembler writes a filter.
+// An assembler writes a BPF filter program.
 type assembler []unix.SockFilter
 
 func (a *assembler) op(code uint16, k uint32, yes, no uint8) {
@@ -60,20 +60,20 @@ func (a *assembler) refuse(e unix.Errno) { a.answer(unix.SECCOMP_RET_ERRNO | uin
 
 func (a *assembler) notify() { a.answer(unix.SECCOMP_RET_USER_NOTIF) }
 
-// answerIfEqual answers e if the loaded value is k.
+// answerIfEqual adds a rule: fail with e if the loaded value equals k.
 func (a *assembler) answerIfEqual(k uintptr, e unix.Errno) {
 	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
 	a.refuse(e)
 }
 
-// allowIfEqual allows if the loaded value is k.
+// allowIfEqual adds a rule: allow if the loaded value equals k.
 func (a *assembler) allowIfEqual(k uintptr) {
 	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
 	a.allow()
 }
 
-// forCall writes what is asked of one system call, and allows it in the end. The number of the
-// call is loaded before and after.
+// forCall adds rules for one system call, and allows it if none applies. The system call number is
+// loaded before and after.
 func (a *assembler) forCall(call uintptr, body func(*assembler)) {
 	var b assembler
 	body(&b)
@@ -82,10 +82,10 @@ func (a *assembler) forCall(call uintptr, body func(*assembler)) {
 	*a = append(*a, b...)
 }
 
-// filter returns the system calls of a profile.
+// filter returns the seccomp filter for an order.
 func filter(o *confine.Order) []byte {
 	var a assembler
-	a.load(atArch) // the numbers of another one mean something else
+	a.load(atArch) // system call numbers depend on the architecture
 	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, arch, 1, 0)
 	a.refuse(unix.ENOSYS)
 	a.load(atCall)
@@ -104,21 +104,21 @@ func filter(o *confine.Order) []byte {
 			a.refuse(unix.EPERM)
 		})
 	}
-	a.forCall(unix.SYS_IOCTL, func(a *assembler) { // input of a terminal, as if a person had typed it
+	a.forCall(unix.SYS_IOCTL, func(a *assembler) { // TIOCSTI inserts terminal input, as if the user had typed it
 		a.load(atArgs + 8)
 		a.answerIfEqual(unix.TIOCSTI, unix.EPERM)
 		a.answerIfEqual(unix.TIOCLINUX, unix.EPERM)
 	})
 	a.forCall(unix.SYS_SOCKET, func(a *assembler) {
 		a.load(atArgs)
-		a.allowIfEqual(unix.AF_NETLINK) // addresses and routes are read by it
+		a.allowIfEqual(unix.AF_NETLINK) // programs read addresses and routes through it
 		if o.Network || o.Namespaces {
 			a.allowIfEqual(unix.AF_INET)
 			a.allowIfEqual(unix.AF_INET6)
 		}
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
 			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
-			a.notify() // the watcher refuses it
+			a.notify() // the watcher denies it
 		}
 		a.refuse(unix.EAFNOSUPPORT)
 	})
@@ -135,7 +135,7 @@ func filter(o *confine.Order) []byte {
 		a.notify()
 		a.forCall(unix.SYS_SENDTO, func(a *assembler) {
 			a.load(atArgs + 8*4)
-			a.allowIfEqual(0) // connected
+			a.allowIfEqual(0) // the socket is connected
 			a.notify()
 		})
 	}

@@ -17,10 +17,10 @@ import (
 // A mount is a line of /proc/self/mountinfo.
 type mount struct{ device, root, point string } // root is the path in the file system that is mounted at point
 
-// mostMounts is how much of the list of mounts is read, in bytes.
+// mostMounts is how much of the mount list is read, in bytes.
 const mostMounts = 4 << 20
 
-// mounts returns what is mounted, what was mounted last at the end.
+// mounts returns the mounts, the latest last.
 func mounts() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -38,7 +38,7 @@ func mounts() ([]mount, error) {
 	return out, nil
 }
 
-// octal returns a path without the escapes of mountinfo.
+// octal returns a path with the octal escapes of mountinfo decoded.
 func octal(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -54,8 +54,8 @@ func octal(s string) string {
 	return b.String()
 }
 
-// otherMountPaths returns the other paths at which hidden ones are, because their file system, or a part of
-// it, is mounted more than once.
+// otherMountPaths returns other paths of the hidden files, because their file system, or a part of it,
+// is mounted more than once.
 func otherMountPaths(hidden []string, all []mount) (out []string) {
 	for _, h := range hidden {
 		at := -1
@@ -77,7 +77,7 @@ func otherMountPaths(hidden []string, all []mount) (out []string) {
 				if other != h && sameFile(h, other) {
 					out = append(out, other)
 				}
-			case Within(m.root, []string{path}): // a part of what is hidden
+			case Within(m.root, []string{path}): // a part of a hidden path
 				if !Within(m.point, hidden) {
 					out = append(out, m.point)
 				}
@@ -87,42 +87,42 @@ func otherMountPaths(hidden []string, all []mount) (out []string) {
 	return out
 }
 
-// sameFile reports whether two paths are one file: another mount may lie on one of them.
+// sameFile reports whether two paths are the same file, which another mount can prevent.
 func sameFile(a, b string) bool {
 	var x, y unix.Stat_t
 	return unix.Lstat(a, &x) == nil && unix.Lstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
-// How many names are looked through in one hidden folder: at first, and where that is not enough to say whether
-// there is a second name.
+// How many names are searched in one hidden folder: first, and if that does not show whether a file
+// has another hard link.
 const (
 	mostLinked   = 1000
 	mostSearched = 100 * mostLinked
 )
 
-// An inode is a file, whatever its names.
+// An inode identifies a file independently of its names.
 type inode struct{ device, number uint64 }
 
-// A linkedFile is a file that has more than one name.
+// A linkedFile is a file with more than one hard link.
 type linkedFile struct {
 	path  string
 	links int
 	names map[nameIn]bool
 }
 
-// A nameIn is a name in a folder. Two paths to it are one name.
+// A nameIn is a name in a folder, identified by inode, so that two paths to it are equal.
 type nameIn struct {
 	folder inode
 	name   string
 }
 
-// checkHardLinks returns an error if a hidden file has a name that is not hidden: a hard link. unseen are the folders with more names
-// than were looked through; all makes them few.
+// checkHardLinks returns an error if a hidden file has a hard link that is not hidden. unseen are the
+// folders with too many names to search completely; all raises that limit.
 func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	files := map[inode]*linkedFile{}
 	for _, h := range hidden {
 		found, whole := linkedIn(h, mostLinked)
-		if !whole && (all || len(found) > 0) { // its other names may lie in the rest
+		if !whole && (all || len(found) > 0) { // the other links can be in the rest
 			found, whole = linkedIn(h, mostSearched)
 		}
 		if !whole {
@@ -143,7 +143,8 @@ func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	return unseen, nil
 }
 
-// linkedIn returns the files with more than one name that a path is or holds; whole is false if it has more than left names.
+// linkedIn returns the files with several hard links at or below a path; whole is false if there are
+// more than left names.
 func linkedIn(path string, left int) (found map[inode]*linkedFile, whole bool) {
 	found = map[inode]*linkedFile{}
 	var look func(dir int, name, path string)

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/confine"
 )
 
-// Rights of Landlock.
+// Landlock access rights.
 const (
 	readFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	writeFile = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -23,23 +23,23 @@ const (
 	allRights = writeFile | changeDir | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
-// devices can be read and written by everybody and lead nowhere. Of /dev nothing else is
-// there: who reads a disk reads every file.
+// devices are harmless devices that everyone can use. Other devices are not accessible, since a disk
+// device contains every file.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 
-// shm is the memory that programs share.
+// shm is the folder of shared memory.
 const shm = "/dev/shm"
 
-// tmp is the folder in whose place a contained program gets one of its own.
+// tmp is the folder that is replaced by a private one.
 const tmp = "/tmp"
 
-// A ruleset are rules of Landlock.
+// A ruleset is a Landlock ruleset.
 type ruleset struct {
 	fd      int
-	handled uint64 // the rights that they bound
+	handled uint64 // the rights that it restricts
 }
 
-// newRuleset returns rules that allow nothing, for a version of Landlock.
+// newRuleset returns a ruleset that allows nothing, for a Landlock ABI version.
 func newRuleset(level int) (*ruleset, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: allRights}
 	if level < 2 {
@@ -65,9 +65,10 @@ func newRuleset(level int) (*ruleset, error) {
 	return &ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
-// add adds what an order allows, but for what only the containing process sees.
+// add adds rules for the paths of an order, except for private ones of the containing process.
 func (r *ruleset) add(o *confine.Order) error {
-	// Names can be listed everywhere: a right to a folder holds for what is below it.
+	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
+	// it.
 	if err := r.path("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (r *ruleset) add(o *confine.Order) error {
 	if o.Private() && Holds(tmp, o.Hidden) { // it stands where something is hidden, and so has no right of its own to be read
 		temporary &^= readFile
 		hidden = append(hidden, o.Tmp)
-		for _, path := range o.Shown { // the folders above them are others there
+		for _, path := range o.Shown { // other folders are mounted above them in the private /tmp
 			r.allowAround(path, hidden)
 		}
 	}
@@ -89,7 +90,7 @@ func (r *ruleset) add(o *confine.Order) error {
 	for _, path := range o.Write {
 		rights := uint64(writeFile | changeDir)
 		if Holds(path, o.Hidden) {
-			rights &^= readFile // what may be read of it is said beside what is hidden
+			rights &^= readFile // read rights are set by allowAround, because of hidden paths
 		}
 		if err := r.path(path, rights); err != nil {
 			return err
@@ -107,14 +108,14 @@ func (r *ruleset) add(o *confine.Order) error {
 	return nil
 }
 
-// allowAround lets all of a folder be read but the hidden paths. What is not there yet cannot
-// be read beside them: it might be hidden.
+// allowAround makes a folder readable except for the hidden paths. Files created later next to them
+// are not readable, since they could be hidden ones.
 func (r *ruleset) allowAround(dir string, hidden []string) {
 	if Within(dir, hidden) {
 		return
 	}
 	if !Holds(dir, hidden) {
-		_ = r.path(dir, readFile) // without the rule it cannot be read
+		_ = r.path(dir, readFile) // on an error the path stays unreadable
 		return
 	}
 	fd, err := openAs(dir, unix.O_RDONLY|unix.O_DIRECTORY)
@@ -131,7 +132,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 	if dir == "/" {
 		dir = ""
 	}
-	first := map[string]bool{} // the names in dir of what is hidden, or holds it
+	first := map[string]bool{} // names in dir that are hidden or contain a hidden path
 	for _, h := range below {
 		name, _, _ := strings.Cut(h[len(dir)+1:], "/")
 		first[name] = true
@@ -142,7 +143,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 			if path := dir + "/" + name; !Within(path, below) {
 				r.allowAround(path, below)
 			}
-		case kind == unix.DT_LNK: // it leads nowhere by a rule of its own
+		case kind == unix.DT_LNK: // a symbolic link needs no rule
 		default:
 			if entry, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 				_ = r.file(entry, readFile)
@@ -152,8 +153,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 	})
 }
 
-// path gives rights to a path and to what lies below it. Rights that a file cannot have are
-// left out.
+// path adds rights for a path and everything below it, without the rights that a file cannot have.
 func (r *ruleset) path(path string, rights uint64) error {
 	fd, err := open(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *ruleset) path(path string, rights uint64) error {
 	return nil
 }
 
-// file is path for an open file.
+// file does the same as path for an open file.
 func (r *ruleset) file(fd int, rights uint64) error {
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
 	for {
@@ -182,8 +182,8 @@ func (r *ruleset) file(fd int, rights uint64) error {
 	}
 }
 
-// open opens a canonical path for what concerns its name alone. One that leads over a
-// symbolic link now is not what was judged.
+// open opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
+// then it is not the judged path.
 func open(path string) (int, error) { return openAs(path, unix.O_PATH) }
 
 func openAs(path string, flags uint64) (int, error) {
@@ -194,7 +194,7 @@ func openAs(path string, flags uint64) (int, error) {
 	return fd, nil
 }
 
-// entries calls each for the names in an open folder, with their types as readdir has them.
+// entries calls each for the names in an open folder, with their types (DT_…).
 func entries(folder int, each func(name string, kind byte)) {
 	buf := make([]byte, 1<<15)
 	for {

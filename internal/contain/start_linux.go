@@ -22,21 +22,21 @@ import (
 	"github.com/shieldcli/shield/internal/confine"
 )
 
-// A Process is a contained program: the process that contains it, which ends with its
-// status, or 128 and the signal that ended it.
+// A Process is a contained program, represented by the process that contains it. That process ends
+// with the program's status, or 128 plus the signal that killed it.
 type Process struct {
 	*exec.Cmd
 	Used   Mechanism
 	Unseen []string // hidden folders with too many names to look through all of them for hard links
 	tmp    string
-	line   *os.File      // by which the two processes tell each other
-	seen   chan struct{} // closed when nothing more is refused
+	line   *os.File      // socket between shield and the containing process
+	seen   chan struct{} // closed when no more accesses are reported
 }
 
-// Start starts the program of a command in a profile, by as many of the mechanisms as the
-// kernel offers; Landlock is always one of them. Without [Landlock] in with, all that a profile says is needed. It may make the command more than once. Streams of it that are not
-// files need a Wait, and what Start leaves behind [Process.End]. refused is told of what the program is
-// refused, each once.
+// Start starts a command in a profile, with all mechanisms that the kernel offers, at least Landlock.
+// If with lacks [Landlock], the whole profile must be enforced. command can be called more than once.
+// Streams that are not files need a Wait; call [Process.End] afterwards. refused receives each denied
+// access once.
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
 	level, err := abi()
 	if err != nil {
@@ -73,8 +73,8 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	return start(command(), own, &confine.Order{}, level, links, refused)
 }
 
-// resolveProfile returns a profile as it is put into force: with the folders that are to be there, and with
-// whatever leads to what is hidden.
+// resolveProfile returns the profile to enforce: it creates the folders of Make, and adds other mount
+// paths of hidden files.
 func resolveProfile(p *Profile) (*Profile, error) {
 	all, err := mounts()
 	if err != nil {
@@ -83,16 +83,16 @@ func resolveProfile(p *Profile) (*Profile, error) {
 	own := *p
 	own.Hidden = append(slices.Clone(p.Hidden), otherMountPaths(p.Hidden, all)...)
 	own.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool {
-		return slices.Contains(p.Make, path) && os.MkdirAll(path, 0o755) != nil // the program does without
+		return slices.Contains(p.Make, path) && os.MkdirAll(path, 0o755) != nil // drop folders that cannot be created
 	})
 	return &own, nil
 }
 
-// truncates is the version of Landlock from which on it bounds who empties files.
+// truncates is the first Landlock ABI version that restricts truncating files.
 const truncates = 3
 
-// start starts the process that contains a command, and waits until the program runs. The rules
-// are made, and links are looked for, while that process begins.
+// start starts the process that contains a command, and waits until the program runs. The rules are
+// built, and hard links searched, while the process starts.
 func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links func() ([]string, error), refused func(Refusal)) (_ *Process, err error) {
 	p := &Process{Cmd: cmd, Used: Landlock}
 	defer func() {
@@ -140,7 +140,7 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 	}
 	p.line = line
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{confine.Argv0}, "/"
-	// More than one P: one that waits for the kernel would hold up the others.
+	// More than one P, since a P blocked in the kernel would delay the other goroutines.
 	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.Variable + "=1"}
 	cmd.ExtraFiles = []*os.File{order, its, rulesFile}
 	if o.Namespaces {
@@ -164,7 +164,7 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 		line.Close()
 		return nil, err
 	}
-	_, _ = line.Write([]byte{confine.Go}) // it has ended if that fails
+	_, _ = line.Write([]byte{confine.Go}) // it fails only if the process has ended
 	kind, text := p.hear()
 	if kind != confine.Ready {
 		_ = cmd.Process.Kill()
@@ -193,7 +193,7 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 	return p, nil
 }
 
-// hear waits for a message; its kind is 0 when there will be no more.
+// hear waits for a message; its kind is 0 at the end.
 func (p *Process) hear() (kind byte, text string) {
 	b := make([]byte, confine.MaxMessage)
 	n, err := p.line.Read(b)
@@ -203,7 +203,7 @@ func (p *Process) hear() (kind byte, text string) {
 	return b[0], string(b[1:n])
 }
 
-// refusalOf returns what a message tells.
+// refusalOf parses a message about a denied access.
 func refusalOf(kind byte, text string) Refusal {
 	switch kind {
 	case confine.Reading:
@@ -219,15 +219,14 @@ func refusalOf(kind byte, text string) Refusal {
 	return Refusal{Network, netip.AddrPortFrom(ip, binary.BigEndian.Uint16([]byte(port))).String()}
 }
 
-// Terminate tells the program to end. What it leaves ends with it; if the command has a process group of its
-// own, so does the program itself, a second later.
+// Terminate ends the program with its remaining children. If the command has its own process group,
+// the program is killed a second later.
 func (p *Process) Terminate() error {
 	_, err := p.line.Write([]byte{confine.Term})
 	return err
 }
 
-// End waits until nothing more is refused, and removes what a contained program has left in its
-// temporary folder.
+// End waits until no more accesses are reported, and removes the program's temporary folder.
 func (p *Process) End() {
 	if p.seen != nil {
 		<-p.seen
@@ -244,11 +243,11 @@ func sockets() (ours, its *os.File, err error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	_ = unix.SetNonblock(fds[0], true) // so that reading it holds no thread
+	_ = unix.SetNonblock(fds[0], true) // so that reading does not block an OS thread
 	return os.NewFile(uintptr(fds[0]), "line"), os.NewFile(uintptr(fds[1]), "line"), nil
 }
 
-// setNamespaces gives a process namespaces of its own. Users keep their numbers.
+// setNamespaces makes a process start in its own namespaces. User IDs stay the same.
 func setNamespaces(a *syscall.SysProcAttr, network bool) {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 	if !network {
@@ -258,14 +257,14 @@ func setNamespaces(a *syscall.SysProcAttr, network bool) {
 	if uid == 0 {
 		gid, size = 0, 1<<31-2
 		a.GidMappingsEnableSetgroups = true
-	} else { // to make the view; the program gets none of them
+	} else { // needed to mount the view; the program gets no capabilities
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 	}
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: size}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: size}}
 }
 
-// memory returns an open file that lies on no disk.
+// memory returns an open in-memory file (memfd).
 func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -279,7 +278,7 @@ func memory(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// checkProfile returns an error if a profile cannot be put into force as it is.
+// checkProfile returns an error for a profile that cannot be enforced.
 func checkProfile(p *Profile) error {
 	for _, path := range append(append([]string{}, p.Hidden...), p.Write...) {
 		if !strings.HasPrefix(path, "/") {
@@ -289,7 +288,7 @@ func checkProfile(p *Profile) error {
 	return nil
 }
 
-// Probe says what works here. It tries it.
+// Probe tests which kernel features work on this machine.
 var Probe = sync.OnceValue(func() []Means {
 	level, err := abi()
 	if err != nil {
@@ -315,7 +314,7 @@ var Probe = sync.OnceValue(func() []Means {
 	return out
 })
 
-// abi returns the version of Landlock that the kernel has.
+// abi returns the kernel's Landlock ABI version.
 func abi() (int, error) {
 	level, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Probe says what works here.
+// Probe reports which features work: none on this system.
 func Probe() []Means {
 	return []Means{{Name: "Landlock", About: unavailable}}
 }

@@ -1,6 +1,6 @@
-// Package container says whether this process runs in a container that holds nothing of
-// its machine but the workspace. It believes the kernel alone: an agent can create a file
-// such as /.dockerenv, or set a variable.
+// Package container determines whether this process runs in a disposable container that contains
+// nothing of its host but the workspace. It relies only on kernel information, since an agent can
+// create a file such as /.dockerenv or set a variable.
 package container
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// A Container is one that is thrown away with all that was changed in it.
+// A Container is a disposable container: all changes in it are discarded.
 type Container struct {
-	Mounts []string // the folders that are not of its own disk, the workspace among them
+	Mounts []string // folders that are not on its own disk, including the workspace
 }
 
-// Holds reports whether a canonical path is on the container's own disk, and no part of
-// what is below it is on another.
+// Holds reports whether a canonical path is on the container's own disk, with nothing below it on
+// another one.
 func (c *Container) Holds(file string) bool {
 	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
 }
@@ -32,20 +32,20 @@ func isBelow(file, folder string) bool {
 	return file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// Numbers that the kernel gives to the first namespaces of a machine: those of its host.
+// hostNamespaces are the inode numbers of a host's initial namespaces.
 var hostNamespaces = map[string]uint64{
-	"pid": 0xEFFFFFFC, "ipc": 0xEFFFFFFF, "uts": 0xEFFFFFFE, "net": 0xEFFFFFF9, // that of net since Linux 6.18
+	"pid": 0xEFFFFFFC, "ipc": 0xEFFFFFFF, "uts": 0xEFFFFFFE, "net": 0xEFFFFFF9, // net has this number since Linux 6.18
 }
 
-// Capabilities by which a process reaches the host: CAP_DAC_READ_SEARCH opens files of any
-// mounted disk, the others load modules, touch the hardware or mount.
+// escapes are capabilities that give access to the host: CAP_DAC_READ_SEARCH opens any file of a
+// mounted disk, the others load modules, access hardware or mount.
 var escapes = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
 
-// maxKernel is how many bytes of one file of the kernel are read.
+// maxKernel is how many bytes of a /proc or /sys file are read.
 const maxKernel = 1 << 20
 
-// Find returns the container that this process runs in, or an error that says which fact
-// speaks against one. root is the file system from / on, home and roots are canonical.
+// Find returns the container that this process runs in, or an error that names the fact against it.
+// root is the file system from / on; home and roots are canonical.
 func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	mounts, err := mountsOf(root, "self")
 	if err != nil {
@@ -54,7 +54,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	top := mounts[len(mounts)-1]
 	for _, m := range mounts {
 		if m.at == "/" {
-			top = m // the last one covers the others
+			top = m // the last mount hides the others
 		}
 	}
 	if top.at != "/" || !top.isImage() {
@@ -90,13 +90,13 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	return c, nil
 }
 
-// sockets are those of container runtimes: who reaches one reaches the host.
+// sockets are those of container runtimes, which give access to the host.
 var sockets = []string{
 	"run/docker.sock", "var/run/docker.sock", "run/containerd/containerd.sock", "run/podman/podman.sock", "run/crio/crio.sock",
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
 }
 
-// checkNamespaces returns an error if a namespace is one of the host.
+// checkNamespaces returns an error if this process shares a namespace with the host.
 func checkNamespaces(root fs.FS) error {
 	for _, name := range [...]string{"pid", "ipc", "uts", "net"} {
 		target, err := fs.ReadLink(root, "proc/self/ns/"+name)
@@ -109,17 +109,17 @@ func checkNamespaces(root fs.FS) error {
 			return fmt.Errorf("the %s namespace is the host's", name)
 		}
 	}
-	if _, err := fs.Stat(root, "proc/sys/net/core/somaxconn"); err != nil { // every network has it
+	if _, err := fs.Stat(root, "proc/sys/net/core/somaxconn"); err != nil { // exists in every network namespace
 		return errors.New("the kernel's network settings cannot be read")
 	}
-	// The first network has settings that no other has.
+	// exists only in the initial network namespace.
 	if _, err := fs.Stat(root, "proc/sys/net/core/netdev_max_backlog"); !errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the container uses the host's network")
 	}
 	return nil
 }
 
-// checkCapabilities returns an error unless no process here can get the capabilities of the host.
+// checkCapabilities returns an error if a process here can get a capability in escapes.
 func checkCapabilities(root fs.FS) error {
 	status, err := read(root, "proc/self/status")
 	if err != nil {
@@ -144,24 +144,24 @@ func checkCapabilities(root fs.FS) error {
 // A mount is a line of mountinfo.
 type mount struct {
 	id, device string
-	part       string // of the mounted file system, a path in it
+	part       string // path within the mounted file system
 	at         string
-	kind       string // of file system
+	kind       string // file system type
 }
 
-// imageFileSystems are the file systems that runtimes make of images; the folders of others that do
-// it are part of the disk of the host.
+// imageFileSystems are file systems that container runtimes use for images; with other ones, the
+// container's files can be on the host's disk.
 var imageFileSystems = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
 
 var snapshots = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
-// isImage reports whether a mount of / is what a runtime makes of an image.
+// isImage reports whether a mount of / is a container image.
 func (m mount) isImage() bool {
 	return imageFileSystems().MatchString(m.kind) && m.part == "/" || snapshots().MatchString(m.part+"/")
 }
 
-// isStandard reports whether a mount is one that every container has: of the kernel, in memory, or
-// a file by which the runtime names the machine.
+// isStandard reports whether every container has the mount: a kernel file system, memory, or a file
+// such as /etc/hosts.
 func (m mount) isStandard() bool {
 	kernel := isBelow(m.at, "/proc") || isBelow(m.at, "/sys")
 	switch m.kind {
@@ -169,7 +169,7 @@ func (m mount) isStandard() bool {
 		return kernel || isBelow(m.at, "/dev")
 	case "devtmpfs":
 		return path.Dir(m.at) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.part)
-	case "tmpfs": // elsewhere it may be the host's /run or /tmp
+	case "tmpfs": // at other paths it can be the host's /run or /tmp
 		if m.part == "/" && (kernel || isBelow(m.at, "/dev") || isBelow(m.at, "/run/secrets")) || m.part == "/null" && kernel {
 			return true
 		}
@@ -181,15 +181,15 @@ func (m mount) isStandard() bool {
 	return false
 }
 
-// isWorkspace reports whether a mount is of the workspace: in a root, or with a root in it and
-// no more of the user than that.
+// isWorkspace reports whether a mount is in a workspace root, or contains one and nothing else of the
+// user.
 func (m mount) isWorkspace(home string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
 		return isBelow(m.at, root) || isBelow(root, m.at) && !isBelow(home, m.at)
 	})
 }
 
-// hostDisk reports whether a mount holds what the disk of a machine does, and not a workspace alone.
+// hostDisk reports whether a mount contains the files of a machine, not only a workspace.
 func hostDisk(root fs.FS, m mount) bool {
 	for _, name := range [...]string{"/etc/passwd", "/var/lib", "/proc/1"} {
 		if _, err := fs.Stat(root, strings.TrimPrefix(m.at+name, "/")); err == nil {
@@ -199,7 +199,7 @@ func hostDisk(root fs.FS, m mount) bool {
 	return false
 }
 
-// mountsOf returns the mounts that a process sees, in their order.
+// mountsOf returns the mounts of a process, in order.
 func mountsOf(root fs.FS, process string) (out []mount, err error) {
 	text, err := read(root, "proc/"+process+"/mountinfo")
 	if err != nil {
@@ -221,7 +221,7 @@ func mountsOf(root fs.FS, process string) (out []mount, err error) {
 
 var escaped = prefilter.Lazy(`\\[0-7]{3}`)
 
-// unescape returns a name of mountinfo with its blanks.
+// unescape decodes the escapes in a mountinfo path.
 func unescape(s string) string {
 	return escaped().ReplaceAllStringFunc(s, func(code string) string {
 		n, _ := strconv.ParseUint(code[1:], 8, 16)
@@ -229,7 +229,7 @@ func unescape(s string) string {
 	})
 }
 
-// read returns a file of the kernel.
+// read returns the content of a /proc or /sys file.
 func read(root fs.FS, name string) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {
