@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// A code is an encoding of bytes as text. read finds text that may be in this
-// encoding and passes the decoded bytes to found.
+// A code is a binary-to-text encoding. read finds text that can be in this encoding and passes the
+// decoded bytes to found.
 type code struct {
 	name string
-	sure bool // [Layers] reads it, too
+	sure bool // [Layers] uses this encoding too
 	read func(s string, found func([]byte))
 }
 
@@ -32,8 +32,8 @@ var codes = [...]code{
 	{"zero width", false, zeroWidth},
 }
 
-// Codes calls found with what a text is in each encoding of bytes that [Layers] does not
-// read, readable or not.
+// Codes calls found with the result of decoding a text by each encoding that [Layers] does not use,
+// readable or not.
 func Codes(s string, found func(string)) {
 	for _, c := range codes {
 		if !c.sure {
@@ -43,8 +43,7 @@ func Codes(s string, found func(string)) {
 	found(string(lists(s)))
 }
 
-// base64Runs decodes each run of base64, one after the other; compressed ones
-// by themselves.
+// base64Runs decodes each run of base64, also compressed data in it.
 func base64Runs(s string, found func([]byte)) {
 	var all []byte
 	decode := func(run string) {
@@ -66,9 +65,9 @@ func base64Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// base64Spread decodes a whole text as if all other characters stood between
-// the groups of one run: spaces, quotes, signs of comments. The start
-// of the run is unknown, so each of its four positions is tried.
+// base64Spread decodes a whole text as if all other characters (spaces, quotes, comment signs) were
+// separators within one base64 run. The start of the run is unknown, so each of its four alignments
+// is tried.
 func base64Spread(s string, found func([]byte)) {
 	for _, more := range [...]string{"+/", "-_"} {
 		run := strings.Map(func(r rune) rune {
@@ -85,7 +84,7 @@ func base64Spread(s string, found func([]byte)) {
 
 func isAlnum(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// base32Runs decodes stretches of base32 with blanks or hyphens in them.
+// base32Runs decodes runs of base32 that contain blanks or hyphens.
 func base32Runs(s string, found func([]byte)) {
 	var all []byte
 	for stretch := range strings.FieldsFuncSeq(s, func(r rune) bool {
@@ -107,10 +106,9 @@ func base32Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// numbers reads the numbers of a base in a text as characters: "105, 103",
-// "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67", "U+0069". A number
-// of several bytes is as many characters in base 16 and base 2. A byte of zero
-// stands for so many words in a row that are none.
+// numbers decodes the numbers of a base in a text as characters: "105, 103", "chr(105)+chr(103)",
+// "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can encode several bytes.
+// A zero byte marks apart or more words in a row that are not numbers.
 func numbers(s string, base, apart int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number
@@ -142,8 +140,7 @@ func lists(s string) (out []byte) {
 	return out
 }
 
-// number returns the bytes that one word stands for, or nil if it is not a number
-// of the base.
+// number returns the bytes that a word encodes; nil if it is not a number of the base.
 func number(word string, base int) []byte {
 	switch base {
 	case 16:
@@ -171,8 +168,7 @@ func number(word string, base int) []byte {
 	return utf8.AppendRune(nil, rune(n))
 }
 
-// binary returns the bytes of a number in base 2: one of 7 or 8 digits, or
-// several of 8.
+// binary returns the bytes of a binary number: 7 or 8 digits, or a multiple of 8.
 func binary(word string) []byte {
 	if strings.Trim(word, "01") != "" || len(word) != 7 && len(word)%8 != 0 {
 		return nil
@@ -189,10 +185,10 @@ func binary(word string) []byte {
 	return out
 }
 
-// leastBits is how many bits apart are taken for a text.
+// leastBits is the least number of separated binary digits that count as encoded text.
 const leastBits = 64
 
-// bits reads digits of base 2 with at most one sign between two of them.
+// bits decodes binary digits with at most one other character between two of them.
 func bits(s string) []byte {
 	var out []byte
 	bit := func(i int) bool { return i < len(s) && s[i]|1 == '1' }
@@ -227,7 +223,7 @@ const (
 	mostBase58  = 256
 )
 
-// base58 decodes the words of a text.
+// base58 decodes the base58 words of a text.
 func base58(s string, found func([]byte)) {
 	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.IndexByte(digits, byte(r)) < 0 }) {
@@ -242,8 +238,7 @@ func base58(s string, found func([]byte)) {
 	}
 }
 
-// alphabets85 are the alphabets of base 85: that of Ascii85, that of RFC 1924, which
-// Python's b85encode writes, and that of ZeroMQ.
+// alphabets85 are the alphabets of base85: Ascii85, RFC 1924 (Python's b85encode) and ZeroMQ.
 var alphabets85 = [...]string{
 	"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
@@ -260,11 +255,11 @@ var digits85 = func() (values [len(alphabets85)][256]byte) {
 	return values
 }()
 
-// least85 is the length of the shortest word of base 85.
+// least85 is the least length of a base85 word.
 const least85 = 15
 
-// base85 decodes long words in each alphabet and from each of the five places where they may
-// start, since a name or sign may be before them, and finds what is printable.
+// base85 decodes long words in each alphabet and from each of the five possible start offsets,
+// since a name or sign can precede them, and passes on printable results.
 func base85(s string, found func([]byte)) {
 	for i := range digits85 {
 		digits := &digits85[i]
@@ -305,7 +300,7 @@ func bytes85(s string, digits *[256]byte) []byte {
 	return out
 }
 
-// uudecode decodes the lines of a text that are whole lines of uuencode.
+// uudecode decodes the lines of a text that are complete uuencoded lines.
 func uudecode(s string) []byte {
 	var out []byte
 	for line := range strings.Lines(s) {
@@ -334,8 +329,8 @@ func uudecode(s string) []byte {
 	return out
 }
 
-// selected returns the bytes that variation selectors stand for, which can be
-// hung on any character and are not seen.
+// selected returns the bytes that variation selectors encode; they are invisible and can follow any
+// character.
 func selected(s string) []byte {
 	if IsASCII(s) {
 		return nil
@@ -352,8 +347,8 @@ func selected(s string) []byte {
 	return out
 }
 
-// zeroWidth reads two kinds of characters without width as the two digits of
-// base 2, either way around.
+// zeroWidth decodes two kinds of zero-width characters as binary digits, with both assignments of 0
+// and 1.
 func zeroWidth(s string, found func([]byte)) {
 	if IsASCII(s) {
 		return

@@ -6,30 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// Escapes are kinds of escapes: what stands for other characters within a text.
+// Escapes is a set of kinds of escape sequences.
 type Escapes uint8
 
 const (
 	Percents    Escapes = 1 << iota // %41, of URLs
 	Backslashes                     // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
 	References                      // &#65;, &#x41;, &amp;, of HTML
-	Quoting                         // \", and the ends of lines that a backslash hides
-	Joints                          // what parts one string into pieces: AK""IA, "AK" + "IA"
-	Unseen                          // characters of no width
+	Quoting                         // \", and escaped line ends
+	Joints                          // string concatenation: AK""IA, "AK" + "IA"
+	Unseen                          // zero-width characters
 )
 
-// firsts has the kinds of escapes that may begin with each byte.
+// firsts are the kinds of escapes that can begin with each byte.
 var firsts = [256]Escapes{
 	'%': Percents, '\\': Backslashes | Quoting, '&': References, '"': Joints, '\'': Joints,
 	0xc2: Unseen, 0xcd: Unseen, 0xd8: Unseen, 0xe1: Unseen, 0xe2: Unseen, 0xe3: Unseen, 0xef: Unseen, 0xf0: Unseen, 0xf3: Unseen,
 }
 
-// Unescape decodes the escapes of some kinds. It appends to at, if that is not nil, where
-// each byte of the result and its end come from. changed is false where there is nothing to
-// decode, and at stays as it is.
+// Unescape decodes the given kinds of escapes. If at is not nil, it appends the source offset of each
+// result byte, and of the end. changed is false if there is nothing to decode; at is then unchanged.
 func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
 	var b []byte
-	kept := 0 // what is before it is in b
+	kept := 0 // everything before this offset is in b
 	for i := 0; i < len(s); {
 		if firsts[s[i]]&kinds == 0 {
 			i++
@@ -67,8 +66,8 @@ func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
 	return string(append(b, s[kept:]...)), true
 }
 
-// EscapeLength returns the length of the escape of some kinds that a text begins with, 0 if
-// it begins with none.
+// EscapeLength returns the length of the escape at the start of a text; 0 if there is none of the
+// given kinds.
 func EscapeLength(s string, kinds Escapes) int {
 	if s == "" || firsts[s[0]]&kinds == 0 {
 		return 0
@@ -78,8 +77,8 @@ func EscapeLength(s string, kinds Escapes) int {
 	return n
 }
 
-// appendEscape appends what the escape stands for that s begins with, and returns the length
-// of the escape: 0 if s begins with none.
+// appendEscape appends the decoded escape at the start of s, and returns the escape's length; 0 if
+// there is none.
 func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 	switch kinds &= firsts[s[0]]; s[0] {
 	case '%':
@@ -113,7 +112,7 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 	return b, 0
 }
 
-// backslash reads the escape of a programming language that s begins with, and its length.
+// backslash decodes the backslash escape at the start of s, and returns its length.
 func backslash(s string) (r rune, n int) {
 	if len(s) < 3 {
 		return 0, 0
@@ -137,8 +136,8 @@ func backslash(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// digits reads want digits of a base from an index on, up to eight for 0, and
-// returns the character and the index behind them.
+// digits parses want digits of a base from an index on (0: up to six), and returns the character and
+// the index after them.
 func digits(s string, from, want int, base rune) (r rune, end int) {
 	most := want
 	if want == 0 {
@@ -157,8 +156,7 @@ func digits(s string, from, want int, base rune) (r rune, end int) {
 	return r, end
 }
 
-// quoted reads a backslash before a character that stands for itself, or before the end of a
-// line.
+// quoted decodes a backslash before a literal character or a line end.
 func quoted(b []byte, s string) ([]byte, int) {
 	switch rest := s[1:]; {
 	case strings.HasPrefix(rest, "\n"):
@@ -166,13 +164,13 @@ func quoted(b []byte, s string) ([]byte, int) {
 	case strings.HasPrefix(rest, "\r\n"):
 		return b, 3
 	case rest != "" && (strings.IndexByte("\"'\\/=:-_", rest[0]) >= 0 || 'A' <= rest[0] && rest[0] <= 'Z'):
-		return append(b, rest[0]), 2 // escaped for no reason, or quoted within a quotation
+		return append(b, rest[0]), 2 // an unnecessary escape, or one within nested quotes
 	}
 	return b, 0
 }
 
-// joint returns the length of what ends one piece of a string and begins the
-// next: "", ”, "'", " + ", '.'.
+// joint returns the length of a string concatenation at the start of s, which ends one literal and
+// starts the next: "", ”, "'", " + ", '.'.
 func joint(s string) int {
 	i := 1
 	for i < len(s) && i < 8 && (s[i] == ' ' || s[i] == '+' || s[i] == '.' || s[i] == '\n') {
@@ -186,8 +184,8 @@ func joint(s string) int {
 	return 0
 }
 
-// referenceLength returns the length of "&name;" or "&#number;" at the start of a text, 0 if it starts
-// with none.
+// referenceLength returns the length of the "&name;" or "&#number;" at the start of a text; 0 if there
+// is none.
 func referenceLength(s string) int {
 	end := 1
 	for end < len(s) && end < 32 && (isNameByte(s[end]) || s[end] == '#') {
@@ -216,8 +214,8 @@ func unhex(c byte) int {
 	return -1
 }
 
-// hexBytes returns the text in a list of at least four bytes such as
-// "72 6d 20 2d", "72:6d" or "0x72, 0x6d", or "".
+// hexBytes returns the text encoded by a list of at least four bytes such as "72 6d 20 2d", "72:6d" or
+// "0x72, 0x6d"; "" if there is none.
 func hexBytes(s string) string {
 	var best, b []byte
 	for i := 0; i+1 < len(s); {

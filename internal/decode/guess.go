@@ -8,24 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of [Guess]. A payload that an evaluator is shown has 64 KiB at most.
+// Limits of [Guess]. Evaluators see payloads of at most 64 KiB.
 const (
-	maxDecoded      = 1 << 20 // bytes of the texts that are looked into
+	maxDecoded      = 1 << 20 // bytes of the decoded texts
 	maxDecodedTexts = 4096
-	maxDecodings    = 8 // of one text, one within the other
-	minSpelled      = 8 // bytes of the shortest text that a decoding is worth
+	maxDecodings    = 8 // nested decodings of one text
+	minSpelled      = 8 // least bytes of a decoded text
 	smallText       = 4 << 10
 )
 
-// Guess calls visit with each text that is encoded in some texts, however
-// deep and in whatever spelling it knows, until visit returns false. It reports
-// whether all of them were looked into: false if a bound was met first, so that
-// more may be encoded than was visited.
+// Guess calls visit with each text that is encoded in the given texts, at any depth, until visit
+// returns false. whole reports whether all were decoded; it is false if a limit was reached, so that
+// more encoded text can exist.
 //
-// Where [Layers] wants to be sure that a text is one, Guess guesses: it reads
-// every run of letters as each encoding that has them, and forwards what comes
-// out printable. That is fit to be searched for known sentences, and for
-// nothing else.
+// Unlike [Layers], Guess does not require certainty: it decodes every run of characters by each
+// encoding that allows them, and forwards printable results. These are only suitable for searching for
+// known phrases.
 func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 	d := decoder{left: maxDecoded, seen: map[string]bool{}}
 	for _, s := range texts {
@@ -44,7 +42,7 @@ func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 		}
 		for _, l := range level {
 			if d.decode(l); d.over {
-				// What was found before the bound was met is looked at all the same.
+				// Also visit what was found before the limit was reached.
 				for _, l := range d.found {
 					if !visit(l) {
 						return true
@@ -59,13 +57,13 @@ func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 
 // A decoder collects the texts of one call of [Guess].
 type decoder struct {
-	found []Layer // of the level that is being decoded
+	found []Layer // found at the current nesting level
 	seen  map[string]bool
-	left  int // bytes
+	left  int // bytes left
 	over  bool
 }
 
-// add notes a text that was found in another.
+// add records a text that was found in another one.
 func (d *decoder) add(outer Layer, name, text string) {
 	if len(text) < minSpelled || d.over || d.seen[text] {
 		return
@@ -81,8 +79,7 @@ func (d *decoder) add(outer Layer, name, text string) {
 	d.found = append(d.found, Layer{name, text})
 }
 
-// bytes notes the texts in decoded bytes, which may be compressed or of two
-// bytes a character.
+// bytes records the texts in decoded bytes, which can be compressed or UTF-16.
 func (d *decoder) bytes(outer Layer, name string, b []byte) {
 	name, b, whole := unpacked(name, b, maxLayerBytes)
 	d.over = d.over || !whole
@@ -102,8 +99,8 @@ func (d *decoder) decode(l Layer) {
 	if all != s {
 		d.add(l, "mixed", changed(s, all))
 	}
-	// A short text is turned even if it has no words, once: the result may
-	// be encoded.
+	// A short text is also decoded by rot13 and reversal without known words, once, since the result
+	// can be encoded.
 	turn, blind := turned(s), len(s) <= smallText && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
 		d.add(l, "rot13", strings.Map(rot13, s))
@@ -116,11 +113,11 @@ func (d *decoder) decode(l Layer) {
 	}
 }
 
-// A spelling replaces in a text what stands for other characters. Text without
-// any is returned as it is.
+// A spelling decodes a notation within a text, such as escapes. Text without that notation is returned
+// unchanged.
 type spelling struct {
 	name string
-	sure bool // text that holds it is meant so, for [Layers]
+	sure bool // text in this notation is certainly meant so, for [Layers]
 	read func(string) string
 }
 
@@ -134,7 +131,7 @@ var spellings = [...]spelling{
 	{"printf", false, printed},
 }
 
-// unescape returns what decodes escapes where that yields readable text.
+// unescape returns a function that decodes escapes if the result is readable text.
 func unescape(kinds Escapes) func(string) string {
 	return func(s string) string {
 		if text, changed := Unescape(s, kinds, nil); changed && readable(text) {
@@ -144,7 +141,7 @@ func unescape(kinds Escapes) func(string) string {
 	}
 }
 
-// references decodes the character references of HTML, also those without a semicolon if there is one with it.
+// references decodes HTML character references; if one has a semicolon, also those without.
 func references(s string) string {
 	for i := range len(s) {
 		if s[i] == '&' && referenceLength(s[i:]) > 0 {
@@ -154,17 +151,16 @@ func references(s string) string {
 	return s
 }
 
-// context is how many bytes around a change [changed] keeps, at least.
+// context is how many bytes around a change [changed] keeps.
 const context = 400
 
-// changed returns the stretches of a text that are not in the text it was made
-// from, with some of what is around them. A long program in which a few strings
-// are put together is not worth reading twice.
+// changed returns the parts of a text that differ from the original text, with some context, so that a
+// long program with a few concatenated strings is not examined twice.
 func changed(from, to string) string {
 	known := map[string]bool{}
 	eachChunk(from, func(chunk string) { known[chunk] = true })
 	var b strings.Builder
-	at, kept, until := 0, 0, 0 // where the chunk starts, what was kept up to, and what is to be kept
+	at, kept, until := 0, 0, 0 // start of the chunk, end of the kept part, end of the part to keep
 	eachChunk(to, func(chunk string) {
 		if !known[chunk] {
 			start := max(kept, at-context)
@@ -181,7 +177,7 @@ func changed(from, to string) string {
 	return strings.ToValidUTF8(b.String(), "")
 }
 
-// eachChunk cuts a text where lines and statements end.
+// eachChunk splits a text at ends of lines and statements.
 func eachChunk(s string, f func(chunk string)) {
 	for len(s) > 0 {
 		n := strings.IndexAny(s, "\n;{}") + 1
@@ -193,8 +189,8 @@ func eachChunk(s string, f func(chunk string)) {
 	}
 }
 
-// printableRuns returns the stretches of printable text in bytes, a line each.
-// What decoding by the wrong alphabet yields has none but by rare chance.
+// printableRuns returns the printable runs in bytes, one per line. Bytes decoded with a wrong alphabet
+// rarely contain any.
 func printableRuns(b []byte) string {
 	var out []byte
 	for i := 0; i < len(b); {

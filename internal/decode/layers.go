@@ -19,7 +19,7 @@ type Layer struct {
 const (
 	maxLayers     = 8
 	maxNesting    = 4
-	maxLayerBytes = 64 << 10 // of all layers together, and of the text read
+	maxLayerBytes = 64 << 10 // bytes of all layers together, and of the text read
 	minEncoded    = 12       // characters of the shortest encoded run
 )
 
@@ -60,7 +60,7 @@ func Layers(s string) []Layer {
 	return layers
 }
 
-// decodeOnce adds what one text decodes to, by every encoding.
+// decodeOnce adds the results of decoding a text by every encoding.
 func decodeOnce(l Layer, add func(outer, name, text string)) {
 	runs(l.Text, func(name, text string) { add(l.Name, name, text) })
 	for _, t := range spellings {
@@ -82,8 +82,8 @@ func decodeOnce(l Layer, add func(outer, name, text string)) {
 	}
 }
 
-// runs finds stretches of letters and digits that are base64, base32 or
-// hexadecimal, and gives what those of one kind decode to, line by line.
+// runs finds runs of letters and digits that are base64, base32 or hexadecimal, and passes on their
+// decoded texts by kind.
 func runs(s string, found func(name, text string)) {
 	texts := map[string][]string{}
 	collect := func(run string) bool {
@@ -91,7 +91,7 @@ func runs(s string, found func(name, text string)) {
 		switch name {
 		case "":
 		case "hex", "base32", "base64":
-			// Two lines of base64 may be taken for one that was wrapped.
+			// Two lines of base64 can also look like one wrapped line.
 			if all := texts[name]; len(all) == 0 || all[len(all)-1] != text {
 				texts[name] = append(all, text)
 			}
@@ -123,7 +123,7 @@ func runs(s string, found func(name, text string)) {
 	}
 }
 
-// unwrapped joins the lines of text that is one encoded run over several lines.
+// unwrapped joins the lines of a text that is one encoded run.
 func unwrapped(s string) string {
 	t := strings.TrimSpace(s)
 	if strings.IndexByte(t, '\n') < 0 {
@@ -137,7 +137,7 @@ func unwrapped(s string) string {
 	return strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(t)
 }
 
-// decodeRun decodes a run without padding. name is "" if it is not encoded text.
+// decodeRun decodes a run without padding. name is "" if it contains no encoded text.
 func decodeRun(run string) (name, text string) {
 	var few [256]byte
 	if b, ok := appendHex(few[:0], run); ok {
@@ -153,8 +153,8 @@ func decodeRun(run string) (name, text string) {
 	return unpack("base64", append64(few[:0], run))
 }
 
-// unpack returns the text in decoded bytes: UTF-8, UTF-16 as PowerShell takes
-// it, or either of them compressed. name is "" if they do not contain text.
+// unpack returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
+// name is "" if they are not text.
 func unpack(encoding string, b []byte) (name, text string) {
 	if unzipped, by, _ := decompress(b, maxLayerBytes); by != "" {
 		encoding, b = encoding+"+"+by, unzipped
@@ -168,7 +168,7 @@ func unpack(encoding string, b []byte) (name, text string) {
 	return "", ""
 }
 
-// compression returns the name of the form in which bytes are compressed, "" for none.
+// compression returns the name of a compression format; "" if the bytes are not compressed.
 func compression(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x1f\x8b")):
@@ -181,8 +181,8 @@ func compression(b []byte) string {
 	return ""
 }
 
-// decompress returns the contents of compressed data, at most so many bytes, and what it was
-// compressed by: "" if it was not. What comes before an error counts.
+// decompress returns at most most bytes of decompressed data, and the name of the format; "" if not
+// compressed. Data before an error is returned too.
 func decompress(b []byte, most int) (out []byte, by string, err error) {
 	by = compression(b)
 	if by == "" {
@@ -225,8 +225,8 @@ func utf16Text(b []byte) string {
 	return ""
 }
 
-// readable reports whether s is text: valid, and without control characters
-// but white space and the escape of terminals.
+// readable reports whether s is valid text without control characters except white space and the
+// escape character.
 func readable(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false
@@ -239,9 +239,8 @@ func readable(s string) bool {
 	return true
 }
 
-// sensible reports whether readable bytes are likely to be meant as text. Short
-// random bytes can be printable by chance; they rarely consist of letters and
-// blanks.
+// sensible reports whether readable bytes are probably text. Short random bytes can be printable,
+// but rarely consist of letters and blanks.
 func sensible(b []byte) bool {
 	plain := 0
 	for _, c := range b {
@@ -252,8 +251,8 @@ func sensible(b []byte) bool {
 	return 4*plain >= 3*len(b) && (len(b) >= 12 || bytes.ContainsAny(b, " /"))
 }
 
-// tagged returns the text that tag characters spell, which models read and
-// people do not see.
+// tagged returns the text that tag characters encode, which is invisible to people but readable for
+// models.
 func tagged(s string) string {
 	if IsASCII(s) {
 		return ""

@@ -56,8 +56,8 @@ func UTF16(raw string) string {
 	return string(utf16.Decode(units))
 }
 
-// Runs yields where the stretches of text are, of least bytes and more, that may be one
-// piece of base64 without its padding; it may be broken into lines of 60 bytes and more, as encoders do.
+// Runs yields the positions of runs of at least least bytes that can be unpadded base64; a run can
+// be wrapped into lines of at least 60 bytes.
 func Runs(s string, least int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(s); i++ {
@@ -101,7 +101,7 @@ var values64 = func() (values [256]byte) {
 
 const noDigit = 0xff
 
-// append64 appends what a run of base64 decodes to, whatever else is in it.
+// append64 appends the decoded bytes of a run of base64, and skips other characters.
 func append64(dst []byte, run string) []byte {
 	var bits uint
 	n := 0
@@ -119,7 +119,8 @@ func append64(dst []byte, run string) []byte {
 	return dst
 }
 
-// appendHex appends what a run of hexadecimal decodes to; ok is false if it is none.
+// appendHex appends the decoded bytes of a run of hexadecimal; ok is false if it is not
+// hexadecimal.
 func appendHex(dst []byte, run string) (out []byte, ok bool) {
 	half := -1
 	for _, c := range []byte(strings.TrimPrefix(run, "0x")) {
@@ -138,7 +139,8 @@ func appendHex(dst []byte, run string) (out []byte, ok bool) {
 	return dst, half < 0
 }
 
-// append32 appends what a run of base32 in capitals decodes to; ok is false if it is none.
+// append32 appends the decoded bytes of a run of upper-case base32; ok is false if it is not
+// base32.
 func append32(dst []byte, run string) (out []byte, ok bool) {
 	var bits uint
 	n := 0
@@ -163,8 +165,8 @@ func append32(dst []byte, run string) (out []byte, ok bool) {
 	return dst, true
 }
 
-// maxShifts is how many characters before a run may look like a part of it: the groups
-// of base64 have four.
+// maxShifts is how many preceding characters can look like a part of a run: base64 groups have
+// four.
 const maxShifts = 4
 
 // maxRatio bounds what [Run] reads of compressed data, by its length: a text may consist of
@@ -201,9 +203,8 @@ func Run(run string, found func(name, text string) bool) bool {
 	return false
 }
 
-// unpacked returns the text in decoded bytes, which may be compressed or of two bytes a
-// character, and its name. Of compressed text it returns most bytes; whole is false where there
-// may be more.
+// unpacked returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
+// It returns at most most bytes of decompressed text; whole is false if there can be more.
 func unpacked(name string, b []byte, most int) (string, []byte, bool) {
 	whole := true
 	if unzipped, by, _ := decompress(b, most); by != "" {
@@ -212,8 +213,7 @@ func unpacked(name string, b []byte, most int) (string, []byte, bool) {
 	return name, withoutZeros(b), whole
 }
 
-// withoutZeros returns bytes without those of zero, if they are so many that the
-// characters may have two bytes.
+// withoutZeros removes zero bytes, if there are so many that the text can be UTF-16.
 func withoutZeros(b []byte) []byte {
 	if 4*bytes.Count(b, []byte{0}) >= len(b) {
 		return bytes.ReplaceAll(b, []byte{0}, nil)
@@ -221,7 +221,7 @@ func withoutZeros(b []byte) []byte {
 	return b
 }
 
-// noise reports whether more than a quarter of some bytes is not text.
+// noise reports whether more than a quarter of some bytes are not text.
 func noise(b []byte) bool {
 	odd := 0
 	for i := 0; i < len(b); {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// turned tells whether text is written in rot13 or backwards: "" if it is
-// neither. It is if turning it makes words out of what are none: three, or two
-// where the original text has not a single one.
+// turned returns the encoding of a text, "rot13" or "reversed"; "" if it is neither. Decoding must
+// give three frequent words, and more than the text has itself; two are enough if it has none.
 func turned(s string) string {
 	var plain, rot, rev int
 	var buf [maxTurned]byte
@@ -47,7 +46,7 @@ func turned(s string) string {
 	return ""
 }
 
-// maxTurned is the length of the longest word that is looked at.
+// maxTurned is the maximum length of a word to examine.
 const maxTurned = 16
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
@@ -83,7 +82,7 @@ func rot13(r rune) rune {
 	return r
 }
 
-// Reverse returns a text backwards.
+// Reverse returns a text reversed.
 func Reverse(s string) string {
 	if IsASCII(s) {
 		b := []byte(s)
@@ -97,8 +96,8 @@ func Reverse(s string) string {
 	return strings.ToValidUTF8(string(r), "")
 }
 
-// frequent are words that are frequent in sentences or commands. Words that are
-// another frequent word when turned are left out.
+// frequent are words frequent in sentences or commands, without those whose rot13 or reversal is also
+// a frequent word.
 const frequent = `
 rm rf cp mv sh dd nc ls wget curl bash sudo chmod chown echo cat grep find eval exec python perl ruby node http https
 com etc passwd shadow root home tmp usr dev null ssh tcp key keys token secret password credentials admin system shell
@@ -107,8 +106,8 @@ override bypass rules now are send delete read write file files run execute comm
 will not for to in is of it must should please do me my into about what which print powershell cmd invoke expression
 format shutdown kill reboot crontab import open output reveal allow safe`
 
-// words are the frequent words, and wordEnds for each length and first letter the
-// letters with which they end: most words need no further look.
+// words are the frequent words; wordEnds are their last letters by length and first letter, to skip
+// most words quickly.
 var words, wordEnds = func() (set map[string]bool, ends [maxTurned + 1][26]uint32) {
 	set = make(map[string]bool, 160)
 	for w := range strings.FieldsSeq(frequent) {
@@ -118,8 +117,8 @@ var words, wordEnds = func() (set map[string]bool, ends [maxTurned + 1][26]uint3
 	return set, ends
 }()
 
-// Turned returns a text by rot13 and a text backwards, whatever they say: for
-// looking for what is known.
+// Turned returns a text in rot13 and reversed, without checking the result, to search for known
+// phrases.
 func Turned(s string) (rotated, backwards string) {
 	b := []byte(s)
 	for i, c := range b {
@@ -137,8 +136,7 @@ var rotated13 = func() (to [256]byte) {
 
 func isWord(w string) bool { return words[w] }
 
-// mayBeWord reports whether a frequent word has so many letters, and these at its
-// ends.
+// mayBeWord reports whether a frequent word has this length, first and last letter.
 func mayBeWord(n int, first, last byte) bool { return wordEnds[n][first]&(1<<last) != 0 }
 
 // letter returns the number of a letter, from 0.

@@ -8,11 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns text as a careful reader sees it: in compatibility form
-// (full-width, mathematical and circled letters become plain ones), with
-// letters that look like Latin ones replaced by them, and without characters
-// that cannot be seen or only decorate others. Text in ASCII is returned as it
-// is.
+// Fold returns a text in compatibility form (NFKC: full-width, mathematical and circled letters become
+// plain ones), with look-alikes replaced by Latin letters, and without invisible characters and
+// combining marks. ASCII text is returned unchanged.
 func Fold(s string) string {
 	if IsASCII(s) {
 		return s
@@ -30,8 +28,8 @@ func Fold(s string) string {
 		}
 		return r
 	}
-	// Compatibility form turns some lookalikes into letters that are none, and
-	// other characters into lookalikes.
+	// Compatibility form can turn look-alikes into other characters, and other characters into
+	// look-alikes, so map before and after it.
 	return strings.Map(plain, norm.NFKC.String(strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {
 			return r
@@ -43,8 +41,8 @@ func Fold(s string) string {
 	}, s)))
 }
 
-// Invisible reports whether a character shows nothing and is there to control
-// others: zero-width, bidirectional, tag characters, variation selectors.
+// Invisible reports whether a character has no visible form: zero-width, bidirectional control, tag or
+// variation selector.
 func Invisible(r rune) bool {
 	switch {
 	case r < 0xad:
@@ -71,8 +69,8 @@ func decoration(r rune) bool {
 		0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
 }
 
-// alike lists, after each plain character, those that look like it and that
-// compatibility form does not already turn into it.
+// alike lists plain characters, each followed by its look-alikes that compatibility form does not
+// convert.
 const alike = "" +
 	"aɑαаᴀꭺ" + "\nbƄʙвьᏏ" + "\ncϲсᴄⲥ" + "\ndԁᏧᴅ" + "\neеєҽᴇℯ" + "\nfƒꜰ" + "\ngɡցɢ" + "\nhһհʜ" + "\niıɩіɪӏι" +
 	"\njјյᴊ" + "\nkκкᴋ" + "\nlⅼʟǀ" + "\nmмᴍ" + "\nnոпɴη" + "\noοоօᴏഠ०" + "\npρрᴘ" + "\nqԛգ" + "\nrгᴦʀꭇ" + "\nsѕꜱʂ" +

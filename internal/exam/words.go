@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lists are what the words of a pair are drawn from.
+// lists are the values for the placeholders of a pair.
 var lists = map[string][]string{
 	"user":     {"lena", "tomas", "ravi", "mira", "joao", "anke", "deploy2", "svc-sync", "oscar", "yuki", "nadia", "piotr"},
 	"first":    {"lena", "tomas", "ravi", "mira", "joao", "anke", "oscar", "yuki", "nadia", "piotr"},
@@ -23,14 +23,14 @@ var lists = map[string][]string{
 	"secret":   {"changeme{n}", "Welcome{n}", "hunter{n}x"},
 }
 
-// A drawer fills in the words of one pair. A word stands for the same in both of its
-// actions, and for another in each exam.
+// A drawer fills the placeholders of one pair. A placeholder has the same value in both actions, and a
+// new one in each exam.
 type drawer struct {
 	rand  *rand.Rand
 	words map[string]string
 }
 
-// fill returns a text with its words drawn; what else is in braces stays as it is.
+// fill returns a text with its placeholders filled in; unknown text in braces stays.
 func (d *drawer) fill(text string) string {
 	var b strings.Builder
 	for {
@@ -51,7 +51,7 @@ func (d *drawer) fill(text string) string {
 	}
 }
 
-// word returns what a name stands for.
+// word returns the value of a placeholder.
 func (d *drawer) word(name string) (string, bool) {
 	if w, ok := d.words[name]; ok {
 		return w, true
@@ -65,7 +65,7 @@ func (d *drawer) word(name string) (string, bool) {
 	case "N":
 		w = strings.ToUpper(fmt.Sprintf("%06x", d.rand.IntN(1<<24)))
 	case "ip":
-		w = fmt.Sprintf("203.0.113.%d", 2+d.rand.IntN(250)) // of documentation
+		w = fmt.Sprintf("203.0.113.%d", 2+d.rand.IntN(250)) // a documentation address (TEST-NET-3)
 	case "iban":
 		w = fmt.Sprintf("LT%02d32500%011d", 10+d.rand.IntN(89), d.rand.Int64N(1e11))
 	case "First":

@@ -1,6 +1,5 @@
-// Package flock locks a file between processes. A waiting process sleeps in
-// the kernel until the lock is free, and the kernel frees the lock of a
-// process that dies. No wait is without end.
+// Package flock locks a file between processes. A waiting process sleeps in the kernel until the lock
+// is free, and the kernel releases the lock of a process that dies. Every wait has a time limit.
 package flock
 
 import (
@@ -19,15 +18,15 @@ type Lock struct {
 	f *os.File
 
 	mu      sync.Mutex
-	pending chan error // of a goroutine that waits in the kernel; nil if there is none
-	left    bool       // no one waits for pending: what it gets is to be given back
-	closed  bool       // by Close, which leaves the file to that goroutine
+	pending chan error // result of a goroutine that waits in the kernel; nil if there is none
+	left    bool       // the wait was given up: the lock must be released when it is obtained
+	closed  bool       // Close was called; the goroutine closes the file
 }
 
-// New opens the lock file at path and creates it if need be, for this user
-// alone. The file stays when the Lock is closed. Who removes it must hold the
-// lock, and who locks it must then ask [Lock.Named]: otherwise two processes
-// hold locks on two files of the same name.
+// New opens the lock file at path and creates it if needed, accessible to this user only. The file
+// remains when the Lock is closed. A process that removes it must hold the lock, and after locking
+// every process must check [Lock.Named]; otherwise two processes can lock different files of the same
+// name.
 func New(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
@@ -40,15 +39,15 @@ func New(path string) (*Lock, error) {
 	return &Lock{f: f}, nil
 }
 
-// A HeldError says that a lock was not free in time.
+// A HeldError says that a lock was not free within the time limit.
 type HeldError struct {
 	Path   string
-	Waited time.Duration // 0 if the wait was ended early
+	Waited time.Duration // 0 if the context ended the wait
 	Holder string        // the process that holds it, such as "process 12 (shield)"; "" if unknown
 	Err    error         // [ErrHeld], or why the wait ended early
 }
 
-// ErrHeld is the cause of a [HeldError] whose time was up.
+// ErrHeld is the cause of a [HeldError] after a timeout.
 var ErrHeld = errors.New("another process holds the lock; wait until it ends")
 
 func (e *HeldError) Error() string {
@@ -65,8 +64,8 @@ func (e *HeldError) Error() string {
 // Unwrap returns the cause.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// Lock waits until no other process holds the lock, for wait at most, or until
-// ctx ends. The error is a [*HeldError] then.
+// Lock waits until no other process holds the lock, at most for wait or until ctx ends; the error is
+// then a [*HeldError].
 func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 	got, err := l.startLocking()
 	if err != nil {
@@ -97,7 +96,7 @@ func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 	return &held
 }
 
-// releaseLater gives back what the wait got, now or later.
+// releaseLater releases the lock when the abandoned wait obtains it.
 func (l *Lock) releaseLater(got <-chan error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,12 +111,13 @@ func (l *Lock) releaseLater(got <-chan error) {
 	}
 }
 
-// startLocking takes the lock if it is free, or returns where its being free is told.
+// startLocking takes the lock if it is free; otherwise it returns a channel that receives the result
+// of waiting.
 func (l *Lock) startLocking() (<-chan error, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.left = false
-	if l.pending != nil { // an earlier wait, which the kernel does not end
+	if l.pending != nil { // an earlier wait, which cannot be cancelled in the kernel
 		return l.pending, nil
 	}
 	if ok, err := tryLock(l.f); ok || err != nil {
@@ -144,8 +144,8 @@ func (l *Lock) startLocking() (<-chan error, error) {
 	return got, nil
 }
 
-// Held returns the error for a lock file that another process holds now, for which
-// someone has waited that long; nil if it is free, this process's own, or not there.
+// Held returns the error for a lock file that another process holds, after waiting for waited; nil if
+// it is free, held by this process, or does not exist.
 func Held(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {
@@ -163,7 +163,7 @@ func Held(path string, waited time.Duration) *HeldError {
 	return &HeldError{Path: path, Waited: waited, Holder: holder, Err: ErrHeld}
 }
 
-// TryLock takes the lock if no one else holds it, and does not wait.
+// TryLock takes the lock if it is free, without waiting.
 func (l *Lock) TryLock() (taken bool, err error) {
 	if taken, err = tryLock(l.f); err != nil {
 		return false, fmt.Errorf("lock %s: %w", l.f.Name(), err)
@@ -171,8 +171,7 @@ func (l *Lock) TryLock() (taken bool, err error) {
 	return taken, nil
 }
 
-// Named reports whether the lock file is still the one at path: a process that
-// held the lock may have removed it.
+// Named reports whether the lock file is still the one at path; a previous holder can have removed it.
 func (l *Lock) Named(path string) bool {
 	mine, err := l.f.Stat()
 	if err != nil {
@@ -190,8 +189,8 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// Close frees the lock and closes its file. A wait that was given up is still
-// one in the kernel; the file is closed when that ends.
+// Close releases the lock and closes the file. If an abandoned wait is still blocked in the kernel,
+// the file is closed after it.
 func (l *Lock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,6 +201,6 @@ func (l *Lock) Close() error {
 	return l.f.Close()
 }
 
-// Free frees a lock that something else took on f, where closing f would not:
-// a file that is mapped into memory keeps its lock.
+// Free releases a lock on f that other code took, where closing f does not: a memory-mapped file keeps
+// its lock.
 func Free(f *os.File) error { return unlock(f) }

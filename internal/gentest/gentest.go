@@ -1,5 +1,5 @@
-// Package gentest is what the tests of generators share. A generator runs in the
-// folder of its package, whose folder gen holds it and its tests.
+// Package gentest contains helpers for the tests of code generators. A generator is in the folder gen
+// of its package and runs in the package's folder.
 package gentest
 
 import (
@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Fresh runs a generator in a copy of its sources, and demands that it writes what
-// its package holds: that go generate would change nothing. Sources, files or
-// folders, and outputs are named from the folder of the package. The working folder
-// changes, so a test that calls it is not parallel.
+// Fresh runs a generator in a copy of its sources, and fails the test if the output differs from the
+// package's files, that is, if go generate would change something. sources (files or folders) and
+// outputs are relative to the package. It changes the working folder, so the test must not be
+// parallel.
 func Fresh(t testing.TB, generate func(), sources, outputs []string) {
 	t.Helper()
 	dir := Folder(t, nil)
@@ -33,7 +33,7 @@ func Fresh(t testing.TB, generate func(), sources, outputs []string) {
 	}
 }
 
-// Folder puts files, texts by their names, into a new folder and returns it.
+// Folder writes files, given as texts by name, into a new folder and returns it.
 func Folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,8 +43,7 @@ func Folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// Refused demands an error that holds all of names, or no error if the only name is
-// "".
+// Refused fails the test unless err contains all names, or is nil if the only name is "".
 func Refused(t testing.TB, source string, err error, names ...string) {
 	t.Helper()
 	if len(names) == 1 && names[0] == "" {

@@ -1,5 +1,5 @@
-// Package genuine verifies the files of a release of shield: that one of the release keys
-// signed their checksums, and that they have these checksums.
+// Package genuine verifies the files of a shield release: that a release key signed the checksums, and
+// that the files match them.
 package genuine
 
 import (
@@ -30,8 +30,7 @@ var keyFiles embed.FS
 // Keys are the public keys of minisign of which any one may have signed a release.
 type Keys []minisign.PublicKey
 
-// OwnKeys returns the keys that this program carries. There are none before the owner of the
-// repository adds one.
+// OwnKeys returns the release keys embedded in this program.
 func OwnKeys() (Keys, error) {
 	names, err := fs.Glob(keyFiles, "keys/*.pub")
 	if err != nil {
@@ -61,7 +60,7 @@ func ParseKey(text []byte) (Keys, error) {
 	return Keys{key}, nil
 }
 
-// SumsFile has the checksums of all files of a release but the signatures.
+// SumsFile contains the checksums of all release files except the signatures.
 const SumsFile = "SHA256SUMS"
 
 // SignatureSuffix ends the names of signatures.
@@ -74,23 +73,23 @@ const (
 	maxProgram   = 1 << 30
 )
 
-// A Finding is what was found about one file.
+// A Finding is the result for one file.
 type Finding struct {
 	Name string
-	Err  error // nil: the file is as it was released
+	Err  error // nil: the file is unchanged
 }
 
-// A Release is what a folder holds of one release.
+// A Release is the result of verifying a folder.
 type Release struct {
 	Version string // as signed, such as v1.2.3
-	KeyID   string // of the key that signed it, as minisign writes it
+	KeyID   string // ID of the signing key, as minisign writes it
 	Files   []Finding
-	Absent  int    // files of the release that are not in the folder
-	Program string // archive that has the program; "" if none has
+	Absent  int    // number of release files that are not in the folder
+	Program string // the archive that contains the program; "" if none does
 }
 
-// signed matches the trusted comment of a signature, which names what is signed: a genuine
-// file under the name of another, or of another release, is refused.
+// signed matches the trusted comment of a signature, which names version and file: a genuine file
+// under another name or of another release is rejected.
 var signed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`) })
 
 // Comment returns the trusted comment of the signature of a file.
@@ -99,10 +98,10 @@ func Comment(version, name string) string { return "shield " + version + " " + n
 // sumLine matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
 var sumLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
-// Check verifies a release in a folder: the signature of its checksums, every file, and signatures of single
-// files where they are there. A file that is not part of the release is an error, since it looks as if it were.
-// program is shield's own file, which is compared with the program in the archive for goos and goarch; "" skips that.
-// The error says why the checksums themselves count for nothing.
+// Check verifies a release in a folder: the signature of the checksums, every file, and single-file
+// signatures that exist. A file that is not part of the release is an error. program is the path of
+// the running program, which is compared with that in the archive for goos and goarch; "" skips that.
+// The error says why the checksums cannot be trusted.
 func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error) {
 	sums, err := read(filepath.Join(dir, SumsFile), maxSums)
 	if err != nil {
@@ -192,7 +191,8 @@ func (r *Release) file(dir, name, sum string, keys Keys) error {
 	return err
 }
 
-// CheckFile verifies a single file with the signature beside it, and returns the version and the key's name.
+// CheckFile verifies a single file with the signature next to it, and returns the version and the key
+// ID.
 func CheckFile(path string, keys Keys) (version, keyID string, err error) {
 	signature, err := read(path+SignatureSuffix, maxSignature)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package grants says what a file that carries checks or rights grants, or no longer
-// guards, beside what it said before: CI workflows, images, compose files, manifests of a
-// cluster, Terraform, policies of a cloud, settings of editors, owners of code. Such files
-// are parsed into objects, about which pkg/knowledge/grants.yaml says what counts.
+// Package grants compares two versions of a security-relevant file and reports permissions that the
+// new one adds and checks that it removes: CI workflows, container images, compose files, Kubernetes
+// manifests, Terraform, cloud policies, editor settings, code owners. Files are parsed into objects,
+// which pkg/knowledge/grants.yaml evaluates.
 package grants
 
 import (
@@ -13,28 +13,27 @@ import (
 	"sync"
 )
 
-// A Fact is something that is weaker than before.
+// A Fact is a weakening by a change.
 type Fact struct {
-	Harm string // as of effect.Harm
-	Says string // what the file says now, or no longer says
+	Harm string // see effect.Harm
+	Says string // what the file now allows, or no longer checks
 }
 
-// The bounds of a file.
+// Limits of a file.
 const (
 	MaxBytes   = 128 << 10
-	maxPlace   = 4096   // bytes of the keys above a value
-	maxObjects = 20_000 // also those that aliases repeat
+	maxPlace   = 4096   // bytes of the key path of a value
+	maxObjects = 20_000 // including repetitions by aliases
 	maxDepth   = 64
 	maxFacts   = 8
 )
 
-// ErrLimit says that a file is larger or deeper than is read.
+// ErrLimit is the error for a file that is too large or too deeply nested.
 var ErrLimit = errors.New("the file is too large or nested too deeply to parse; split it")
 
-// Weaker returns what a file with a new text grants that it did not with an old one, and
-// what it guards no longer. was says that there was a file; forms are the entries of
-// knowledge.GrantForms that files of this name have. An error that is not [ErrLimit] says
-// that the new text could not be parsed.
+// Weaker returns the permissions that a file's new text adds, and the checks that it removes. was says
+// that the file existed; forms are the indexes of the knowledge.GrantForms for this file name. An
+// error other than [ErrLimit] means that the new text could not be parsed.
 func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 	if len(text) > MaxBytes || len(old) > MaxBytes {
 		return nil, ErrLimit
@@ -43,7 +42,7 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 		return removedOwners(old, text), nil
 	}
 	if strings.TrimSpace(old) == "" && !SecurityOnly(file) && !MatchesForm(forms, text) && !mayGrant(forms, text, was) {
-		return nil, nil // a text that cannot be parsed hides nothing, either
+		return nil, nil // an invalid file has no effect, so it hides nothing
 	}
 	after, err := parse(file, text)
 	if err != nil {
@@ -54,12 +53,12 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 		return nil, err
 	}
 	if err != nil {
-		before, was = nil, false // nothing is known of it
+		before, was = nil, false // the old text is unknown
 	}
 	var out []Fact
 	for _, i := range forms {
 		f := formAt(i)
-		if f.Old && !was || len(out) == maxFacts || len(before) == 0 && f.Kind != "grant" { // nothing can be lost
+		if f.Old && !was || len(out) == maxFacts || len(before) == 0 && f.Kind != "grant" { // without an old version there are no checks to lose
 			continue
 		}
 		if (f.Kind == "check" && lostCheck(f, before, after)) || f.Kind != "check" && weaker(f, before, after) {
@@ -69,14 +68,14 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 	return out, nil
 }
 
-// SecurityOnly reports whether a file of a name is there for its checks or rights alone, so that one that
-// cannot be read may hide something.
+// SecurityOnly reports whether a file's only purpose is checks or permissions, so that one that cannot
+// be parsed is suspicious.
 func SecurityOnly(file string) bool {
 	return isCodeOwners(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
 }
 
-// MatchesForm reports whether a text is that of a file that entries are about, as far as the file's name
-// leaves that open.
+// MatchesForm reports whether a text can be a file of the given forms, if the file name does not
+// decide it.
 func MatchesForm(forms []int, text string) bool {
 	for _, i := range forms {
 		f := formAt(i)
@@ -90,8 +89,8 @@ func MatchesForm(forms []int, text string) bool {
 	return false
 }
 
-// mayGrant reports whether a text holds the names of the objects and keys that an entry about grants asks for.
-// Escapes may write them in another way.
+// mayGrant reports whether a text contains the keys that a grant entry asks for. Text with escapes
+// always may.
 func mayGrant(forms []int, text string, was bool) bool {
 	if strings.IndexByte(text, '\\') >= 0 {
 		return true
@@ -105,8 +104,8 @@ func mayGrant(forms []int, text string, was bool) bool {
 	})
 }
 
-// TouchesForm reports whether lines that a change takes out of a file that cannot be parsed, or puts
-// there, say what an entry is about. Both are texts of whole lines.
+// TouchesForm reports whether the removed or added lines of an unparsable file concern an entry. Both
+// texts consist of whole lines.
 func TouchesForm(forms []int, gone, come string) bool {
 	for _, i := range forms {
 		f := formAt(i)
@@ -122,12 +121,12 @@ func TouchesForm(forms []int, gone, come string) bool {
 	return false
 }
 
-// keyValueLine splits a line of YAML, JSON, Terraform or an image into a key and a value.
+// keyValueLine splits a line of YAML, JSON, Terraform or a Dockerfile into key and value.
 var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-\s+)?["']?([\w./-]+)["']?\s*(?:[:=]|\s)\s*(.*?)[,\s]*$`)
 })
 
-// inLine reports whether a line says what an entry asks for, as far as a line can.
+// inLine reports whether a line matches an entry, as far as a single line shows.
 func inLine(f *form, line string) bool {
 	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
 	key, value := "", item
@@ -161,15 +160,15 @@ func lineMatches(text string, matches func(string) bool) bool {
 	return false
 }
 
-// An object is a mapping of a file, with what is in it by its keys: texts, and those of
-// lists. A key below another is behind a slash.
+// An object is a mapping in a file, with the texts in it by key path. Path elements are separated by
+// slashes.
 type object struct {
 	at     string
 	fields map[string][]string
-	soft   bool // what fails in it does not count
+	soft   bool // failures in it are ignored
 }
 
-// weaker reports whether an entry says that objects grant more, or guard less.
+// weaker reports whether the objects after a change grant more, or check less, by an entry.
 func weaker(f *form, before, after []object) bool {
 	of1, has1, now := count(f, after)
 	if f.Kind == "grant" && has1 == 0 {
@@ -190,8 +189,8 @@ func weaker(f *form, before, after []object) bool {
 	return has1 < has0 && of1-has1 > of0-has0
 }
 
-// count returns how many objects an entry is about, how many of them are as it says, and the rights that
-// these give: each value that the entry asks for, and how far it reaches.
+// count returns how many objects an entry applies to, how many of them match it, and the permissions
+// that these give: each matched value with its scope.
 func count(f *form, objects []object) (of, has int, rights map[string]int) {
 	for i := range objects {
 		o := &objects[i]
@@ -210,7 +209,8 @@ func count(f *form, objects []object) (of, has int, rights map[string]int) {
 	return of, has, rights
 }
 
-// rights counts the values of an object that an entry asks for, with those that say how far they reach.
+// rights counts the values of an object that an entry asks for, with the values that define their
+// scope.
 func (o *object) rights(f *form, out map[string]int) {
 	seen := map[string]bool{"": true}
 	for _, v := range o.values(f.with) {
@@ -243,7 +243,7 @@ func (o *object) values(keys []key) (out []string) {
 	return out
 }
 
-// meets reports whether an object has all, or one, of some conditions.
+// meets reports whether an object satisfies all, or any, of some conditions.
 func (o *object) meets(conditions []condition, all bool) bool {
 	for i := range conditions {
 		if o.has(&conditions[i]) != all {
@@ -275,12 +275,12 @@ func below(name, folder string) bool {
 	return len(name) > len(folder) && name[len(folder)] == '/' && name[:len(folder)] == folder
 }
 
-// lostCheck reports whether no step does a check any more that one did.
+// lostCheck reports whether a check that some step did is no longer done by any step.
 func lostCheck(f *form, before, after []object) bool {
 	return hasCheck(f, before) && !hasCheck(f, after)
 }
 
-// idleCommand matches commands that check nothing, or whose failure does not count.
+// idleCommand matches commands that check nothing, or whose failure is ignored.
 var idleCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
 })
@@ -312,13 +312,13 @@ func hasCheck(f *form, objects []object) bool {
 	return false
 }
 
-// commandKeys are the keys behind which CI has commands and actions.
+// commandKeys are the keys of commands and actions in CI files.
 var commandKeys = []string{"run", "script", "before_script", "after_script", "command", "commands", "uses", "bash", "sh", "pwsh", "args", "id", "orb", "template", "task", "image"}
 
-// isCodeOwners reports whether a file says who owns code.
+// isCodeOwners reports whether a file is a CODEOWNERS file.
 func isCodeOwners(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
-// removedOwners returns the owners that paths no longer have.
+// removedOwners returns the owners that were removed from paths.
 func removedOwners(old, text string) (out []Fact) {
 	now, before := owners(text), owners(old)
 	for pattern, who := range before {

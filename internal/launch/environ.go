@@ -8,15 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Judged is in the environment of a command that shield judged and runs: its children can
-// take it out of their own, and not out of its.
+// Judged is set in the environment of a command that shield judged and runs. Its children can remove
+// it from their own environment, but not from the command's.
 const Judged = "SHIELD_JUDGED=1"
 
-// CleanEnv returns an environment without the variables that make some program
-// run or load something other than what it was told, and with no relative
-// folder in PATH, where a program's name would find a file of the workspace.
-// Variables that a person asked to keep stay as they are. gone names what was
-// dropped, in order.
+// CleanEnv returns an environment without variables that make programs load or run other code, and
+// without relative folders in PATH. Variables in keep are not changed. gone are the names of the
+// dropped variables, sorted.
 func CleanEnv(env, keep []string) (out, gone []string) {
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -35,8 +33,8 @@ func CleanEnv(env, keep []string) (out, gone []string) {
 	return out, slices.Compact(gone)
 }
 
-// absoluteFolders returns a search path without its relative and empty
-// elements. It is never empty, which shells take for the current folder.
+// absoluteFolders returns a search path without relative and empty elements. It is never empty, since
+// shells interpret an empty one as the current folder.
 func absoluteFolders(list string) string {
 	folders := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
 	if len(folders) == 0 {

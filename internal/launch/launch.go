@@ -1,7 +1,6 @@
-// Package launch runs a command that was judged, and nothing else: the words that
-// run are those of the text that was judged, the program is the file that was
-// found and opened before, and the environment holds nothing that makes it run
-// something other than its command line says.
+// Package launch executes exactly the command that was judged: the same words, the program file that
+// was opened before judging, and an environment without variables that make the program run something
+// else.
 package launch
 
 import (
@@ -15,7 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A Command is what is judged and then runs: the same words, the same file.
+// A Command is a judged command: its words and its program file do not change before it runs.
 type Command struct {
 	argv    []string
 	program *program
@@ -23,14 +22,13 @@ type Command struct {
 	env     []string
 }
 
-// Streams are those of a command that cannot take shield's place.
+// Streams are the standard streams of a command that runs as a child process.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// New looks a program up in the PATH of the environment that it will run with,
-// and opens it. argv holds at least its name.
+// New looks up a program in the PATH of env and opens it. argv contains at least the program name.
 func New(argv, env []string) (*Command, error) {
 	path, err := LookPath(argv[0], env)
 	if err != nil {
@@ -38,7 +36,7 @@ func New(argv, env []string) (*Command, error) {
 	}
 	judged := slices.Clone(argv)
 	if !StandardFolder(filepath.Dir(path)) {
-		judged[0] = path // a program from elsewhere is not taken for the one its name suggests
+		judged[0] = path // judge the full path, so that the name alone does not identify the program
 	}
 	text, err := quote(judged)
 	if err != nil {
@@ -47,10 +45,10 @@ func New(argv, env []string) (*Command, error) {
 	return open(path, &Command{argv: argv, env: env, text: text})
 }
 
-// NewShell is [New] for a text that sh -c runs.
+// NewShell is [New] for a command line that sh -c runs.
 func NewShell(text string, env []string) (*Command, error) {
 	const shell = "/bin/sh"
-	// The -- keeps a text that starts with a dash from being an option.
+	// The -- ends options, for a text that starts with a dash.
 	return open(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, text: text})
 }
 
@@ -64,11 +62,10 @@ func open(path string, cmd *Command) (_ *Command, err error) {
 // Text returns the command line to judge.
 func (cmd *Command) Text() string { return cmd.text }
 
-// Path returns where the program is.
+// Path returns the path of the program.
 func (cmd *Command) Path() string { return cmd.program.file.Name() }
 
-// Child returns the command as one that another process than shield becomes, if its path
-// still leads to the file that was opened.
+// Child returns the command for a child process, if its path still leads to the opened file.
 func (cmd *Command) Child() (*exec.Cmd, error) {
 	if err := cmd.program.unmoved(); err != nil {
 		return nil, err
@@ -76,7 +73,7 @@ func (cmd *Command) Child() (*exec.Cmd, error) {
 	return &exec.Cmd{Path: cmd.Path(), Args: cmd.argv, Env: cmd.env}, nil
 }
 
-// Close closes the program's file, if the command did not run.
+// Close closes the program's file, if the command is not run.
 func (cmd *Command) Close() error { return cmd.program.file.Close() }
 
 // quote returns a command line that parses into exactly these words.

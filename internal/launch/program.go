@@ -17,11 +17,10 @@ import (
 type program struct {
 	file   *os.File
 	before fs.FileInfo // when it was opened
-	script bool        // an interpreter opens it again, by its path
+	script bool        // an interpreter opens the file again by its path
 }
 
-// openProgram opens a regular file that may be executed. Unlike opening a FIFO,
-// it does not wait for a writer.
+// openProgram opens a regular executable file. It does not block on a FIFO.
 func openProgram(path string) (*program, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,8 +56,8 @@ func (p *program) examine() (err error) {
 
 var errChanged = errors.New("the program file changed while shield judged it; run the command again")
 
-// unchanged reports whether the open file and the one at its path are what was
-// opened: a file rewritten in place is the same file with other content.
+// unchanged reports an error if the open file was modified since it was opened, which includes
+// rewriting it in place.
 func (p *program) unchanged() error {
 	now, err := p.file.Stat()
 	if err != nil {
@@ -70,7 +69,7 @@ func (p *program) unchanged() error {
 	return nil
 }
 
-// unmoved reports whether the path still leads to the unchanged file.
+// unmoved reports an error if the path no longer leads to the unchanged file.
 func (p *program) unmoved() error {
 	now, err := os.Stat(p.file.Name())
 	if err != nil {
@@ -82,14 +81,12 @@ func (p *program) unmoved() error {
 	return p.unchanged()
 }
 
-// sameContent reports whether two looks saw the same file, not written to in
-// between.
+// sameContent reports whether two results of Stat are of the same unmodified file.
 func sameContent(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && sameChange(a, b)
 }
 
-// LookPath finds a program in the PATH of an environment, which is never the
-// current folder.
+// LookPath finds a program in the PATH of an environment, ignoring the current folder.
 func LookPath(name string, env []string) (string, error) {
 	if name == "" {
 		return "", errors.New("the name of the program is empty; name a program")
@@ -109,8 +106,8 @@ func LookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("the program %.80q is in no folder of PATH; check its name, or write its path", name)
 }
 
-// StandardFolder reports whether only an administrator or a package manager
-// puts programs into a folder.
+// StandardFolder reports whether a folder is a system folder for programs, writable by administrators
+// and package managers only.
 func StandardFolder(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
 }

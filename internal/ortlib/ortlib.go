@@ -1,5 +1,5 @@
-// Package ortlib carries ONNX Runtime, the library that runs classifier models,
-// and unpacks it where a program can load it.
+// Package ortlib embeds ONNX Runtime, the library that runs classifier models, and unpacks it into a
+// file that can be loaded.
 package ortlib
 
 import (
@@ -22,8 +22,8 @@ import (
 // Version is the release of ONNX Runtime that is carried.
 const Version = "1.24.1"
 
-// ErrNone says that this build carries no library: it was made without cgo, or
-// for a system without one.
+// ErrNone is the error of a build without the library: built without cgo, or for an unsupported
+// system.
 var ErrNone = errors.New("this build contains no ONNX Runtime; name the library with --onnxruntime FILE")
 
 // A library is one system's ONNX Runtime, compressed by zstd.
@@ -37,8 +37,8 @@ type library struct {
 // Available reports whether this build carries a library.
 func Available() bool { return carried != nil }
 
-// Extract returns the path of the library in dir, shield's cache folder, and
-// unpacks it there first if it is missing. Processes may do so at once.
+// Extract returns the path of the library in dir, shield's cache folder, and unpacks it if it is
+// missing. Processes can call it at the same time.
 //
 // An unpacked file is hashed while it is written. Later it is recognised by
 // name, size and owner, and by a folder that no other user can write to:
@@ -79,7 +79,7 @@ func (l *library) extract(dir string) (string, error) {
 	return path, nil
 }
 
-// intact reports whether path is a file that extract left there.
+// intact reports whether path is a file that Extract wrote.
 func (l *library) intact(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == l.size && owner.Check(info, 0o022) == nil
@@ -108,7 +108,7 @@ func (l *library) unpack(dir, path string) error {
 	return nil
 }
 
-const maxWindow = 1 << 27 // bytes that decompressing may take: what gen writes claims as many
+const maxWindow = 1 << 27 // memory limit for decompressing, in bytes; the same as in gen
 
 // write decompresses the library, and refuses it if its size or hash is wrong.
 func (l *library) write(w io.Writer) error {
@@ -128,8 +128,8 @@ func (l *library) write(w io.Writer) error {
 	return err
 }
 
-// Check refuses a library file that another user could change or replace: what
-// it holds is executed in this process.
+// Check returns an error for a library file that another user could change or replace, since it is
+// executed in this process.
 func Check(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("onnxruntime: %s is not an absolute path; write it in full", path)
@@ -146,7 +146,7 @@ func Check(path string) error {
 	if err := owner.Check(info, 0o022); err != nil {
 		return fmt.Errorf("onnxruntime: %s: %w", path, err)
 	}
-	// In a folder of theirs, others could put another file or link in its place.
+	// In a folder that other users can write to, the file could be replaced.
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return fmt.Errorf("onnxruntime: %w", err)

@@ -1,5 +1,5 @@
-// Package owner checks that files belong to the user who runs shield and are closed
-// to others: what others can replace cannot be relied on.
+// Package owner checks that files belong to the user who runs shield and that other users cannot
+// access them: files that others can replace are not trusted.
 package owner
 
 import (
@@ -8,14 +8,14 @@ import (
 	"os"
 )
 
-// What of a file's mode lets others in.
+// Mode bits for other users.
 const (
-	Access fs.FileMode = 0o077 // in any way
-	Write  fs.FileMode = 0o022 // to change it
+	Access fs.FileMode = 0o077 // any access
+	Write  fs.FileMode = 0o022 // write access
 )
 
-// CheckFolder refuses a folder, at the end of links too, that belongs neither
-// to this user nor to root, or in which others may create and rename files.
+// CheckFolder returns an error for a folder (after symbolic links) that belongs neither to this user
+// nor to root, or in which other users can create and rename files.
 func CheckFolder(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

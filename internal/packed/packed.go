@@ -1,5 +1,5 @@
-// Package packed says what is in an archive without unpacking it: tar, also compressed by
-// gzip, bzip2, zstd or zlib, and zip. Nothing is written, and all is bounded.
+// Package packed lists the content of an archive without unpacking it to disk: zip, and tar,
+// optionally compressed by gzip, bzip2, zstd or zlib. All reads are limited.
 package packed
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bounds of an archive. One beyond them is not read.
+// Limits of an archive.
 const (
 	MaxMembers = 100_000
-	MaxBytes   = 24 << 20 // that are unpacked to find the members, of all archives of an action
-	MaxText    = 64 << 10 // of a member whose text is returned
-	maxTexts   = 4 << 20  // of all of them
+	MaxBytes   = 24 << 20 // bytes decompressed to find the members, for all archives of an action
+	MaxText    = 64 << 10 // bytes of a member whose text is returned
+	maxTexts   = 4 << 20  // bytes of all returned texts
 	maxName    = 4096
 	maxList    = 12 << 20 // bytes of the directory of a zip archive
-	bzip2Cost  = 6        // what a byte of bzip2 counts
+	bzip2Cost  = 6        // how many bytes one byte of bzip2 counts, since it is slow
 )
 
 // Errors of [Members].
@@ -37,25 +37,25 @@ var (
 
 // A Member is a file, folder or link of an archive.
 type Member struct {
-	Name string // as the archive says; it may be absolute, or climb with ..
-	Link string // what a link names; "" for what is none
-	Hard bool   // the link names another member, or a path from where is unpacked
+	Name string // as in the archive; can be absolute or contain ..
+	Link string // the target of a link; "" for other members
+	Hard bool   // a hard link: Link names another member, or a path relative to the target folder
 	Dir  bool
-	Text string // what a file holds that was asked for
-	Read bool   // Text is all of it
+	Text string // content of the file, if requested
+	Read bool   // Text is complete
 }
 
-// A Query says what is asked of an archive.
+// A Query selects what is read of an archive.
 type Query struct {
-	Want  func(name string) bool // says of which members the text is returned; nil asks for none
-	Used  *int64                 // counts the bytes unpacked of all archives of an action; nil counts those of this one
-	Zip   bool                   // it is read by a program that knows zip alone, wherever the archive begins in the file
-	Zeros bool                   // it is read beyond the end that zeros mark
+	Want  func(name string) bool // reports for which members the text is returned; nil for none
+	Used  *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
+	Zip   bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
+	Zeros bool                   // the reading program ignores the end mark of zero blocks
 }
 
-// Members returns what is in an archive of a size in bytes. The error is [ErrFormat], also of
-// one that is damaged before its first member, [ErrUnread], [ErrLimit], or that of one damaged
-// later; what was found before comes with it.
+// Members returns the members of an archive of size bytes. The error is [ErrFormat] (also if damaged
+// before the first member), [ErrUnread], [ErrLimit], or that of later damage; members found before are
+// returned too.
 func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
 	if q.Used == nil {
 		q.Used = new(int64)
@@ -71,7 +71,7 @@ func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
 	return l.members, err
 }
 
-// unsupportedMagics are how files of formats begin that are not read.
+// unsupportedMagics are the first bytes of files in unsupported formats.
 var unsupportedMagics = [...]string{"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "LZIP", "\x1f\x9d", "\x89LZO\x00", "]\x00\x00", "Rar!\x1a\x07", "070701", "070702", "070707", "\xc7\x71", "\x71\xc7"}
 
 func (l *list) read(r io.ReaderAt, size int64) error {
@@ -118,8 +118,8 @@ func (l *list) read(r io.ReaderAt, size int64) error {
 	return ErrFormat
 }
 
-// skipped reports whether a member of tar begins near the start of what is not an archive of tar:
-// GNU tar skips what is before it.
+// skipped reports whether a tar member starts after the beginning of a file that is no tar archive:
+// GNU tar skips such a beginning.
 func skipped(r io.ReaderAt, size int64) bool {
 	block := make([]byte, 512)
 	for at := int64(512); at+512 <= min(size, 1<<20); at += 512 {
@@ -133,7 +133,7 @@ func skipped(r io.ReaderAt, size int64) bool {
 	return false
 }
 
-// oldTar reports whether a block is the header of an archive from before the format had a mark.
+// oldTar reports whether a block is a tar header of the old format without a magic number.
 func oldTar(head []byte) bool {
 	_, err := tar.NewReader(bytes.NewReader(head)).Next()
 	return err == nil && head[0] != 0
@@ -146,7 +146,7 @@ type list struct {
 	texts   int64 // that were returned
 }
 
-// bounded is a reader that ends with [ErrLimit].
+// bounded is a reader that returns [ErrLimit] above the limit.
 type bounded struct {
 	r    io.Reader
 	l    *list

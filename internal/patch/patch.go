@@ -92,8 +92,9 @@ func beginsAt(head string) int {
 	return n
 }
 
-// standsAt returns where in some lines the lines of a part of a patch begin, which says that it is the
-// line-th of them, 0 for nothing; negative if that is not known. What has no lines is at the end.
+// standsAt returns the index in lines at which the lines of a part of a patch begin; line is the
+// line number that the part states, 0 if none. It is negative if they are missing or ambiguous. A
+// part without lines begins at line, or else at the end.
 func standsAt(lines, part []string, line int) int {
 	if len(part) == 0 {
 		if line > 0 {
@@ -254,8 +255,8 @@ func Parts(text string) (gone, come string, ok bool) {
 	return out[0].String(), out[1].String(), true
 }
 
-// Between returns the lines that only the first of two texts has, and those that only the second has, without
-// the blanks around them, each as often as that text has it more.
+// Between returns the lines that only the old text has, and those that only the new text has,
+// without surrounding blanks; a line that one text has n times more often is returned n times.
 func Between(old, text string) (gone, come []string) {
 	more := map[string]int{}
 	for line := range strings.Lines(old) {

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Supported says that this system has what a [Line] needs.
+// Supported reports whether this system supports a [Line].
 const Supported = true
 
-// A Line is a connection to the service of this user, for one question.
+// A Line is a connection to this user's service, for one question.
 type Line struct {
 	f   *os.File
 	key [KeySize]byte
 }
 
-// Dial calls the service whose socket and key are in a folder. It does not wait.
+// Dial connects to the service whose socket and key are in a folder. It does not block.
 func Dial(folder string) (*Line, error) {
 	fd, err := connect(filepath.Join(folder, SocketName))
 	if err != nil {
@@ -42,8 +42,8 @@ func Dial(folder string) (*Line, error) {
 	return l, nil
 }
 
-// Ask puts a question and ends the line. Any error, such as no answer within
-// patience, means that nothing was decided.
+// Ask sends a question, reads the answer and closes the line. On any error, such as no answer within
+// patience, nothing was decided.
 func (l *Line) Ask(q *Question, patience time.Duration) (Answer, error) {
 	defer l.f.Close()
 	asked, message, err := NewQuestion(&l.key, q)
@@ -58,8 +58,8 @@ func (l *Line) Ask(q *Question, patience time.Duration) (Answer, error) {
 	return asked.ReadAnswer(l.f)
 }
 
-// connect does what net.Dial does, which would have to be waited for. A socket that
-// has no room for another caller is an error.
+// connect connects to a Unix socket without blocking, which net.Dial cannot do. It returns an error if
+// the socket's backlog is full.
 func connect(path string) (fd int, err error) {
 	syscall.ForkLock.RLock()
 	fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -81,8 +81,8 @@ func connect(path string) (fd int, err error) {
 	return fd, nil
 }
 
-// readKey reads the key, which must be one that only this user can read, in a
-// folder where only this user can write.
+// readKey reads the key. It returns an error unless only this user can read the file and write its
+// folder.
 func readKey(folder string) (key [KeySize]byte, err error) {
 	var dir, file syscall.Stat_t
 	if err := syscall.Stat(folder, &dir); err != nil {

@@ -1,11 +1,10 @@
-// Package peer is the line between processes of shield and the service of the same
-// user, a Unix socket in the state folder. A process that has taken the socket's
-// place, or is in between, cannot ask and cannot answer: both sides are looked
-// at by the kernel's word, and each message bears a code that needs the key beside
-// the socket and binds the answer to the whole question.
+// Package peer is the protocol between shield processes and the service of the same user, over a Unix
+// socket in the state folder. A process that replaces the socket or intercepts the connection can
+// neither ask nor answer: both sides check the peer's credentials with the kernel, and each message
+// has a MAC with the key next to the socket that binds the answer to the whole question.
 //
-// A hook asks before most of shield is there, so this package needs little of the
-// standard library and nothing else.
+// A hook asks before most of shield is initialized, so this package imports little of the standard
+// library and nothing else.
 package peer
 
 import (
@@ -28,30 +27,30 @@ const (
 	KeyName    = "seal.key"
 )
 
-// Bounds of messages, in bytes, and of the lists in a question.
+// Limits of messages, in bytes, and of the lists in a question.
 const (
 	MaxQuestion = 6 << 20 // the largest event of a hook, arguments and environment
 	MaxAnswer   = 8 << 20
 	maxTexts    = 1 << 16
 )
 
-// ErrNotOurs is the error for a message whose code is not that of the key.
+// ErrNotOurs is the error for a message with a wrong MAC.
 var ErrNotOurs = errors.New("the answer is not sealed with the key of this user's service; restart the service")
 
-// A Question is a command line for the service to run in the place of the process
-// that asks, with everything outside itself that it may use.
+// A Question is a command line that the service runs for the asking process, with all the input that
+// it can use.
 type Question struct {
-	Program string   // the file of the process that asks, absolute
-	Dir     string   // its folder
-	Parent  int      // the process that has started it
+	Program string   // absolute path of the asking process's program
+	Dir     string   // working folder of the asking process
+	Parent  int      // PID of its parent process
 	Args    []string // without the program's name
 	Environ []string // NAME=VALUE
 	Input   []byte   // standard input
 }
 
-// An Answer is what the service says.
+// An Answer is the service's response.
 type Answer struct {
-	Decided bool   // else the process that asks has to judge for itself
+	Decided bool   // false: the asking process must judge by itself
 	Output  []byte // standard output of the command line
 }
 
@@ -59,8 +58,8 @@ type Answer struct {
 // of a user.
 func Folder(state string) string { return filepath.Join(state, "service") }
 
-// StateFolder returns the user's state folder, or "" if it is not known. It is
-// config.StateDir for a process that cannot wait for that package.
+// StateFolder returns the user's state folder; "" if unknown. It repeats config.StateDir, since that
+// package is initialized too late.
 func StateFolder(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "shield")
@@ -76,7 +75,7 @@ const (
 	nonceSize = 32
 )
 
-// code returns the code of a message.
+// code returns the MAC of a message.
 func code(key *[KeySize]byte, what string, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte(what)) // a hash does not fail
@@ -87,14 +86,14 @@ func code(key *[KeySize]byte, what string, parts ...[]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// An Asked is a question on its way: what its answer is bound to.
+// An Asked is a question that was sent, to which the answer is bound.
 type Asked struct {
 	key   *[KeySize]byte
 	nonce []byte
 	body  [sha256.Size]byte
 }
 
-// NewQuestion returns a question as it is sent.
+// NewQuestion returns an encoded question.
 func NewQuestion(key *[KeySize]byte, q *Question) (asked *Asked, message []byte, err error) {
 	body := q.encode()
 	if len(body) > MaxQuestion {
@@ -108,8 +107,7 @@ func NewQuestion(key *[KeySize]byte, q *Question) (asked *Asked, message []byte,
 	return &Asked{key, nonce, sha256.Sum256(body)}, append(message, code(key, "question", nonce, body)...), nil
 }
 
-// ReadQuestion reads what [NewQuestion] has made. large is called before more than
-// 64 KiB are read.
+// ReadQuestion reads a question. large is called before more than 64 KiB are read.
 func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*Asked, *Question, error) {
 	head := make([]byte, len(magic)+nonceSize+4)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -134,7 +132,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*Asked, *Quest
 	return &Asked{key, nonce, sha256.Sum256(body)}, q, err
 }
 
-// Answer returns the answer as it is sent.
+// Answer returns the encoded answer.
 func (a *Asked) Answer(ans Answer) []byte {
 	body := append([]byte{0}, ans.Output...)
 	if ans.Decided {

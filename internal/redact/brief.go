@@ -9,17 +9,15 @@ import (
 	"github.com/shieldcli/shield/internal/brief"
 )
 
-// look is how much of a long text is examined for the sake of a short part of
-// it, in bytes, and margin how much of that is not kept: what was cut there may
-// be the first part of a secret, which looks like none.
+// look is how many bytes of a long text are examined for a short excerpt; the last margin bytes of
+// them are not used, since a secret truncated there would not be recognised.
 const (
 	maxLookBytes = 64 << 10
 	contextBytes = 8 << 10
 )
 
-// Brief returns the redacted beginning of s, about keep bytes at most (16 KiB
-// at most) with a note of how long s was. Secrets are taken out before anything
-// is cut, so that no part of one is left.
+// Brief returns the redacted beginning of s, about keep bytes (at most 16 KiB), with a note of the
+// length of s. Secrets are redacted before truncating, so that no part of one is left.
 func (r *Redactor) Brief(s string, keep int) string {
 	if len(s) > keep || !r.isCacheable(s) {
 		return r.brief("", s, keep)
@@ -27,7 +25,8 @@ func (r *Redactor) Brief(s string, keep int) string {
 	return r.memo.get(s, func() string { return r.brief("", s, keep) })
 }
 
-// isCacheable says whether what s becomes is kept: it depends on no one action.
+// isCacheable reports whether the redacted form of s can be cached, since it does not depend on one
+// action.
 func (r *Redactor) isCacheable(s string) bool {
 	return r != nil && r.found == nil && len(r.learned) == 0 && len(s) <= maxMemo
 }
@@ -38,8 +37,8 @@ const (
 	maxMemos = 256
 )
 
-// A memo keeps what short texts became: names of rules, reasons and
-// fingerprints are in one verdict and one entry of a log after the other.
+// A memo caches the redacted form of short texts, such as rule names, reasons and fingerprints, which
+// occur in many log entries.
 type memo struct {
 	mu    sync.Mutex
 	known map[string]string
@@ -78,8 +77,7 @@ func (r *Redactor) brief(name, s string, keep int) string {
 	return fmt.Sprintf("%s… (%d bytes)", Cut(s, min(keep, max(len(s)-contextBytes, 0))), whole)
 }
 
-// Cut returns the first n bytes of s, less those of a character that this
-// would break.
+// Cut returns at most the first n bytes of s, without splitting a character.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -90,8 +88,7 @@ func Cut(s string, n int) string {
 	return s[:n]
 }
 
-// Clip cuts a text to n characters and replaces control characters and invalid UTF-8
-// by U+FFFD.
+// Clip truncates a text to n characters and replaces control characters and invalid UTF-8 by U+FFFD.
 func Clip(s string, n int) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {

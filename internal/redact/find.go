@@ -1,8 +1,7 @@
 package redact
 
-// Find returns the credentials in a text, each as it reads once what wraps it is
-// undone, in no order that means anything. Of a text over [MaxText] bytes it finds
-// none.
+// Find returns the credentials in a text in decoded form, in no particular order. For a text longer
+// than [MaxText] bytes it returns none.
 func Find(text string) []string {
 	if len(text) > MaxText {
 		return nil

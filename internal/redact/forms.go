@@ -9,15 +9,14 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// maxLayers is how many wrappings within each other are undone.
+// maxLayers is how many nested encodings are decoded.
 const maxLayers = 3
 
-// find returns the secrets in s, in whatever form; layers more wrappings are
-// undone.
+// find returns the secrets in s, also in encoded form; layers is how many more encodings are decoded.
 func (r *Redactor) find(s string, layers int) []span {
 	spans := r.plain(s, nil)
 	spans = r.unescaped(s, escapes, layers, spans)
-	// A secret with "%3B" in it, in JSON, is whole only while that stands.
+	// Before unescaping: a secret with "%3B" in it, in JSON, is complete only in the original text.
 	if strings.IndexByte(s, '%') >= 0 {
 		spans = r.unescaped(s, escapes&^decode.Percents, layers, spans)
 	}
@@ -32,10 +31,10 @@ func (r *Redactor) find(s string, layers int) []span {
 	return spans
 }
 
-// escapes are the ways to write a character, and to part a secret, that are undone.
+// escapes are the kinds of escapes that are decoded to find secrets.
 const escapes = decode.Percents | decode.Backslashes | decode.References | decode.Quoting | decode.Joints | decode.Unseen
 
-// unescaped returns the secrets in what s is once some escapes are decoded.
+// unescaped returns the secrets in s after decoding some escapes.
 func (r *Redactor) unescaped(s string, kinds decode.Escapes, layers int, spans []span) []span {
 	text, changed := decode.Unescape(s, kinds, nil)
 	if !changed {
@@ -56,7 +55,7 @@ func (r *Redactor) unescaped(s string, kinds decode.Escapes, layers int, spans [
 	return spans
 }
 
-// plain returns the secrets that are in s as they are.
+// plain returns the secrets that occur in s without encoding.
 func (r *Redactor) plain(s string, spans []span) []span {
 	if r != nil {
 		for _, k := range r.known {
@@ -74,8 +73,7 @@ func (r *Redactor) plain(s string, spans []span) []span {
 	return logins(s, assignments(s, credentials(s, spans)))
 }
 
-// wrappings returns a secret and the texts that it becomes when it is encoded,
-// alone or in the midst of something else.
+// wrappings returns a secret and its encoded forms, alone or inside other encoded text.
 func wrappings(s string) []string {
 	forms := []string{s}
 	add := func(f string) {
@@ -87,7 +85,7 @@ func wrappings(s string) []string {
 	add(hex.EncodeToString([]byte(s)))
 	add(strings.ToUpper(hex.EncodeToString([]byte(s))))
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for shift := range 3 { // what comes before it moves the borders of the groups
+		for shift := range 3 { // the length of the preceding text shifts the base64 groups
 			b := enc.EncodeToString(append(make([]byte, shift), s...))
 			from := (shift*8 + 5) / 6
 			to := (shift + len(s)) * 8 / 6
@@ -97,10 +95,10 @@ func wrappings(s string) []string {
 	return forms
 }
 
-// minWrapped is less than the shortest credential takes in base64.
+// minWrapped is less than the length of the shortest credential in base64.
 const minWrapped = 20
 
-// wrapped returns the runs of base64, base32 and hexadecimal in s that hold a secret.
+// wrapped returns the runs of base64, base32 and hexadecimal in s that contain a secret.
 func (r *Redactor) wrapped(s string, layers int, spans []span) []span {
 	for start, end := range decode.Runs(s, minWrapped) {
 		decode.Run(s[start:end], func(_, text string) bool {

@@ -7,17 +7,16 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// The bounds of what is learned.
+// Limits of learned secrets.
 const (
-	minLearned = 4 // bytes; a shorter secret would tear up ordinary text
-	minInner   = 8 // bytes; a shorter one is looked for as a word of its own
+	minLearned = 4 // bytes; shorter secrets would damage ordinary text
+	minInner   = 8 // bytes; shorter secrets match only as a whole word
 	maxLearned = 256
 )
 
-// Learn returns a redacted copy of a decoded JSON value, such as the payload of
-// an action, as [Redactor.Value] does, and a Redactor that also knows the secrets
-// that were found in it: whatever is said about the action then quotes none of them,
-// in whatever place, in small letters or cut off in the middle.
+// Learn returns a redacted copy of a decoded JSON value, such as the payload of an action, as
+// [Redactor.Value] does, and a Redactor that also knows the secrets found in it, so that later texts
+// about the action cannot quote them, in lower case or truncated either.
 func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	var found []string
 	reader, out := &Redactor{found: &found}, new(Redactor)
@@ -50,13 +49,13 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	return out.Value(v, keep), out
 }
 
-// plainWord says whether a secret may well be an ordinary word, such as the
-// "wordpress" of an example: short, and of small letters alone.
+// plainWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
+// lower-case letters.
 func plainWord(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// learnedSecretSpans returns where learned secrets are in s.
+// learnedSecretSpans returns the positions of learned secrets in s.
 func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 	if r == nil || len(r.learned) == 0 {
 		return spans
@@ -86,7 +85,7 @@ func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 	return spans
 }
 
-// truncationPoints returns where a text breaks off: at its end and before an ellipsis.
+// truncationPoints returns where a text is truncated: at its end and before an ellipsis.
 func truncationPoints(s string) []int {
 	ends := []int{len(s)}
 	for _, dots := range [...]string{"…", "..."} {

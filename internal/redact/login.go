@@ -7,19 +7,17 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Bounds of what is looked at: the arguments of one program, or the lines of its
-// here-document, and all arguments in one text.
+// Limits: the arguments of one program, the lines of its here-document, and all arguments in one text.
 const (
 	maxArgs    = 128
 	maxAllArgs = 8192
 )
 
-// An arg is one argument: its text without quotes around it, and where that
-// stands.
+// An arg is one argument: its text without enclosing quotes, and its position.
 type arg struct {
 	text string
 	at   int
-	bare bool // it is not quoted, so that "$" names a variable
+	bare bool // unquoted, so that "$" starts a variable
 }
 
 // programs finds the entries of a program by its name.
@@ -34,17 +32,17 @@ var programs = sync.OnceValue(func() map[string][]*knowledge.Login {
 	return byName
 })
 
-// bytePairs are pairs of bytes with which words begin, in any case.
+// A bytePairs is a set of the first two bytes of words, in any case.
 type bytePairs [1 << 16 / 64]uint64
 
 func pairOf(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
 
 func (p *bytePairs) add(word string) { p[pairOf(word)/64] |= 1 << (pairOf(word) % 64) }
 
-// begin reports whether s, of two bytes at least, may begin with a word.
+// begin reports whether s, which has at least two bytes, can begin with a word of the set.
 func (p *bytePairs) begin(s string) bool { return p[pairOf(s)/64]&(1<<(pairOf(s)%64)) != 0 }
 
-// programPairs holds the pairs of bytes with which the names of programs begin.
+// programPairs are the first two bytes of the program names.
 var programPairs = sync.OnceValue(func() *bytePairs {
 	set := new(bytePairs)
 	for name := range programs() {
@@ -53,11 +51,10 @@ var programPairs = sync.OnceValue(func() *bytePairs {
 	return set
 })
 
-// letterSets are the second and the last letters of words, as bits.
+// A letterSets is the sets of second and last letters of words, as bits.
 type letterSets struct{ second, last uint32 }
 
-// programLetters holds, for each length of a word that may name a program, the letters that
-// such words have.
+// programLetters are the letters of program names, by length.
 var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterSets {
 	set := new([maxProgram + 2]letterSets)
 	for name := range programs() {
@@ -71,10 +68,10 @@ var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterSets {
 	return set
 })
 
-// maxProgram is the length of the longest name of a program, with ".exe".
+// maxProgram is the maximum length of a program name, with ".exe".
 const maxProgram = 32
 
-// logins returns the secrets that the programs named in s are given.
+// logins returns the secrets in the arguments and input of the programs named in s.
 func logins(s string, spans []span) []span {
 	begin, lengths := programPairs(), programLetters()
 	left := maxAllArgs
@@ -114,14 +111,13 @@ func logins(s string, spans []span) []span {
 	return spans
 }
 
-// programName returns the name of a program as the table has it.
+// programName returns the name of a program in the form of the table.
 func programName(s string) string {
 	return strings.TrimSuffix(strings.ToLower(s), ".exe")
 }
 
-// arguments returns the words after i up to the end of the command, and where
-// that is. A quote that closes what it did not open ends it: the command stands
-// in a quoted text.
+// arguments returns the words after i up to the end of the command, and that end. A closing quote
+// without an opening one ends it too: the command is inside a quoted text.
 func arguments(s string, i int) (args []arg, end int) {
 	for len(args) < maxArgs {
 		for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\\' && i+1 < len(s) && s[i+1] == '\n') {
@@ -146,7 +142,7 @@ func arguments(s string, i int) (args []arg, end int) {
 	return args, i
 }
 
-// wordEnd returns where the word at i ends, and whether the command goes on.
+// wordEnd returns the end of the word at i, and whether the command continues.
 func wordEnd(s string, i int) (end int, whole bool) {
 	for ; i < len(s); i++ {
 		if s[i] == '[' && strings.HasPrefix(s[i:], openMark) {
@@ -181,7 +177,7 @@ func wordEnd(s string, i int) (end int, whole bool) {
 	return i, true
 }
 
-// unquoted returns s[i:end] less a pair of quotes around it.
+// unquoted returns s[i:end] without enclosing quotes.
 func unquoted(s string, i, end int) arg {
 	if end-i >= 2 && (s[i] == '\'' || s[i] == '"') && s[end-1] == s[i] {
 		return arg{s[i+1 : end-1], i + 1, s[i] == '"'}
@@ -189,7 +185,7 @@ func unquoted(s string, i, end int) arg {
 	return arg{s[i:end], i, true}
 }
 
-// argSpans returns the secrets among the arguments of a program.
+// argSpans returns the secrets in the arguments of a program.
 func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
 	first := subcommandEnd(args, l.Sub)
 	if first < 0 || l.With != "" && !hasOption(args, l.With) {
@@ -220,9 +216,8 @@ func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
 	return spans
 }
 
-// optionValue returns where in a word the value of an option begins, or 0, and
-// whether the word after it is the value. A value may be attached to the option
-// or stand apart from it.
+// optionValue returns where the value of an option begins in a word, or 0, and whether the next word
+// is the value.
 func optionValue(word, option string, attached bool) (from int, next bool) {
 	slash := option[0] == '/'
 	if len(word) < len(option) || word[:len(option)] != option && !(slash && hasFold(word, strings.ToLower(option))) {
@@ -243,13 +238,13 @@ func optionValue(word, option string, attached bool) (from int, next bool) {
 	return 0, false
 }
 
-// unquotedFrom returns the rest of a word, less quotes around it.
+// unquotedFrom returns the rest of a word without enclosing quotes.
 func unquotedFrom(a arg, from int) arg {
 	u := unquoted(a.text, from, len(a.text))
 	return arg{u.text, a.at + u.at, a.bare && u.bare}
 }
 
-// secretIn adds the secret that an argument holds.
+// secretIn adds the secret in an argument.
 func secretIn(s string, a arg, form, separator string, spans []span) []span {
 	if separator == "" {
 		separator = ":"
@@ -295,8 +290,7 @@ func addSecret(s string, a arg, spans []span) []span {
 // minSecret is the length of the shortest secret, in bytes.
 const minSecret = 3
 
-// hasOption says whether an option is among the arguments, alone or in a cluster
-// of letters.
+// hasOption reports whether an option is among the arguments, alone or in a cluster such as -xp.
 func hasOption(args []arg, option string) bool {
 	for _, a := range args {
 		switch {
@@ -356,8 +350,8 @@ func operands(args []arg, n int, all bool) []arg {
 	return words[n-1 : n]
 }
 
-// inputSecrets returns the secrets that the program between at and after reads: what
-// is piped into it, a here-string or a here-document.
+// inputSecrets returns the secrets in the input of the program between at and after: a pipe, a
+// here-string or a here-document.
 func inputSecrets(s string, at, after int, args []arg, form string, spans []span) []span {
 	line := func(a arg) {
 		if form == "account" && !strings.Contains(a.text, ":") {
@@ -380,7 +374,7 @@ func inputSecrets(s string, at, after int, args []arg, form string, spans []span
 	return spans
 }
 
-// hereDocument gives the lines of the here-document that begins after i.
+// hereDocument passes on the lines of the here-document that starts after i.
 func hereDocument(s string, i int, end string, line func(arg)) {
 	for range maxArgs {
 		next := strings.IndexByte(s[i:], '\n')
@@ -402,11 +396,10 @@ func hereDocument(s string, i int, end string, line func(arg)) {
 	}
 }
 
-// printingPrograms are the programs that write their arguments.
+// printingPrograms are programs that print their arguments.
 const printingPrograms = " echo printf print write-output write-host yes "
 
-// pipedInput gives what is written into the pipe that ends before at: the words of
-// the echo or printf on its other side.
+// pipedInput passes on the words of the echo or printf that writes to the pipe before at.
 func pipedInput(s string, at int, line func(arg)) {
 	from := max(0, at-4<<10)
 	pipe := strings.LastIndexByte(s[from:at], '|')
@@ -432,7 +425,7 @@ func pipedInput(s string, at int, line func(arg)) {
 		words := operands(args, 1, true)
 		for i, w := range words {
 			if i == 0 && len(words) > 1 && strings.ContainsRune(w.text, '%') {
-				continue // the format
+				continue // the format string
 			}
 			if w.text = strings.TrimSuffix(w.text, `\n`); w.text != "" {
 				line(w)

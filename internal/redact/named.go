@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// hints are what every name of a secret has in it, in small letters.
+// hints are lower-case words of which every name of a secret contains one.
 var hints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
 
-// hintPairs are the pairs of bytes with which hints begin.
+// hintPairs are the first two bytes of hints.
 var hintPairs = func() (set bytePairs) {
 	for _, h := range hints {
 		set.add(h)
@@ -19,8 +19,7 @@ var hintPairs = func() (set bytePairs) {
 	return set
 }()
 
-// hasSecretHint says whether s begins with one of the words that every name of a
-// secret has in it.
+// hasSecretHint reports whether s begins with a hint.
 func hasSecretHint(s string) bool {
 	if len(s) < 2 || !hintPairs.begin(s) {
 		return false
@@ -33,7 +32,7 @@ func hasSecretHint(s string) bool {
 	return false
 }
 
-// mentionsSecret says whether a name may be one of a secret.
+// mentionsSecret reports whether a name can be that of a secret.
 func mentionsSecret(name string) bool {
 	for i := range len(name) {
 		if hasSecretHint(name[i:]) {
@@ -43,8 +42,8 @@ func mentionsSecret(name string) bool {
 	return false
 }
 
-// assignments returns the values in s whose names give them away, in the
-// notations of shells, programming languages, YAML, JSON and command lines.
+// assignments returns the values in s that are assigned to names of secrets, in the notations of
+// shells, programming languages, YAML, JSON and command lines.
 func assignments(s string, spans []span) []span {
 	for i, last := 0, 0; i+1 < len(s); i++ {
 		if !hintPairs.begin(s[i:]) || !hasSecretHint(s[i:]) {
@@ -74,7 +73,7 @@ func assignments(s string, spans []span) []span {
 	return spans
 }
 
-// inMark says whether a mark is open where s ends.
+// inMark reports whether a redaction mark is still open at the end of s.
 func inMark(s string) bool {
 	const longest = 64 // bytes of a kind
 	s = s[max(0, len(s)-longest):]
@@ -91,11 +90,11 @@ var nameBytes = func() (set [256]bool) {
 	return set
 }()
 
-// maxValue is the longest value that is looked at, in bytes.
+// maxValue is the maximum length of an examined value, in bytes.
 const maxValue = 1000
 
-// value returns where the value stands that is given to the name that ends at
-// i, or two equal numbers if there is none.
+// value returns the position of the value assigned to the name that ends at i; two equal numbers if
+// there is none.
 func value(s string, i int, option bool) (from, to int) {
 	for n := 0; n < 2 && i < len(s) && strings.IndexByte("\"'`]", s[i]) >= 0; n++ {
 		i++
@@ -121,7 +120,7 @@ func value(s string, i int, option bool) (from, to int) {
 	}
 	for to = i; to < len(s) && to-i < maxValue && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
 	}
-	if to < len(s) && s[to] == '(' { // a call
+	if to < len(s) && s[to] == '(' { // a function call
 		return 0, 0
 	}
 	return i, to
@@ -135,8 +134,8 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// sensitive returns the kind of the secret that name holds, or "" if value is
-// none: a password may be any word, a key must look random.
+// sensitive returns the kind of secret for a name and value; "" if the value is none: a password can
+// be any word, a key must look random.
 func sensitive(name, value string) string {
 	if name == "" || len(value) < 4 || len(name) > 200 {
 		return ""
@@ -144,14 +143,14 @@ func sensitive(name, value string) string {
 	switch kind := nameKind(name); {
 	case kind == "password" && !placeholder(value):
 		return "password"
-	case kind == "key" && random(value) && !placeholder(value) && !strings.Contains(value, `\`): // that is DOMAIN\user
+	case kind == "key" && random(value) && !placeholder(value) && !strings.Contains(value, `\`): // without DOMAIN\user
 		return "key"
 	}
 	return ""
 }
 
-// nameKind returns "password", "key" or "" by the words of a name, as in
-// db_password, apiKey or --client-secret.
+// nameKind returns "password", "key" or "", by the words in a name such as db_password, apiKey or
+// --client-secret.
 func nameKind(name string) string {
 	if !mentionsSecret(name) {
 		return ""
@@ -190,7 +189,7 @@ func nameKind(name string) string {
 	return kind
 }
 
-// nameWords says what the words of names mean.
+// nameWords maps words in names to the kind of secret that they mean.
 var nameWords = sync.OnceValue(func() map[string]string {
 	words := map[string]string{}
 	for meaning, list := range map[string][]string{
@@ -205,7 +204,7 @@ var nameWords = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// split cuts a name into its words, in lower case.
+// split splits a name into its words, in lower case.
 func split(name string) []string {
 	var words []string
 	start := 0
@@ -229,7 +228,7 @@ func split(name string) []string {
 	return words
 }
 
-// placeholder says whether a value only stands for a secret that is elsewhere.
+// placeholder reports whether a value is a placeholder or reference instead of a secret.
 func placeholder(v string) bool {
 	v = strings.TrimSpace(v)
 	if v == "" || isRedactionMark(v) || strings.Trim(v, v[:1]) == "" || strings.Trim(v, "xX*.-_") == "" {
@@ -253,8 +252,7 @@ func placeholder(v string) bool {
 	return strings.Contains(" none null true false undefined string bytes text optional required example redacted password secret token prompt stdin auto ", " "+strings.TrimRight(v, "?!.")+" ")
 }
 
-// cmdlet says whether v is the name of a PowerShell command, which computes what
-// is assigned.
+// cmdlet reports whether v is the name of a PowerShell command, whose result is assigned.
 func cmdlet(v string) bool {
 	verb, noun, ok := strings.Cut(v, "-")
 	return ok && noun != "" && slices.Contains(knowledge.SecretNames.Verbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
@@ -262,8 +260,7 @@ func cmdlet(v string) bool {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// variable says whether what follows a "$" is the name of a variable or what a
-// shell computes, and nothing more.
+// variable reports whether the text after a "$" is only a variable name or a shell expansion.
 func variable(v string) bool {
 	if v != "" && (v[0] == '{' || v[0] == '(' || v[0] == '$') {
 		return true
@@ -276,7 +273,7 @@ func variable(v string) bool {
 	return true
 }
 
-// random says whether a value looks drawn rather than written.
+// random reports whether a value looks randomly generated.
 func random(v string) bool {
 	if len(v) < 8 || strings.ContainsAny(v, " \t\n") {
 		return false

@@ -1,12 +1,10 @@
-// Package redact takes credentials out of text before it is written anywhere.
-// What a credential looks like, which names tell of one and which programs are
-// given one as an argument is data, in package knowledge. Secrets that the
-// program itself holds, or has met in the same action ([Redactor.Learn]), are
-// taken out wherever they occur. Text is also looked at with escapes decoded,
-// string pieces joined, and base64 and hex unwrapped, since a secret is as leaked
-// in that form as in any other.
+// Package redact removes credentials from text before it is written. The forms of credentials, the
+// names of secrets, and the programs with credentials as arguments are data in package knowledge.
+// Configured secrets and those found in the same action ([Redactor.Learn]) are removed wherever they
+// occur. Text is also examined with escapes decoded, string literals joined, and base64 and hex
+// decoded.
 //
-// Git hashes, UUIDs and checksums stay: a log without them is useless.
+// Git hashes, UUIDs and checksums are kept, since logs need them.
 package redact
 
 import (
@@ -14,21 +12,21 @@ import (
 	"strings"
 )
 
-// MaxText is the longest text that is examined, in bytes. A longer one is
-// replaced as a whole.
+// MaxText is the length of the longest text that is examined, in bytes. A longer text is redacted as a
+// whole.
 const MaxText = 128 << 10
 
-// A Redactor also knows secrets of the program's own. A nil Redactor knows
-// none. Goroutines may share it.
+// A Redactor removes credentials, and also knows configured secrets. A nil Redactor knows none. It is
+// safe for concurrent use.
 type Redactor struct {
-	known   []string  // the secrets and the forms in which they may be wrapped
+	known   []string  // the secrets and their encoded forms
 	learned []string  // in lower case
-	found   *[]string // collects secrets that are met; nil for none
+	found   *[]string // collects the secrets found; nil for none
 	memo    memo
 }
 
-// New returns a Redactor that also removes the given secrets, such as API keys.
-// Those of less than 8 bytes are left out: they would tear up ordinary text.
+// New returns a Redactor that also removes the given secrets, such as API keys. Secrets shorter than 8
+// bytes are ignored, since they would damage ordinary text.
 func New(secrets ...string) *Redactor {
 	r := new(Redactor)
 	for _, s := range secrets {
@@ -39,8 +37,7 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// String returns s with each credential replaced by "[redacted KIND]". Applied
-// twice it changes nothing more.
+// String returns s with each credential replaced by "[redacted KIND]". It is idempotent.
 func (r *Redactor) String(s string) string {
 	if len(s) > MaxText {
 		return "[redacted unexamined text]"
@@ -59,15 +56,15 @@ func (r *Redactor) whole(s string) string {
 	return replace(s, spans)
 }
 
-// note keeps a secret that was met, if they are collected.
+// note adds a secret to found, if it is collected.
 func (r *Redactor) note(secret string) {
 	if r != nil && r.found != nil {
 		*r.found = append(*r.found, secret)
 	}
 }
 
-// Named is [Redactor.String] for the value of a field: its name may give the
-// value away.
+// Named is [Redactor.String] for the value of a named field; the name can show that the value is a
+// secret.
 func (r *Redactor) Named(name, value string) string {
 	if name == "" {
 		return r.String(value)
@@ -98,19 +95,19 @@ func (r *Redactor) Named(name, value string) string {
 type span struct {
 	start, end int
 	kind       string
-	secret     string // as it reads once what wraps it is undone
+	secret     string // in decoded form
 }
 
 func newSpan(s string, start, end int, kind string) span {
 	return span{start, end, kind, s[start:end]}
 }
 
-// openMark is how a mark begins.
+// openMark is the beginning of a redaction mark.
 const openMark = "[redacted "
 
 func mark(kind string) string { return openMark + kind + "]" }
 
-// replace puts marks in place of the spans, which may overlap.
+// replace replaces spans by redaction marks; spans can overlap.
 func replace(s string, spans []span) string {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.start != b.start {
@@ -136,13 +133,11 @@ func replace(s string, spans []span) string {
 // A Credential is a text that has the form of one, from Start up to End in bytes.
 type Credential struct {
 	Start, End int
-	Form       string // by its name in package knowledge
+	Form       string // its name in package knowledge
 }
 
-// Credentials returns what has the form of a credential in a text as it stands, in
-// no particular order. It looks neither into encodings nor at what names say. The
-// text is read in parts, so that it takes memory and time in proportion to its
-// length.
+// Credentials returns the texts in the form of a credential, in no particular order. It does not
+// decode text or examine names. The text is processed in parts, in linear time and memory.
 func Credentials(s string) []Credential {
 	const part, overlap = 64 << 10, 8 << 10
 	var found []Credential

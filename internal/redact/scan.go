@@ -11,11 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A compiled form is made when a literal of it occurs for the first time: most
-// programs meet none.
+// A compiled form is created when one of its literals first occurs, since most runs need none.
 type compiled struct {
 	once   sync.Once
-	finder *prefilter.Finder // of the pattern, which most texts with a literal do not match
+	finder *prefilter.Finder // finds where the pattern can match
 	not    []*regexp.Regexp
 }
 
@@ -33,7 +32,7 @@ func form(i int) *compiled {
 	return c
 }
 
-// literals finds the forms of which a literal occurs, in one pass.
+// literals finds the forms whose literals occur, in one pass.
 var literals = sync.OnceValue(func() *prefilter.Set {
 	list := make([][]string, len(knowledge.SecretForms))
 	for i := range knowledge.SecretForms {
@@ -46,7 +45,7 @@ var literals = sync.OnceValue(func() *prefilter.Set {
 // A formSet is a set of indices into the forms.
 type formSet [(len(knowledge.SecretForms) + 63) / 64]uint64
 
-// credentials returns what the forms find in s as it stands.
+// credentials returns the matches of all forms in s.
 func credentials(s string, spans []span) []span {
 	var set formSet
 	prefilter.Scan(literals(), s, set[:])
@@ -74,8 +73,8 @@ func needs(f *knowledge.SecretForm) prefilter.Needs {
 	return prefilter.Needs{Narrow: f.Narrow, Wide: f.Wide, Bytes: f.Bytes}
 }
 
-// inLines returns what a form that matches within lines finds, and looks at those
-// alone that it could match in.
+// inLines returns the matches of a form that matches within lines, and examines only lines that
+// contain its literals.
 func inLines(s string, i int, spans []span) []span {
 	f := &knowledge.SecretForms[i]
 	for from := 0; from < len(s); {
@@ -91,8 +90,8 @@ func inLines(s string, i int, spans []span) []span {
 	return spans
 }
 
-// matches returns what one form finds in s[from:to]. A secret is longer than its
-// form says where the word that it ends in goes on.
+// matches returns the matches of one form in s[from:to]. A match is extended to the end of its last
+// word.
 func matches(s string, from, to, i int, spans []span) []span {
 	if found, _ := form(i).finder.Match(s[from:to]); !found {
 		return spans
@@ -147,7 +146,7 @@ func hasFold(s, prefix string) bool {
 	return true
 }
 
-// isRedactionMark says whether text is what redaction itself leaves.
+// isRedactionMark reports whether a text contains a redaction mark.
 func isRedactionMark(s string) bool { return strings.Contains(s, "[redacted") }
 
 // entropy returns the Shannon entropy of the bytes of s, in bits a byte.

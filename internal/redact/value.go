@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep a payload may nest; what is deeper is replaced.
+// maxDepth is the maximum nesting of a payload; deeper values are replaced.
 const maxDepth = 64
 
-// maxSameNames is how many names of one object may be the same once redacted.
+// maxSameNames is how many names of one object can be equal after redaction.
 const maxSameNames = 100
 
-// Value returns a copy of a decoded JSON value with every string in it
-// redacted, names of fields included, and cut as by [Redactor.Brief] if keep is
-// not 0. In a list of arguments, what follows an option such as "--password" is
-// its value.
+// Value returns a copy of a decoded JSON value with every string and field name redacted, and
+// truncated as by [Redactor.Brief] if keep is not 0. In a list of arguments, the word after an option
+// such as "--password" is its value.
 func (r *Redactor) Value(v any, keep int) any { return r.value("", v, keep, 0) }
 
 func (r *Redactor) value(name string, v any, keep, depth int) any {
@@ -42,7 +41,7 @@ func (r *Redactor) object(v map[string]any, keep, depth int) any {
 	program, args, label := relatedFields(v)
 	for _, k := range slices.Sorted(maps.Keys(v)) {
 		key := r.Brief(k, 1024)
-		for n := 2; ; n++ { // two redacted names must not hide one another's values
+		for n := 2; ; n++ { // equal redacted names must not overwrite each other's values
 			if _, taken := out[key]; !taken {
 				break
 			}
@@ -64,9 +63,8 @@ func (r *Redactor) object(v map[string]any, keep, depth int) any {
 	return out
 }
 
-// relatedFields returns what the fields of an object say about each other: the program
-// and the field with its arguments, and the name that goes with "value", as
-// lists of headers and of environment variables have it.
+// relatedFields returns related fields of an object: the program and the name of the field with its
+// arguments, and the name that belongs to "value", as in lists of headers or environment variables.
 func relatedFields(v map[string]any) (program, args, label string) {
 	for _, field := range [...]string{"program", "command", "cmd", "executable", "binary"} {
 		if s, ok := v[field].(string); ok && program == "" {
@@ -86,7 +84,7 @@ func relatedFields(v map[string]any) (program, args, label string) {
 	return program, args, label
 }
 
-// list redacts a list; its first word is a program if none is given.
+// list redacts a list; if program is "", its first word is the program.
 func (r *Redactor) list(name, program string, v []any, keep, depth int) any {
 	words := make([]string, len(v))
 	for i, e := range v {
@@ -131,8 +129,8 @@ func (r *Redactor) Args(program string, args []string) []string {
 	return out
 }
 
-// argSecrets returns, by the index of the word, the secrets among the arguments
-// of a program; without one it is the first word.
+// argSecrets returns the secrets in the arguments of a program, by word index; if program is "", the
+// first word is the program.
 func argSecrets(program string, words []string) map[int][]span {
 	if program == "" {
 		if len(words) == 0 {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A Host is an agent program whose hooks begin ahead. Neutral is what it is told about
-// an action that is left to its own permissions, one JSON text, in which [ID] stands
-// for the id of the action where the host is told that.
+// A Host is an agent program whose hooks are handled before the rest of shield is initialized. Neutral
+// is the response that leaves an action to the host's own permissions, one JSON text, in which [ID] is
+// replaced by the action's id.
 type Host struct{ Name, Neutral string }
 
-// ID stands for the id of an action.
+// ID is the placeholder for an action's id.
 const ID = "@"
 
-// answerWithID is the answer that names the action.
+// answerWithID is the answer that contains the action's id.
 const answerWithID = `{"decision":"allow","id":"` + ID + `"}`
 
 // Hosts are all hosts that shield has a hook for.
@@ -38,13 +38,13 @@ var Hosts = []Host{
 	{"windsurf", `{}`},
 }
 
-// Allowed returns the line that a judge answers where a host is told what is neutral.
+// Allowed returns the judge's answer for which the host gets the neutral response.
 func Allowed(neutral string) string {
 	return `{"allow":true,"failed":false,"answer":` + neutral + "}\n"
 }
 
-// finalAnswer returns what the host is told, and whether that is all there is to do: the
-// judge has answered, byte for byte, that the host is told what is neutral.
+// finalAnswer returns the response for the host, and whether nothing else has to be done: the judge's
+// answer is exactly the neutral one.
 func finalAnswer(host string, got reply) (answer string, ok bool) {
 	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == host })
 	if i < 0 || got.err != nil {
@@ -65,16 +65,16 @@ func finalAnswer(host string, got reply) (answer string, ok bool) {
 	return neutral + "\n", true
 }
 
-// isEscapedInID reports whether a character of an id may be written in several ways, or may
-// end a text of JSON. Hosts' own ids have none.
+// isEscapedInID reports whether a character of an id has several spellings in JSON, or can end a JSON
+// string. Ids of the hosts do not contain such characters.
 func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
 var ahead *Watch
 
-// Ahead returns the watch that this process began before the rest of shield was
-// there; nil if it began none.
+// Ahead returns the watch that this process started before the rest of shield was initialized; nil if
+// there is none.
 func Ahead() *Watch { return ahead }
 
 // installed reports whether a command line is one that hook install writes.
@@ -95,10 +95,10 @@ func installed(args []string) bool {
 	return err == nil
 }
 
-// judgesAlone reports whether an installed command line has its process judge by itself.
+// judgesAlone reports whether an installed command line judges in its own process.
 func judgesAlone(args []string) bool {
 	return len(args) == 5 && args[4] == "--"+Alone || len(args) == 6 && args[4] == "--"+Line && Asker(args) != 0
 }
 
-// judgeArgs returns the command line of the judge for one that is installed.
+// judgeArgs returns the judge's command line for an installed command line.
 func judgeArgs(args []string) []string { return slices.Insert(slices.Clone(args), 2, "--"+Flag) }

@@ -1,13 +1,11 @@
-// Package watch is the side of a hook that its host waits for: it has another
-// process, the judge, judge one event, and gives up on a judge that is late, dies
-// or hangs. A process of its own can be killed when it is stopped, which nothing
-// inside it could do.
+// Package watch is the process of a hook that the host waits for (the watchdog): it lets another
+// process, the judge, judge one event, and gives up on a judge that is late, dies or hangs. A separate
+// process can be killed even if it is stopped.
 //
-// A host runs two processes of shield for each action of its agent, so what the
-// first one does before it has started the second is waited for twice. Hence this
-// package needs little of the standard library and package peer: Go initializes
-// packages in the order of their paths, as far as what they import allows, so this
-// one is ready before most of what shield is made of, and [Ahead] begins there.
+// A host starts a hook for each action, and start time delays the agent. Hence this package imports
+// little of the standard library, and package peer: Go initializes packages in the order of their
+// paths after their imports, so this one is initialized before most of shield, and [Ahead] starts
+// there.
 package watch
 
 import (
@@ -25,33 +23,31 @@ import (
 	"github.com/shieldcli/shield/internal/peer"
 )
 
-// Bounds of what is forwarded, in bytes.
+// Limits of forwarded data, in bytes.
 const (
 	MaxEvent  = 4 << 20
 	MaxAnswer = 2 * MaxEvent // it may hold the event's result
 )
 
-// How long after a hook's deadline each process waits for the one before it: the
-// judge for the verdict that the deadline makes, the watchdog for the judge, and
-// the judge, which is done by then, for the watchdog to end.
+// How long after a hook's deadline each process waits for another: the judge for the verdict due at
+// the deadline, the watchdog for the judge, and the finished judge for the watchdog to exit.
 const (
 	JudgeGrace = time.Second
 	Grace      = 2 * time.Second
 	GuardGrace = 4 * time.Second
 )
 
-// Flag makes a hook the judge that its watchdog has started. Line has it judge in the
-// process that an installed command line started, whose shell is the process with the
-// number that follows; it answers in lines, see [Lines]. Alone is what older versions
-// installed: shield judges in the process that the host waits for, which timeout(1) ends.
+// Flag marks a process as the judge that its watchdog started. Line makes it judge in the process that
+// an installed command line started, whose shell has the PID that follows; it answers in [Lines].
+// Alone was installed by older versions: shield judges in the process that the host waits for, limited
+// by timeout(1).
 const (
 	Flag  = "judge"
 	Alone = "alone"
 	Line  = "line"
 )
 
-// Asker returns the process that asks, as a command line with [Line] names it; 0 if it
-// names none.
+// Asker returns the PID of the asking process from a command line with [Line]; 0 if it names none.
 func Asker(args []string) int {
 	for i, arg := range args {
 		if arg == "--"+Line && i+1 < len(args) {
@@ -64,17 +60,17 @@ func Asker(args []string) int {
 	return 0
 }
 
-// A Judge is a process of shield that judges one event. It is given a line with the
-// length of the event and the process that asks, and the event; its standard input
-// then stays open for as long as the watchdog lives. It answers one line.
+// A Judge is a shield process that judges one event. Its input is a line with the event's length and
+// the asking process's PID, and then the event; its standard input stays open while the watchdog
+// lives. It answers with one line.
 type Judge struct {
-	In   io.WriteCloser // ends the judge when it is closed
+	In   io.WriteCloser // closing it ends the judge
 	Out  io.Reader
 	Kill func()
 }
 
-// Ask puts an event to the judge and returns the line that it answers. parent is
-// the process that asks: the host, or its shell.
+// Ask sends an event to the judge and returns its answer line. parent is the PID of the asking
+// process: the host or its shell.
 func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(parent) + "}\n")
 	if _, err := j.In.Write(append(question, event...)); err != nil {
@@ -86,13 +82,13 @@ func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 	return line, nil
 }
 
-// A Watch is one event on its way to a judge and back.
+// A Watch is one event being judged.
 type Watch struct {
 	judge   atomic.Pointer[Judge] // nil until it has started
-	unread  atomic.Bool           // the judge has started, and the event does not end
+	unread  atomic.Bool           // the judge has started, but the event is incomplete
 	said    chan reply
-	parent  int            // the process that asks
-	signals chan os.Signal // that have arrived ahead of the rest of shield; nil if it was there
+	parent  int            // PID of the asking process
+	signals chan os.Signal // signals received before the rest of shield was initialized; nil if it was
 }
 
 type reply struct {
@@ -100,16 +96,15 @@ type reply struct {
 	err  error
 }
 
-// ServiceWait is how long a running service is waited for.
+// ServiceWait is the time limit for a running service.
 const ServiceWait = 200 * time.Millisecond
 
-// An ServiceCall puts an event to the user's service, and returns the line that a judge would
-// answer. ok is false if the service leaves that to a judge.
+// A ServiceCall sends an event to the user's service, and returns the line that a judge would answer.
+// ok is false if a judge must answer instead.
 type ServiceCall func(event []byte) (line []byte, ok bool)
 
-// Start forwards the event that in holds, to the service that dial finds, or to a
-// judge that it starts where dial finds none. parent is the process that asks. It waits
-// for nothing.
+// Start sends the event read from in to the service that dial finds, or else to a judge that start
+// starts. parent is the PID of the asking process. It does not block.
 func Start(in io.Reader, parent int, dial func() ServiceCall, start func() (*Judge, error)) *Watch {
 	w := &Watch{said: make(chan reply, 1), parent: parent}
 	go func() {
@@ -128,7 +123,7 @@ func (w *Watch) pass(in io.Reader, ask ServiceCall, start func() (*Judge, error)
 		w.judge.Store(judge)
 		return nil
 	}
-	if ask == nil { // it gets ready while the event comes
+	if ask == nil { // start the judge while the event is being read
 		if err := begin(); err != nil {
 			return nil, err
 		}
@@ -150,7 +145,7 @@ func (w *Watch) pass(in io.Reader, ask ServiceCall, start func() (*Judge, error)
 	return judge.Ask(event, w.parent)
 }
 
-// ReadEvent reads the event that a host asks about.
+// ReadEvent reads a host's event.
 func ReadEvent(in io.Reader) ([]byte, error) {
 	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
 	switch {
@@ -164,8 +159,8 @@ func ReadEvent(in io.Reader) ([]byte, error) {
 	return event, nil
 }
 
-// Service returns how the service of this user is asked, in the place of a judge with
-// a command line; nil if none listens.
+// Service returns a function that asks this user's service instead of a judge; nil if no service
+// listens.
 func Service(state string, q peer.Question) ServiceCall {
 	if state == "" {
 		return nil
@@ -181,11 +176,11 @@ func Service(state string, q peer.Question) ServiceCall {
 	}
 }
 
-// ErrUnread is the error of an event that does not end.
+// ErrUnread is the error for an event without an end.
 var ErrUnread = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
-// Wait returns the line that the judge answers within the time that a hook may
-// take. If ctx ends, the judge has a second to take back a question from a screen.
+// Wait returns the judge's answer line, within the hook's deadline. If ctx ends, the judge has a
+// second to withdraw a question from the screen.
 func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
 	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+Grace)
 	defer unread.Stop()
@@ -218,7 +213,7 @@ func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, 
 	}
 }
 
-// End lets go of the judge: one that has not answered is killed.
+// End releases the judge; a judge that has not answered is killed.
 func (w *Watch) End(answered bool) {
 	w.hangUp()
 	if judge := w.judge.Load(); judge != nil && !answered {

@@ -9,18 +9,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The bounds of files of others, where anchors, tags and several documents are usual.
+// Limits of third-party files, in which anchors, tags and several documents are common.
 const (
 	manyTokens = 60_000
-	deepest    = 24  // brackets
-	rightmost  = 160 // columns
+	deepest    = 24  // nesting of brackets
+	rightmost  = 160 // column of a key or list entry
 )
 
-// ErrTooLarge says that a file of others exceeds a bound.
+// ErrTooLarge is the error for a third-party file that exceeds a limit.
 var ErrTooLarge = errors.New("the YAML is too large or nested too deeply; split it")
 
-// Documents returns the top nodes of a file of others, within bounds. Aliases are nodes of their own: who
-// follows them has to count.
+// Documents returns the top nodes of a third-party file. Aliases are not resolved: a caller that
+// follows them must limit the number of nodes.
 func Documents(data []byte) ([]ast.Node, error) {
 	if len(data) > MaxBytes {
 		return nil, ErrTooLarge
@@ -56,7 +56,7 @@ func Documents(data []byte) ([]ast.Node, error) {
 				}
 			case token.InvalidType:
 				return nil, Pos{line, tk.Position.Column}.Errorf("%s", printable(tk.Error))
-			default: // what stands for itself
+			default: // plain tokens
 			}
 			if depth > deepest {
 				return nil, ErrTooLarge

@@ -8,17 +8,17 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The bounds of a file. The parser is recursive and copies what aliases name,
-// so all of them are checked before it runs.
+// Limits of a file. They are checked before parsing, since the parser is recursive and copies the
+// content of aliases.
 const (
-	MaxBytes  = 256 << 10 // of a file
-	maxDepth  = 16        // of nested lists and mappings
-	maxColumn = 64        // in which a key or a list entry may start
+	MaxBytes  = 256 << 10 // size of a file
+	maxDepth  = 16        // nesting of lists and mappings
+	maxColumn = 64        // last column in which a key or list entry can start
 	maxTokens = 50_000
 	maxLines  = 20_000
 )
 
-// tokens cuts a file into tokens and refuses what a policy cannot use.
+// tokens splits a file into tokens and rejects YAML features that policies do not use.
 func tokens(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
 		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxBytes>>10)
@@ -35,7 +35,7 @@ func tokens(data []byte, what string) (token.Tokens, error) {
 	g := guard{what: what}
 	for {
 		found, err := s.Scan()
-		if err != nil { // only ever the end of the text; what is wrong is a token
+		if err != nil { // always the end of the text; syntax errors are tokens
 			return all, nil
 		}
 		for _, tk := range found {
@@ -50,13 +50,12 @@ func tokens(data []byte, what string) (token.Tokens, error) {
 	}
 }
 
-// A guard checks tokens one by one, so that a hostile file is refused before
-// all of it is read.
+// A guard checks tokens one by one, so that a hostile file is rejected before all of it is read.
 type guard struct {
-	what    string // the kind of file
-	depth   int    // of lists and mappings in brackets
+	what    string // kind of file
+	depth   int    // nesting of brackets
 	line    int
-	entries int // in this line
+	entries int // number of entries in this line
 }
 
 func (g *guard) check(tk *token.Token) error {
@@ -92,7 +91,7 @@ func (g *guard) check(tk *token.Token) error {
 	return nil
 }
 
-// checkText refuses bytes that are not text.
+// checkText returns an error for bytes that are not text.
 func checkText(data []byte) error {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
@@ -117,10 +116,9 @@ func checkText(data []byte) error {
 	return nil
 }
 
-// indentedByTab returns the error of the first line that is indented by a tab,
-// nil if none is. The parser says about such a file that it is empty, or that
-// something else is wrong further down. Text in blocks may hold tabs behind the
-// spaces that indent it; with atStart only tabs in the first column count.
+// indentedByTab returns an error for the first line indented by a tab; nil if there is none. The
+// parser's own message for such a file is misleading. Block text can contain tabs after its
+// indentation; with atStart only tabs in the first column count.
 func indentedByTab(data []byte, atStart bool) error {
 	line := 0
 	for text := range bytes.Lines(data) {

@@ -1,6 +1,6 @@
-// Package yamlfile reads the YAML files that people write: policies, tables of
-// cases and settings. It bounds what the parser is given, takes only what such
-// files need, and says where everything that is wrong stands.
+// Package yamlfile parses YAML files that people write: policies, test cases and settings. It limits
+// the input, accepts only the YAML features that such files need, and reports the position of each
+// error.
 package yamlfile
 
 import (
@@ -54,7 +54,7 @@ func parse(data []byte, what string) (ast.Node, error) {
 	return top, nil
 }
 
-// At returns where a node starts.
+// At returns the position of a node.
 func At(n ast.Node) Pos {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -71,7 +71,7 @@ func At(n ast.Node) Pos {
 	return Pos{at.Line, at.Column}
 }
 
-// KindOf names what a node is, for messages.
+// KindOf returns the kind of a node, for messages.
 func KindOf(n ast.Node) string {
 	switch n.(type) {
 	case nil, *ast.NullNode:
@@ -96,9 +96,8 @@ type Field struct {
 	Pos   Pos // of the key
 }
 
-// Fields returns a mapping's keys in order. Beside the error of keys that are
-// unknown or not text it returns the others; known nil takes every key. The
-// parser refuses keys given twice.
+// Fields returns a mapping's keys in order. If keys are unknown or not text, it returns an error and
+// the other keys; a nil known accepts every key. The parser rejects duplicate keys.
 func Fields(n ast.Node, known []string) ([]Field, error) {
 	var values []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -134,8 +133,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// Text returns the value of a text node. Numbers and booleans are not taken
-// for text: "on" and "1.0" change their look when they are read as such.
+// Text returns the value of a text node. Numbers and booleans are errors, since parsing changes their
+// spelling, as of "on" and "1.0".
 func Text(n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -158,7 +157,7 @@ func Elements(n ast.Node) ([]ast.Node, error) {
 	return seq.Values, nil
 }
 
-// List reads each entry of a list, and returns all that is wrong with them.
+// List converts each entry of a list, and returns all errors.
 func List[T any](n ast.Node, one func(ast.Node) (T, error)) ([]T, error) {
 	nodes, err := Elements(n)
 	if err != nil {
@@ -174,8 +173,7 @@ func List[T any](n ast.Node, one func(ast.Node) (T, error)) ([]T, error) {
 	return out, errs.Err()
 }
 
-// Mapping reads each entry of a mapping, whose keys must be among those given, and
-// returns all that is wrong with them.
+// Mapping converts each entry of a mapping, whose keys must be in keys, and returns all errors.
 func Mapping(n ast.Node, keys []string, one func(Field) error) error {
 	fields, err := Fields(n, keys)
 	var errs Errors
