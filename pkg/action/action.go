@@ -16,8 +16,8 @@ type Action struct {
 	Type    string // canonical name of the action type, such as "execute_command"
 	CWD     string // absolute folder that relative paths start from; may be empty
 	Session string // groups actions for approvals and the audit log; may be empty
-	MinTier int    // least tier that may allow the action, 0–3
-	Given   string // the type as it was given, where other tools have that name as well, such as "run"; else empty
+	MinTier int    // lowest tier that may allow the action, 0–3
+	Given   string // the type as received, if other tools have that name as well, such as "run"; else empty
 
 	// PowerShell is true if the tool's name says that its commands are PowerShell.
 	PowerShell bool
@@ -30,10 +30,10 @@ type Action struct {
 	Hash string         // "sha256:" and hex, over the canonical JSON of type and payload as given
 	Raw  jsontext.Value // the record as received: one JSON object
 
-	canonical []byte // of Raw; nil for a large one
+	canonical []byte // of Raw; nil if Raw is large
 }
 
-// Canonical returns the canonical JSON of Raw, or nil where it was not kept.
+// Canonical returns the canonical JSON of Raw, or nil if it was not stored.
 func (a *Action) Canonical() []byte { return a.canonical }
 
 // Text returns the payload's string at a canonical field name, or "" if it is

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// A Code says in one word why a record is not an action. It becomes the error
-// field of a verdict.
+// A Code is a one-word reason why a record is not an action. It becomes the error field of a verdict.
 type Code string
 
 // The codes of [Error].
@@ -50,9 +49,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A LineError says which record could not be read.
+// A LineError adds to an error the record in which it occurred.
 type LineError struct {
-	Name string // of the input, such as "stdin"; may be empty
+	Name string // name of the input, such as "stdin"; may be empty
 	Line int    // where the record starts, counted from 1
 	Err  error
 }

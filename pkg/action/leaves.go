@@ -11,15 +11,14 @@ import (
 // A Leaf is one text within a payload.
 type Leaf struct {
 	Path string // its position, such as "headers.Accept" or "to[0]"
-	Name string // the nearest field's name: "Accept", "to"
+	Name string // name of the nearest field: "Accept", "to"
 	Text string
 	Key  bool // Text is the name of a field that is not a plain word
 }
 
-// Leaves returns every string of the payload in the order of field names,
-// including strings within lists and objects, and field names that are not plain
-// words. It stops after limit texts, or sixteen times as many values of any kind,
-// and then reports false.
+// Leaves returns all strings of the payload in the order of field names, including strings in lists and
+// objects, and field names that are not plain words. It stops after limit texts, or after 16·limit values of
+// any kind; complete is then false.
 func (a *Action) Leaves(limit int) (leaves []Leaf, complete bool) {
 	w := leafWalk{limit: limit, left: 16 * limit}
 	complete = w.object("", a.Payload)
@@ -76,8 +75,8 @@ func (w *leafWalk) object(prefix string, m map[string]any) bool {
 // shortened: paths of sixty names of a megabyte would not fit into memory.
 const maxPathName = 64
 
-// isWord reports whether a field's name is a plain word. Other names are checked,
-// because an attack can be in a name as well as in a value.
+// isWord reports whether a field's name is a plain word. Other names are returned as texts, because an attack
+// can be in a name as well as in a value.
 func isWord(name string) bool {
 	if len(name) > maxPathName {
 		return false

@@ -12,21 +12,20 @@ import (
 
 //go:generate go run ./gen
 
-// CanonicalType returns the specification's name of an action type, given it
-// or an agent host's name for it, such as "Bash" for "execute_command". Case,
-// "_", "-" and spaces do not count. It returns "" if the type is unknown.
+// CanonicalType returns shield's name of an action type, given that name or an agent host's name for it, such
+// as "Bash" for "execute_command". Case, "_", "-" and spaces are ignored. It returns "" if the type is
+// unknown.
 func CanonicalType(name string) string {
 	var few [maxName]byte
 	return canonicalType(normal(few[:0], name))
 }
 
-// Types returns the specification's names of action types.
+// Types returns shield's names of action types.
 func Types() []string { return types[:] }
 
-// CanonicalField returns the specification's name of a payload field of an
-// action type, given it or an alias, such as "file_path" for "path". For a type
-// that is unknown, or "", it returns the general meaning of the name. It returns
-// "" if the name has no special meaning.
+// CanonicalField returns shield's name of a payload field of an action type, given that name or an alias,
+// such as "file_path" for "path". For an unknown type, or "", it returns the general meaning of the name. It
+// returns "" if the name has no special meaning.
 func CanonicalField(typ, name string) string {
 	var few [maxName]byte
 	key := normal(few[:0], name)
@@ -39,9 +38,8 @@ func CanonicalField(typ, name string) string {
 // maxName is the maximum length of an alias, in bytes.
 const maxName = 64
 
-// normal appends the name in lower case and without separators, so that
-// filePath, file_path and FILE-PATH are equal. It returns nothing for names that
-// are in no table.
+// normal appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH are
+// equal. It appends nothing for names that are not in any table.
 func normal(dst []byte, name string) []byte {
 	if len(name) > maxName {
 		return nil
@@ -60,9 +58,9 @@ func normal(dst []byte, name string) []byte {
 	return dst
 }
 
-// canonicalize gives type and payload fields their canonical names and checks
-// those fields that say what the action touches. A field together with its alias is
-// refused, because shield and the tool could each use a different one.
+// canonicalize renames type and payload fields to their canonical names and validates the fields that say
+// what the action touches. A payload with both a field and its alias is an error, because shield and the tool
+// could use different ones.
 func (a *Action) canonicalize() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
@@ -98,8 +96,8 @@ func (a *Action) canonicalize() error {
 	return nil
 }
 
-// looseCommand reports whether a type that is unknown is that of a command: other tools have the name
-// as well, and the payload says nothing but a command.
+// looseCommand reports whether an action of unknown type is a command: its type is a name that other tools
+// have as well, and the payload has nothing but a command.
 func (a *Action) looseCommand() bool {
 	name := a.Type
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
@@ -127,7 +125,7 @@ func (a *Action) looseCommand() bool {
 	return commands == 1
 }
 
-// ofPowerShell reports whether a name of a tool says that its commands are PowerShell.
+// ofPowerShell reports whether a tool's name says that its commands are PowerShell.
 func ofPowerShell(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "powershell") || strings.Contains(name, "pwsh")
@@ -146,7 +144,7 @@ func blank(v any) bool {
 	}
 }
 
-// has reports whether the payload has a field of a type, by name or alias.
+// has reports whether the payload has a field, by its name or an alias for the type.
 func (a *Action) has(typ, field string) bool {
 	if a.Payload[field] != nil {
 		return true
@@ -159,7 +157,7 @@ func (a *Action) has(typ, field string) bool {
 	return false
 }
 
-// rename gives the payload's fields their canonical names.
+// rename renames the payload's fields to their canonical names.
 func (a *Action) rename() error {
 	var aliases []string
 	for name := range a.Payload {
@@ -180,8 +178,8 @@ func (a *Action) rename() error {
 	return nil
 }
 
-// checkText requires a string, a list of strings, or nothing: each tool interprets
-// numbers and objects differently, so shield cannot judge them.
+// checkText returns an error unless a value is a string, a list of strings, or nil: tools interpret numbers
+// and objects differently, so shield cannot judge them.
 func checkText(field string, v any) error {
 	switch v := v.(type) {
 	case nil, string:

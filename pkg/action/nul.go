@@ -9,24 +9,23 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// texts are the fields that hold what is written, sent or edited, where a NUL is a byte
-// like others, beside those whose canonical name is one of contents.
+// texts are fields with text to write, send or edit, in which a NUL is an ordinary byte. Fields whose
+// canonical name is in contents are such fields too.
 var (
 	contents = []string{"content", "body", "code", "patch", "subject"}
 	texts    = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
 )
 
-// checkNUL refuses a NUL in a text that names something or is a command. A program in C
-// reads the name up to it, another one the whole: what was judged would not be what is
-// opened.
+// checkNUL returns an error for a NUL in a name or a command. A C program reads the text only up to the NUL,
+// other programs all of it: shield could judge another file than the one that is opened.
 func (a *Action) checkNUL() error {
-	if !bytes.Contains(a.Raw, []byte(`\u0000`)) { // JSON has no other way to write it
+	if !bytes.Contains(a.Raw, []byte(`\u0000`)) { // JSON can only write a NUL as this escape
 		return nil
 	}
 	return a.noNUL("", a.Payload)
 }
 
-// noNUL looks at the value of a field, whose nesting is bounded.
+// noNUL checks the value of a field, whose nesting is bounded.
 func (a *Action) noNUL(field string, v any) error {
 	switch v := v.(type) {
 	case string:

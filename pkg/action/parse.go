@@ -24,11 +24,11 @@ const (
 	maxCWD  = 4096
 )
 
-// Parse reads one record. Its errors are of type [*Error]. The Action keeps
-// raw, which must not be changed afterwards.
+// Parse parses one record. Its errors have type [*Error]. The Action keeps raw, which the caller must not
+// change afterwards.
 //
-// A record with a top-level key decision or seal, in any case, is refused with
-// [IsVerdict]. Other keys that Parse does not know are ignored.
+// For a record with a top-level key decision or seal, in any case, the error is [IsVerdict]. Other unknown
+// keys are ignored.
 func Parse(raw []byte) (*Action, error) {
 	var few [8]canonjson.Member
 	members, err := canonjson.Object(few[:0], raw, MaxDepth)
@@ -38,10 +38,10 @@ func Parse(raw []byte) (*Action, error) {
 	return FromMembers(raw, members)
 }
 
-// FromMembers is [Parse] for a record whose members have been read.
+// FromMembers is like [Parse] for a record whose members are already parsed.
 func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	a := &Action{Raw: raw}
-	var payload, kind any // as given
+	var payload, kind any // as received
 	hasPayload, hasType := false, false
 	for _, m := range members {
 		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
@@ -97,12 +97,12 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 
 var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxCanonical is the length of the longest record whose canonical form is kept:
-// what waits to be judged is bounded by the bytes of its records.
+// maxCanonical is the maximum length of a record whose canonical form is stored: the memory for waiting
+// actions is limited by the bytes of their records.
 const maxCanonical = 64 << 10
 
-// hash sets the action's hash, over the canonical JSON of its type and payload,
-// and the canonical form of the whole record, of which the payload is most.
+// hash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
+// the whole record, which contains the payload's.
 func (a *Action) hash(members []canonjson.Member, payload, kind any) {
 	buf := hashBuffers.Get().(*[]byte)
 	b := append((*buf)[:0], `{"payload":`...)
@@ -126,7 +126,7 @@ func (a *Action) hash(members []canonjson.Member, payload, kind any) {
 		}
 		a.canonical = canonjson.AppendObject(make([]byte, 0, len(a.Raw)+16), sorted)
 	}
-	if *buf = b; cap(b) <= maxCanonical { // a large one would stay for good
+	if *buf = b; cap(b) <= maxCanonical { // do not keep a large buffer in the pool
 		hashBuffers.Put(buf)
 	}
 }
@@ -156,8 +156,7 @@ func minTier(v any) (int, error) {
 	return 0, invalid("min_tier", "expected 0, 1, 2 or 3")
 }
 
-// isAbsolute reports whether a path is absolute on any system: the agent may run
-// on a different one.
+// isAbsolute reports whether a path is absolute on any operating system: the agent may run on another one.
 func isAbsolute(path string) bool {
 	if path == "" {
 		return false
@@ -169,7 +168,7 @@ func isAbsolute(path string) bool {
 	return len(path) >= 3 && 'a' <= letter && letter <= 'z' && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
 }
 
-// fromJSON turns an error of canonjson into an [*Error].
+// fromJSON converts an error of canonjson into an [*Error].
 func fromJSON(err error) error {
 	var e *canonjson.Error
 	if !errors.As(err, &e) {
@@ -186,7 +185,7 @@ func fromJSON(err error) error {
 		out.Code = DuplicateKey
 	case canonjson.Depth:
 		out.Code = TooDeep
-		out.Field = "" // a path of sixty names does not help
+		out.Field = "" // a path of sixty names is no help in a message
 	case canonjson.NoObject:
 		out.Code = WrongType
 	}

@@ -7,21 +7,20 @@ import (
 	"io"
 )
 
-// MaxBytes is the length of a record, in bytes, that a [Reader] accepts unless
-// told otherwise.
+// MaxBytes is the default maximum length of a record, in bytes.
 const MaxBytes = 1 << 20
 
 // ReaderOptions are the settings of a [Reader]; the zero value works.
 type ReaderOptions struct {
-	Name     string // of the input, for messages: "stdin" or a file's name
-	MaxBytes int    // longest record in bytes; 0 means [MaxBytes]
+	Name     string // name of the input, for messages: "stdin" or a file's name
+	MaxBytes int    // maximum length of a record in bytes; 0 means [MaxBytes]
 }
 
 // A Record is one proposed action in its original form.
 type Record struct {
-	Line int    // where it starts, counted from 1
-	Raw  []byte // its bytes, owned by the caller; those up to the error if Err is set, nil if too large
-	Err  error  // a [*LineError] around an [*Error] if the input is not an object here
+	Line int    // line at which it starts, counted from 1
+	Raw  []byte // bytes of the record, owned by the caller; with Err, the bytes up to the error, nil if the record is too large
+	Err  error  // a [*LineError] that wraps an [*Error] if the input is not an object here
 }
 
 // A Reader splits a stream into records: JSON Lines, several objects on a line,
@@ -33,20 +32,20 @@ type Record struct {
 // broken record: one truncated line does not affect the following ones. The rest
 // of a record that is too large is skipped in constant memory.
 //
-// A record is returned as soon as its last byte is there; the reader does not
-// wait for more. It must not be used by several goroutines at once.
+// A record is returned as soon as its last byte has been read; the reader does not wait for more. It must not
+// be used by several goroutines at once.
 type Reader struct {
 	src  io.Reader
 	opts ReaderOptions
-	err  error // of src, returned when the buffer is used up
+	err  error // error of src, returned when the buffer is empty
 
-	buf        []byte // what was read and not yet returned is buf[start:end]
+	buf        []byte // buf[start:end] has been read but not returned
 	start, end int
-	pos        int // scanned up to here
-	line       int // of pos
+	pos        int // index in buf up to which the record has been scanned
+	line       int // line number at pos
 
-	skipping bool // after an error: up to the next line that starts with "{"
-	begun    bool // past the place of a byte order mark
+	skipping bool // after an error, skipping to the next line that starts with "{"
+	begun    bool // the check for a byte order mark is done
 }
 
 // NewReader returns a reader of r.
@@ -59,20 +58,19 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 
 const (
 	minBuffer = 64 << 10
-	// maxEmpty is how often in a row a source may return nothing without an error.
+	// maxEmpty is the maximum number of consecutive reads without data or error.
 	maxEmpty = 100
 )
 
-// What can be wrong with the record that is being scanned.
+// Errors of the record that is being scanned.
 var (
 	errTooLarge = errors.New("too large")
 	errTooDeep  = errors.New("too deep")
 	errFraming  = errors.New("the record is not a JSON object; write one object a line")
 )
 
-// Next returns the next record. At the end of the input it returns [io.EOF],
-// and on a failure to read, after the record that was cut short by it, the
-// source's error. Everything wrong with the input itself is told in Record.Err.
+// Next returns the next record. At the end of the input it returns [io.EOF]; after a read error it returns
+// first the truncated record and then the source's error. Errors in the input itself are in Record.Err.
 func (r *Reader) Next() (Record, error) {
 	if err := r.seek(); err != nil {
 		return Record{}, err
@@ -101,7 +99,7 @@ func (r *Reader) Next() (Record, error) {
 	return r.broken(line, err, why)
 }
 
-// broken ends a record that cannot be read.
+// broken returns the error record for input that cannot be parsed.
 func (r *Reader) broken(line int, cause error, why string) (Record, error) {
 	r.skipping = true
 	rec := Record{Line: line}
@@ -159,7 +157,7 @@ func (r *Reader) seek() error {
 	}
 }
 
-// skipMark skips a byte order mark, which Windows programs put before UTF-8.
+// skipMark skips a byte order mark, which Windows programs write before UTF-8.
 func (r *Reader) skipMark() error {
 	const mark = "\uFEFF"
 	if err := r.need(1); err != nil {
@@ -175,7 +173,7 @@ func (r *Reader) skipMark() error {
 	return nil
 }
 
-// finishLine moves behind the end of the current line, or of the input.
+// finishLine moves past the end of the current line, or to the end of the input.
 func (r *Reader) finishLine() error {
 	for {
 		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
@@ -196,8 +194,7 @@ func (r *Reader) finishLine() error {
 	}
 }
 
-// need makes n bytes available at pos. It returns the source's error if the
-// input ends before.
+// need makes n bytes available at pos. It returns the source's error if the input is too short.
 func (r *Reader) need(n int) error {
 	for r.end-r.pos < n {
 		if err := r.more(); err != nil {
@@ -207,8 +204,8 @@ func (r *Reader) need(n int) error {
 	return nil
 }
 
-// more reads what the source has, at least one byte. It keeps buf[start:end],
-// and one byte before it, by which a line's start is recognised.
+// more reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
+// it, which shows whether start is the start of a line.
 func (r *Reader) more() error {
 	if r.pos-r.start > r.opts.MaxBytes {
 		return errTooLarge

@@ -1,23 +1,22 @@
 package action
 
-// An object is the state of scanning one. The scan follows nesting and strings
-// and refuses a "{" where none can stand; the rest of the grammar is for the
-// parser.
+// An object is the state of scanning one JSON object. The scan follows nesting and strings and rejects a "{"
+// in an invalid place; the parser checks the rest of the grammar.
 type object struct {
 	depth  int
-	arrays uint64 // bit i: the container at depth i+1 is an array; for the outer 64 levels
-	last   byte   // last byte that is not white space
+	arrays uint64 // bit i: the container at depth i+1 is an array; only for the outer 64 levels
+	last   byte   // last byte that was not white space
 
 	inString, escaped bool
 
-	// A line within the object that starts with "{" is where the next record
-	// starts if this one turns out to be broken. Offsets are from the start.
+	// A line in the object that starts with "{". If the object turns out to be broken, the next record starts
+	// there. Offsets are relative to start.
 	candidate, candidateLine int
-	deep                     bool // nested deeper than MaxDepth at some point
+	deep                     bool // nested deeper than MaxDepth somewhere
 }
 
-// scan moves pos behind the object that begins there. Errors other than
-// errTooLarge and errFraming are the source's.
+// scan moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
+// the source.
 func (r *Reader) scan(o *object) error {
 	for {
 		for r.pos < r.end {
@@ -40,7 +39,7 @@ func (r *Reader) scan(o *object) error {
 						o.candidate, o.candidateLine = r.pos-r.start, r.line
 					}
 					if o.deep {
-						return errFraming // no good record any more: do not let it take more lines with it
+						return errFraming // the record is broken: do not let it swallow more lines
 					}
 				}
 				if !o.open(c) {
@@ -68,9 +67,8 @@ func (r *Reader) scan(o *object) error {
 	}
 }
 
-// scanString moves behind the end of a string, or to the end of what is there.
-// It reports false at a line's end, which no string can contain: so a line cut
-// short within a string ends there.
+// scanString moves past the end of a string, or to the end of the available data. It returns false at a
+// newline, which no string can contain, so that a truncated line ends there.
 func (r *Reader) scanString(o *object) bool {
 	for i, c := range r.buf[r.pos:r.end] {
 		switch {
@@ -91,8 +89,8 @@ func (r *Reader) scanString(o *object) bool {
 	return true
 }
 
-// open enters a container. An object can only be the first thing of the
-// record, a member's value or an element of an array.
+// open enters an array or object. An object can only be the first token of the record, a member's value or an
+// element of an array.
 func (o *object) open(c byte) bool {
 	ok := o.depth == 0 || o.last == ':' || o.depth > 64 ||
 		o.arrays>>(o.depth-1)&1 == 1 && (o.last == '[' || o.last == ',')
@@ -110,7 +108,7 @@ func (o *object) open(c byte) bool {
 	return true
 }
 
-// close leaves a container, which must be of the same kind.
+// close leaves an array or object, whose bracket must match.
 func (o *object) close(c byte) bool {
 	if o.depth <= 64 && (o.arrays>>(o.depth-1)&1 == 1) != (c == ']') {
 		return false
@@ -123,10 +121,9 @@ func (r *Reader) atLineStart() bool {
 	return r.pos > r.start && r.buf[r.pos-1] == '\n'
 }
 
-// resume moves to where reading goes on after a broken object: back to the
-// first line within it that starts with "{", else behind the line on which the
-// scan failed. Each byte is scanned again at most once for each level that was
-// open there, and no scan goes past such a line once it is too deep.
+// resume moves to where reading continues after a broken object: back to the first line in it that starts
+// with "{", else past the line on which the scan failed. Each byte is scanned again at most once for each
+// level that was open there, and a scan that is too deep does not go past such a line.
 func (r *Reader) resume(o *object, failure error) error {
 	switch {
 	case o.candidate > 0:

@@ -1,5 +1,5 @@
-// Package grounding finds the objects that a user names in a prompt, with what is to be done
-// to them. It decides nothing, reads English alone, and finds too little rather than too much.
+// Package grounding extracts the objects that a user names in a prompt, with what should be done to them. It
+// makes no decisions, reads only English, and rather misses an object than invents one.
 package grounding
 
 import (
@@ -11,10 +11,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Doing is what a user wants done to an object, a set of kinds.
+// Doing is a set of kinds of operations that a user wants on an object.
 type Doing uint8
 
-// The kinds of what is done.
+// The kinds of operations.
 const (
 	Delete Doing = 1 << iota
 	Change
@@ -22,41 +22,41 @@ const (
 	Fetch
 )
 
-// A Named is an object that a user has named.
+// A Named is an object named in a prompt.
 type Named struct {
-	Name string `json:"name"`           // as it is compared, see [Canonical]; where it is kept, a keyed hash of that
-	Noun string `json:"noun,omitempty"` // what the user says that it is: branch, bucket, …; "" if the name says it
+	Name string `json:"name"`           // canonical name, see [Canonical]; in storage, a keyed hash of it
+	Noun string `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
 	Does Doing  `json:"does"`
-	Not  bool   `json:"not,omitempty"` // the user does not want it done
-	Said string `json:"said"`          // the words, short
+	Not  bool   `json:"not,omitempty"` // the user does not want the operation
+	Said string `json:"said"`          // the user's words, shortened
 }
 
-// Everything is the name of all that was named before, where the user takes that back.
+// Everything is a name that matches all objects named before; it is used when the user retracts a request.
 const Everything = "*"
 
-// Bounds of a prompt.
+// Limits of a prompt.
 const (
-	maxPrompt = 8 << 10 // bytes that are read: of a longer one the first line counts
-	maxShort  = 600     // characters of a prompt that counts as a whole
+	maxPrompt = 8 << 10 // bytes that are read; of a longer prompt only the first line counts
+	maxShort  = 600     // maximum characters of a prompt that counts as a whole
 	maxLines  = 8
 	maxNamed  = 32
 	maxName   = 200
 	maxSaid   = 80
 )
 
-// Extract returns the objects that a prompt names with a verb, each with what is to be done,
-// and up to most names of any kind.
+// Extract returns the objects that a prompt names with a verb, each with the operation, and up to most names
+// of any kind.
 func Extract(prompt string, most int) (out []Named, names []string) {
 	if len(prompt) > maxPrompt {
 		prompt = prompt[:maxPrompt]
 	}
 	text := own(prompt)
 	names, _ = Names(text, most)
-	var about []Named // what was spoken of last
-	reported := false // what follows are somebody else's words, which forbid and do not order
+	var about []Named // objects of the last sentence that had any
+	reported := false // the next sentences report somebody else's words, which can forbid but not request
 	for _, sentence := range sentences(text) {
 		taken := retracts().MatchString(sentence)
-		if taken { // what was said before, and in the same breath
+		if taken { // a retraction also covers names in the same sentence before it
 			out = slices.DeleteFunc(out, func(n Named) bool { return !n.Not || n.Name == Everything })
 			out = slices.Insert(out, 0, Named{Name: Everything, Not: true})
 		}
@@ -76,7 +76,7 @@ func Extract(prompt string, most int) (out []Named, names []string) {
 	return out, names
 }
 
-// Canonical returns a name as names are compared; "" for one that is not compared.
+// Canonical returns a name in the form in which names are compared; "" for a name that is not compared.
 func Canonical(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if len(name) > 1 {
@@ -92,18 +92,18 @@ func Canonical(name string) string {
 var (
 	fence  = prefilter.Lazy("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
 	quoted = prefilter.Lazy("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
-	single = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // and no apostrophe
+	single = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // without an apostrophe
 	logged = prefilter.Lazy(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
 	tag    = prefilter.Lazy(`<[a-zA-Z_/!-]`)
 )
 
-// own returns what of a prompt are surely the words of who wrote it: without fences, quotes
-// and lines of logs; of a long one the first line.
+// own returns the parts of a prompt that its author certainly wrote: without code fences, quotes and log
+// lines; of a long prompt the first line.
 func own(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
 	long := len([]rune(prompt)) > maxShort || strings.Count(strings.TrimSpace(prompt), "\n") >= maxLines
 	if tag().MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
-		return "" // another program's
+		return "" // output of another program
 	}
 	prompt = fence().ReplaceAllString(prompt, "\n")
 	var lines []string
@@ -117,7 +117,7 @@ func own(prompt string) string {
 			runes := []rune(q)
 			inside := strings.TrimSpace(string(runes[1 : len(runes)-1]))
 			if inside != "" && !strings.ContainsFunc(inside, unicode.IsSpace) {
-				return " " + inside + " " // a name
+				return " " + inside + " " // a quoted name
 			}
 			return " , "
 		})
@@ -132,13 +132,12 @@ func own(prompt string) string {
 	return strings.Join(lines, "\n")
 }
 
-// retracts are words by which somebody takes back what was said before.
+// retracts matches words by which a user retracts what was said before.
 var retracts = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
 
 var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
 
-// sentences cuts a text into sentences, each with the mark that ends it if that is a question
-// mark or a colon.
+// sentences splits a text into sentences. A sentence keeps a question mark or colon at its end.
 func sentences(text string) (out []string) {
 	at := 0
 	for _, m := range sentenceEnd().FindAllStringSubmatchIndex(text, -1) {
@@ -159,7 +158,7 @@ func sentences(text string) (out []string) {
 	return out
 }
 
-// words are those of a sentence.
+// words returns the words of a sentence.
 func words(sentence string) []string {
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ", "`", " ", "\"", " ").Replace(sentence))
 	out := make([]string, 0, 2*len(fields))
@@ -177,12 +176,12 @@ func words(sentence string) []string {
 	return out
 }
 
-// objects returns the objects of one sentence. about are the names of the last one that had any,
-// which "it" stands for.
+// objects returns the objects of one sentence. about are the objects of the last sentence that had any, to
+// which "it" refers.
 func objects(sentence string, about *[]Named) (out []Named) {
 	list := words(joined(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
-		return nil // another language, or letters that look like others
+		return nil // another language, or look-alike letters
 	}
 	lower := lowered(list)
 	asks := strings.HasSuffix(sentence, "?") && !requests(lower)
@@ -202,12 +201,12 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		*about = mentioned
 	}
 	var does Doing
-	governed := false // a verb that is no deed governs what follows: explain how to …
-	ends := false     // with the next part of the sentence
-	fresh := true     // a deed can begin here
-	first := false    // no object has come since the deed
-	apart := false    // a comma has come since the negation
-	within := false   // what follows says where the deed is done, and is not what it is done to
+	governed := false // the verb does not request the operation, as in: explain how to …
+	ends := false     // governed ends with this part of the sentence
+	fresh := true     // a requested operation can begin here
+	first := false    // no object has followed the operation yet
+	apart := false    // a comma has followed the negation
+	within := false   // the next words say where, and are not the object
 	for i, w := range lower {
 		if deeds()[w] != 0 || w == "," || w == "and" {
 			within = false
@@ -330,7 +329,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 	return scaled(lower, out)
 }
 
-// aside is what stands in brackets.
+// aside matches text in parentheses.
 var aside = prefilter.Lazy(`\([^()]*\)`)
 
 func lowered(list []string) []string {
@@ -341,12 +340,12 @@ func lowered(list []string) []string {
 	return out
 }
 
-// stands reports whether a noun stands for what was spoken of before: that queue.
+// stands reports whether a noun refers to an object mentioned before, as in: that queue.
 func stands(lower []string, i int) bool {
 	return nouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
 }
 
-// scaled adds to what is done to the objects of a sentence that scales them to nothing.
+// scaled adds Delete to the objects of a sentence that asks to scale them to zero.
 func scaled(lower []string, out []Named) []Named {
 	at := slices.Index(lower, "scale")
 	for i := max(at, 0); at >= 0 && i+1 < len(lower); i++ {
@@ -359,16 +358,16 @@ func scaled(lower []string, out []Named) []Named {
 	return out
 }
 
-// articles stand before nouns: the push to main-1 fails.
+// articles are words before nouns. A verb after one is a noun: the push to main-1 fails.
 var articles = set("the a an this that every each our my your their its last first previous")
 
-// oneMention reports whether names are those of one mention.
+// oneMention reports whether all names come from one mention of an object.
 func oneMention(list []Named) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(n Named) bool { return n.Said != list[0].Said })
 }
 
-// subject returns where the part of a sentence begins that a participle is about, and whether it
-// is said not to be.
+// subject returns the index at which the subject of a participle begins, and whether the participle is
+// negated.
 func subject(lower []string, i int) (from int, not bool) {
 	modal := false
 	for from = i - 1; from > 0; from-- {
@@ -387,8 +386,8 @@ func subject(lower []string, i int) (from int, not bool) {
 	return from, not
 }
 
-// mentions returns the names in a sentence that a pronoun may stand for, whatever is said of them.
-// Those of one mention have the same words.
+// mentions returns the names in a sentence to which a pronoun may refer. Names from one mention have the same
+// words.
 func mentions(list, lower []string) (out []Named) {
 	for i := range lower {
 		if name, noun, ok := named(list, lower, i, false); ok && !opens(lower[i]) && !programs(lower[i]) && Doing(0) == deeds()[lower[i]] {
@@ -400,15 +399,15 @@ func mentions(list, lower []string) (out []Named) {
 	return out
 }
 
-// variants returns the names by which an action may have what a user has named: a URL without its
-// scheme, its host, and what it names there.
+// variants returns the names that an action may use for an object named by the user: a URL without its
+// scheme, its host, and its path.
 func variants(name string, does Doing) (out []Named) {
 	add := func(name string, does Doing) {
 		if name = Canonical(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n Named) bool { return n.Name == name }) {
 			out = append(out, Named{Name: name, Does: does})
 		}
 	}
-	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // to put something somewhere is not to send it to a person
+	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a user name at a host, unless the operation is to send
 		if does != Send {
 			return nil
 		}
@@ -422,7 +421,7 @@ func variants(name string, does Doing) (out []Named) {
 	host, path, _ := strings.Cut(rest, "/")
 	at, file, remote := strings.Cut(host, ":")
 	_, at, _ = cutLast(at, "@")
-	switch place := does &^ Delete; { // to delete a page is not to delete its host
+	switch place := does &^ Delete; { // deleting a page does not delete its host
 	case strings.HasPrefix(name, "@"), strings.HasPrefix(name, "/"), strings.HasPrefix(name, "~"):
 	case isURL && path == "":
 		add(at, does)
@@ -440,18 +439,18 @@ func variants(name string, does Doing) (out []Named) {
 	return out
 }
 
-// pronouns stand for what was spoken of before.
+// pronouns refer to objects mentioned before.
 var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": true, "him": true}
 
-// programs begin commands that people write as sentences.
+// programs are the first words of commands that people write as sentences.
 var programs = set("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
-// requests reports whether a question asks for something to be done.
+// requests reports whether a question asks for an operation.
 func requests(lower []string) bool {
 	return slices.Contains([]string{"can", "could", "will", "would", "please"}, lower[0]) && len(lower) > 2 && (lower[1] == "you" || lower[0] == "please")
 }
 
-// negates reports whether the words at an index say that what follows is not wanted.
+// negates reports whether the words at an index negate what follows.
 func negates(lower []string, i int) bool {
 	w := lower[i]
 	if w == "stop" && i+1 < len(lower) {
@@ -461,8 +460,8 @@ func negates(lower []string, i int) bool {
 		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
 }
 
-// named returns the name of the object that the word at an index is, and what it is.
-// With bare, a word of the dictionary counts too.
+// named returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
+// dictionary are accepted as names too.
 func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
 	w := list[i]
 	if lower[i] == "," || nouns()[lower[i]] != "" || common(lower[i]) {
@@ -480,7 +479,7 @@ func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) 
 		noun = nouns()[lower[i-2]]
 	}
 	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") && !strings.Contains(w[1:], "@") {
-		w = w[1:] // a reference to a file
+		w = w[1:] // @file: a reference to a file
 	}
 	name = Canonical(w)
 	if name == "" || !plainName().MatchString(name) {
@@ -495,7 +494,7 @@ func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) 
 	return name, noun, true
 }
 
-// telling reports whether a name is surely one, and no word of the dictionary.
+// telling reports whether a word is certainly a name and not a word of the dictionary.
 func telling(name string) bool {
 	return strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
 }

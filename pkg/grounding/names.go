@@ -8,11 +8,11 @@ import (
 
 var anyName = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
 
-// leastName is how many bytes a name has at least that is compared.
+// leastName is the minimum length in bytes of a name that is compared.
 const leastName = 3
 
-// Names returns the names in a text, each also in the parts that an action may name: of a URL its
-// host, the host with the folders below it, and the folders. all is false if there are more than most.
+// Names returns the names in a text, with the parts that an action may use: of a URL its host, the host with
+// the folders below it, and the folders. all is false if there are more than most names.
 func Names(text string, most int) (names []string, all bool) {
 	seen := map[string]bool{}
 	all = true
@@ -61,5 +61,5 @@ func Names(text string, most int) (names []string, all bool) {
 	return names, all
 }
 
-// maxFolders is how many folders of a path are names together with what is before them.
+// maxFolders is the maximum number of folders of a path that are names together with the part before them.
 const maxFolders = 3

@@ -18,7 +18,7 @@ func set(text string) func(word string) bool {
 	return func(word string) bool { return words()[word] }
 }
 
-// deeds are the verbs that say what is to be done to an object, in the form of a request.
+// deeds maps verbs that request an operation on an object, in the imperative, to the operation.
 var deeds = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{}
 	for does, text := range map[Doing]string{
@@ -37,7 +37,7 @@ var deeds = sync.OnceValue(func() map[string]Doing {
 	return out
 })
 
-// nouns say what a name is the name of.
+// nouns maps the nouns for kinds of objects to their canonical form.
 var nouns = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for noun, text := range map[string]string{
@@ -54,17 +54,16 @@ var nouns = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// Kind reports whether a word of a command says of what kind an object is, as a noun does, or
-// what is done to it.
+// Kind reports whether a word of a command names a kind of object (noun) or an operation (deed).
 func Kind(w string) (noun, deed, is bool) {
 	noun, deed = nouns()[w] != "", deeds()[w] != 0
 	return noun, deed, noun || deed || kinds(w)
 }
 
-// kinds are such words of command lines alone.
+// kinds are words for kinds of objects that only occur in commands.
 var kinds = set("compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
 
-// asOne are phrases, each with the word that says the same.
+// asOne replaces phrases by a single verb with the same meaning.
 var asOne = sync.OnceValue(func() *strings.Replacer {
 	var list []string
 	for phrase, word := range map[string]string{
@@ -79,13 +78,13 @@ var asOne = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(list...)
 })
 
-// apart are such phrases with a name between their words.
+// apart matches such phrases with a name between their words: take NAME down.
 var apart = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
-// request is a phrase for a request by HTTP.
+// request matches a phrase for an HTTP request.
 var request = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
 
-// joined writes a sentence with single verbs in the place of phrases.
+// joined returns a sentence with phrases replaced by single verbs.
 func joined(sentence string) string {
 	return apart().ReplaceAllStringFunc(request().ReplaceAllString(asOne().Replace(sentence), ", $1"), func(text string) string {
 		m := apart().FindStringSubmatch(text)
@@ -105,7 +104,7 @@ func joined(sentence string) string {
 	})
 }
 
-// done are the participles of deeds.
+// done maps the past participles of deeds to their operation.
 var done = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
 	for w, does := range deeds() {
@@ -120,7 +119,7 @@ var done = sync.OnceValue(func() map[string]Doing {
 	return out
 })
 
-// doing are other forms of deeds, which count behind a negation: without deleting, no pushes.
+// doing maps other forms of deeds, which count after a negation: without deleting, no pushes.
 var doing = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{}
 	for w, does := range deeds() {
@@ -130,14 +129,14 @@ var doing = sync.OnceValue(func() map[string]Doing {
 	return out
 })
 
-// modals stand before "be" and a participle.
+// modals precede "be" and a participle.
 var modals = set("can could should must may shall will cannot")
 
-// places stand before where something is done.
+// places are prepositions before a place.
 var places = set("from in on inside within at")
 
-// orders are those by which somebody wants something done, reporting words that others do, and
-// reports those before a colon behind which the words of others begin.
+// orders are words by which a user asks for something, reporting are words for what others do, and reports
+// precede a colon and the words of others.
 var (
 	orders  = set("should must")
 	reports = set("say says said claim claims claimed report reports reported suggest suggests suggested states stated mentions mentioned recommends recommended ticket issue docs documentation page comment " +
@@ -146,37 +145,37 @@ var (
 )
 
 var (
-	// wants are before "to" and a deed.
+	// wants are words before "to" and a deed.
 	wants = set("want need like have going ahead you remember sure us")
 
-	// governs are verbs that make of what follows a text, a question or a plan.
+	// governs are verbs that turn what follows into a text, a question or a plan.
 	governs = set("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
 		"pretend imagine suppose research say quote print echo propose suggest ask")
 
-	// works are verbs of other work, which ends with its part of the sentence, unless a word of
-	// relates makes the rest of the sentence a part of it.
+	// works are verbs for other work. Their scope ends with the part of the sentence, unless a word of
+	// relates extends it to the rest of the sentence.
 	works   = set("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
 	relates = set("that which who to how when for whose so")
 
-	// supposes begin sentences about what is not asked for.
+	// supposes begin clauses about what is not requested.
 	supposes = set("if when whenever unless suppose assuming once while after before until because since although though why how what who which where whether should does did is are was were has had would")
 
-	// tells begin a statement, which asks for nothing.
+	// tells begin a statement, which requests nothing.
 	tells = set("this that these those it its he she they there i've i'm we've we're you've you're it's that's there's which who")
 
-	// opens are words before a deed or an object that say nothing.
+	// opens are words without meaning before a deed or an object.
 	opens = set("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
 		"please pls plz oops hey hi thanks great good right kindly simply first next finally again old new whole entire current local remote-side everything except")
 
-	// brands are services: the GitHub release v1.0.
+	// brands are names of services, as in: the GitHub release v1.0.
 	brands = set("github gitlab bitbucket aws amazon azure gcp google cloud digitalocean heroku vercel netlify cloudflare dockerhub npm pypi s3 gcs sql postgres postgresql mysql mongodb mongo redis dynamodb rds gke eks aks kafka k8s kubernetes docker helm blob sqs sns lambda ")
 
-	// common are words that name no object, also after a negation.
+	// common are words that never name an object.
 	common = set("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
 
-	// negations say that what follows is not wanted.
+	// negations are words that negate what follows.
 	negations = set("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")
 
-	// foreign are words of other languages, of which a sentence is not read.
+	// foreign are words of other languages. Sentences with them are not read.
 	foreign = set("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")
 )

@@ -12,12 +12,11 @@ import (
 // timeFormat is RFC 3339 in UTC, with milliseconds.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// AppendJSON appends the verdict as one line of JSON, without the newline, its
-// fields in the order of the struct. Characters that a terminal would obey or
-// not show stand escaped, also in Action, whose value stays the same.
+// AppendJSON appends the verdict as one line of JSON, without the newline, with the fields in the order of
+// the struct. Control characters and invisible characters are escaped, also in Action, whose value stays the
+// same.
 //
-// Anything that is not a decision is written as BLOCK. Action and the JSON of
-// the trail must be valid.
+// A decision other than the three is written as BLOCK. Action and the JSON of the trail must be valid.
 func (v *Verdict) AppendJSON(dst []byte) []byte {
 	return v.append(dst, plain)
 }
@@ -25,7 +24,7 @@ func (v *Verdict) AppendJSON(dst []byte) []byte {
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v *Verdict) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 
-// A form says how the parts of a verdict are written.
+// A form selects how the parts of a verdict are written.
 type form struct {
 	text func(dst []byte, s string) []byte
 	json func(dst, raw []byte) []byte
@@ -122,7 +121,7 @@ func (f form) value(dst []byte, name string, raw []byte) []byte {
 	return f.json(append(dst, name...), raw)
 }
 
-// written returns the name with which a decision leaves shield.
+// written returns the decision's name in the output.
 func (d Decision) written() string {
 	if d == Allow || d == Escalate {
 		return d.String()
@@ -130,8 +129,7 @@ func (d Decision) written() string {
 	return "BLOCK"
 }
 
-// appendTime appends a time in timeFormat. Package time has a fast path for whole
-// seconds alone.
+// appendTime appends a time in timeFormat. Package time has a fast path only for whole seconds.
 func appendTime(dst []byte, t time.Time) []byte {
 	dst = t.UTC().AppendFormat(append(dst, '"'), time.RFC3339)
 	ms := t.Nanosecond() / int(time.Millisecond)
@@ -149,7 +147,7 @@ func appendConfidence(dst []byte, c float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+// appendText appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -199,9 +197,8 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 }
 
-// isInvisible reports whether a terminal would obey r, or show something else
-// than what is there: controls, zero-width and bidirectional characters,
-// line separators, tags.
+// isInvisible reports whether a terminal would interpret r, or display other text because of it: control,
+// zero-width and bidirectional characters, line separators, tags.
 func isInvisible(r rune) bool {
 	switch {
 	case r < 0x7F:
@@ -215,9 +212,8 @@ func isInvisible(r rune) bool {
 	}
 }
 
-// appendCompact appends raw, which is valid JSON, on one line and without
-// white space between its tokens; strings and numbers stay as they are, but
-// for invisible characters.
+// appendCompact appends raw, which must be valid JSON, on one line and without white space between tokens.
+// Strings and numbers stay unchanged, except that invisible characters are escaped.
 func appendCompact(dst, raw []byte) []byte {
 	start := 0
 	inString := false
@@ -238,7 +234,7 @@ func appendCompact(dst, raw []byte) []byte {
 		case c == '"':
 			inString = !inString
 		case c == '\\':
-			i++ // what is escaped ends no string
+			i++ // an escaped character does not end the string
 		case c <= ' ' && !inString:
 			dst = append(dst, raw[start:i]...)
 			start = i + 1

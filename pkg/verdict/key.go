@@ -14,19 +14,18 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// KeySize is the length of the key of seals, in bytes.
+// KeySize is the length of the key for seals, in bytes.
 const KeySize = 32
 
-// KeyFile is the name of the key's file in the state folder.
+// KeyFile is the name of the key file in the state folder.
 const KeyFile = "seal.key"
 
-// LoadKey reads the key of seals from the state folder dir. On first use it
-// creates the folder, with mode 0700, and the key, with mode 0600; several
-// processes may do so at once and all get the same key.
+// LoadKey reads the key for seals from the state folder dir. On first use it creates the folder, with mode
+// 0700, and the key, with mode 0600. Concurrent processes all get the same key.
 //
-// A key that others could have read or replaced is refused: one that is not a
-// plain file of 32 bytes, that belongs to another user or that group or others
-// may read, and any in a folder where they may write.
+// LoadKey returns an error for a key that other users could have read or replaced: a key that is not a
+// regular file of 32 bytes, belongs to another user or is readable by group or others, and any key in a
+// folder that they can write to.
 func LoadKey(dir string) (key [KeySize]byte, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return key, fmt.Errorf("create state folder: %w", err)
@@ -47,7 +46,7 @@ func LoadKey(dir string) (key [KeySize]byte, err error) {
 	return key, nil
 }
 
-// HasKey tells whether there is something in the place of the key.
+// HasKey reports whether something exists at the path of the key.
 func HasKey(dir string) (bool, error) {
 	_, err := os.Lstat(filepath.Join(dir, KeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +58,8 @@ func HasKey(dir string) (bool, error) {
 	return true, nil
 }
 
-// createKey makes a key that appears under its name all at once: no process
-// reads a part of it, and of two that come at the same time one wins.
+// createKey creates the key file atomically: no process reads a part of it, and of two concurrent processes
+// one wins.
 func createKey(dir, path string) error {
 	var random [KeySize + 8]byte
 	rand.Read(random[:]) // never fails
@@ -75,8 +74,8 @@ func createKey(dir, path string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// No hard links here. The other way leaves a moment in which the file is
-	// not complete, for which readKey waits.
+	// This file system has no hard links. Until the direct write is complete, readKey of another process
+	// waits.
 	return writeKey(path, random[:KeySize])
 }
 
@@ -93,12 +92,12 @@ func writeKey(path string, key []byte) error {
 		err = closed
 	}
 	if err != nil {
-		_ = os.Remove(path) // the first error is the one to tell
+		_ = os.Remove(path) // return the first error
 	}
 	return err
 }
 
-// How long readKey waits for another process to complete the file.
+// How often, and at what interval, readKey retries while another process completes the file.
 const (
 	keyTries = 50
 	keyPause = 10 * time.Millisecond
@@ -108,7 +107,7 @@ func readKey(path string) (key [KeySize]byte, err error) {
 	for try := 1; ; try++ {
 		n, err := tryKey(path, &key)
 		switch {
-		case errors.As(err, new(linkedError)) && try < keyTries: // createKey is about to remove the other name
+		case errors.As(err, new(linkedError)) && try < keyTries: // createKey of another process is about to remove the second name
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
@@ -122,11 +121,11 @@ func readKey(path string) (key [KeySize]byte, err error) {
 	}
 }
 
-// A linkedError is the error for a key that has another name.
+// A linkedError reports a key file with more than one hard link.
 type linkedError struct{ error }
 
-// tryKey reads the file once and returns how many bytes there are, at most one
-// more than a key has. What is checked is what was opened.
+// tryKey reads the file once and returns its length, at most one byte more than a key has. It checks the
+// opened file, not the path.
 func tryKey(path string, key *[KeySize]byte) (int, error) {
 	f, err := owner.Open(path)
 	if err != nil {

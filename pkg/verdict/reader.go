@@ -14,31 +14,31 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// The codes of records that pose as verdicts and cannot be trusted.
+// The error codes of records that look like verdicts and cannot be trusted.
 const (
-	Unsealed action.Code = "unsealed" // not sealed by this installation, or changed since
+	Unsealed action.Code = "unsealed" // not sealed by this installation, or changed after sealing
 	Mismatch action.Code = "mismatch" // sealed under another policy, rule set, model or configuration
-	Expired  action.Code = "expired"  // an ALLOW past its time
+	Expired  action.Code = "expired"  // an ALLOW that has expired
 )
 
 // ReaderOptions are the settings of a [Reader]. Sealer and Now are required.
 type ReaderOptions struct {
-	Name     string // of the input, for messages
-	MaxBytes int    // longest action in bytes; 0 means [action.MaxBytes]
+	Name     string // name of the input, for messages
+	MaxBytes int    // maximum length of an action in bytes; 0 means [action.MaxBytes]
 	Sealer   *Sealer
 	Now      func() time.Time
 }
 
-// A Record is one action, one sealed verdict, or why it is neither.
+// A Record is an action, a sealed verdict, or an error.
 type Record struct {
-	Line int    // where it starts in this input, counted from 1
-	Raw  []byte // its bytes; owned by the caller, and shared by what follows
+	Line int    // line of the input at which it starts, counted from 1
+	Raw  []byte // bytes of the record; owned by the caller, and shared by the fields below
 
-	Action  *action.Action // of an action, and of a verdict that is ESCALATE
-	Verdict *Verdict       // nil for an action; with Err, an authentic one that has expired
-	Stages  Stages         // that have judged a Verdict
+	Action  *action.Action // the action, or the action of an ESCALATE verdict
+	Verdict *Verdict       // nil for an action; with Err, an authentic verdict that has expired
+	Stages  Stages         // tiers that have judged Verdict
 
-	Err error // a [*action.LineError] around an [*action.Error]
+	Err error // a [*action.LineError] that wraps an [*action.Error]
 }
 
 // A Reader reads actions and sealed verdicts, as the later stages of a pipe do.
@@ -54,8 +54,7 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxBytes <= 0 {
 		opts.MaxBytes = action.MaxBytes
 	}
-	// Around its action, which escapes can make three times as long, a verdict
-	// has reasons and traces of its own.
+	// A verdict has reasons and traces in addition to its action, which escapes can make three times as long.
 	limit := 3*opts.MaxBytes + 1<<20
 	return &Reader{r: action.NewReader(r, action.ReaderOptions{Name: opts.Name, MaxBytes: limit}), opts: opts}
 }
@@ -76,20 +75,20 @@ func (r *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
-// open finds out what a record is.
+// open determines whether a record is an action or a verdict, and parses it.
 func (r *Reader) open(rec *Record) error {
 	var few [20]canonjson.Member
 	members, err := canonjson.Object(few[:0], rec.Raw, action.MaxDepth)
 	var e *canonjson.Error
 	if errors.As(err, &e) && e.Kind == canonjson.Depth {
-		// Nothing but the verdict around an action may be deeper than one.
+		// Only a verdict, which contains an action, may be nested deeper than an action.
 		members, err = canonjson.Object(few[:0], rec.Raw, maxDepth)
 		if err == nil && !isVerdict(members) {
 			err = e
 		}
 	}
 	if err != nil {
-		_, err = action.Parse(rec.Raw) // for its error
+		_, err = action.Parse(rec.Raw) // Parse returns the right error
 		return err
 	}
 	if !isVerdict(members) {
@@ -131,7 +130,7 @@ func isVerdict(members []canonjson.Member) bool {
 	return false
 }
 
-// verify returns the authentic verdict with the given members.
+// verify returns the verdict with the given members if its seal is authentic.
 func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 	var seal string
 	for _, m := range members {
@@ -153,8 +152,8 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 	return v, stages, nil
 }
 
-// fill sets the fields of a verdict. What it meets was written by shield, so
-// anything odd is refused rather than ignored.
+// fill sets the fields of a verdict. The input was written by shield, so unknown fields and values are
+// errors.
 func (v *Verdict) fill(members []canonjson.Member) error {
 	for _, m := range members {
 		ok := true
@@ -221,8 +220,8 @@ func texts(value any) (out []string, ok bool) {
 	return out, ok
 }
 
-// trail reads the steps of a verdict. Their effects and views keep their text,
-// so that a pipe prints what a chain prints.
+// trail parses the steps of a verdict. Effects and views keep their exact text, so that a pipe of stages
+// prints the same as a single process.
 func trail(raw []byte) ([]Step, bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	if open, err := dec.ReadToken(); err != nil || open.Kind() != '[' {

@@ -16,10 +16,10 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// Stages are the tiers that have judged an action.
+// Stages is a set of tiers that have judged an action.
 type Stages uint8
 
-// The stages. The value of a seal is their union.
+// The stages. A seal contains their union.
 const (
 	Policy Stages = 1 << iota
 	Classify
@@ -27,15 +27,14 @@ const (
 	Approve
 )
 
-// Fingerprints identify all that a verdict depends on beside the action. Two
-// installations, or two stages of a pipe, that differ in one of them do not
-// accept each other's verdicts.
+// Fingerprints identify everything besides the action on which a verdict depends. Two installations, or two
+// stages of a pipe, with different fingerprints do not accept each other's verdicts.
 type Fingerprints struct {
 	Policy, Rules, Model, Config string
 }
 
-// digest returns the first 16 bytes of a hash in which no two different
-// Fingerprints look alike.
+// digest returns the first 16 bytes of a hash over the fingerprints. The encoding is unambiguous, so
+// different Fingerprints have different digests.
 func (f Fingerprints) digest() (d [digestSize]byte) {
 	h := sha256.New()
 	for _, s := range [...]string{f.Policy, f.Rules, f.Model, f.Config} {
@@ -52,9 +51,9 @@ func (f Fingerprints) digest() (d [digestSize]byte) {
 //
 //	version (1 byte) | stages (1) | digest of the fingerprints (16) | HMAC-SHA256 (32)
 //
-// where the HMAC is over the canonical JSON of the verdict without its seal,
-// followed by the 18 bytes before it. The digest is in the open so that a
-// verdict of another configuration can be told from one of another installation.
+// The HMAC covers the canonical JSON of the verdict without its seal, followed by the first 18 bytes of the
+// seal. The digest is readable, so that a verdict from another configuration can be distinguished from one of
+// another installation.
 const (
 	sealVersion = 1
 	digestSize  = 16
@@ -62,16 +61,15 @@ const (
 	sealSize    = headSize + sha256.Size
 )
 
-// What can be wrong with a seal.
+// Errors of a seal.
 var (
 	errUnsealed = errors.New("not sealed by this installation; judge the action again with 'shield run'")
 	errMismatch = errors.New("sealed under another policy, rule set, model or configuration; run all stages of a pipe with the same settings")
 )
 
-// A Sealer seals verdicts and recognises what it, or another with the same key,
-// has sealed. Goroutines may share it.
+// A Sealer seals verdicts, and verifies seals made with the same key. Goroutines may share it.
 type Sealer struct {
-	head [headSize]byte // with no stages
+	head [headSize]byte // version and digest, with stages 0
 	macs sync.Pool      // of *mac
 }
 
@@ -80,9 +78,9 @@ type mac struct {
 	buf []byte
 }
 
-var sealEncoding = base64.RawURLEncoding.Strict() // so that no two texts are one seal
+var sealEncoding = base64.RawURLEncoding.Strict() // strict, so that a seal has only one encoding
 
-// NewSealer returns a sealer for a key, see [LoadKey], and a configuration.
+// NewSealer returns a sealer for a key, see [LoadKey], and the fingerprints of a configuration.
 func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
 	s := &Sealer{}
 	s.head[0] = sealVersion
@@ -92,13 +90,12 @@ func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
 	return s
 }
 
-// Seal sets v.Seal. The seal covers every other field, as written by
-// [Verdict.AppendJSON], and the stages that have judged the action. An Action
-// that is not valid JSON, which would spoil the whole line, is removed.
+// Seal sets v.Seal. The seal covers every other field, as written by [Verdict.AppendJSON], and the stages
+// that have judged the action. An Action that is not valid JSON is removed, because it would make the whole
+// line invalid.
 func (s *Sealer) Seal(v *Verdict, stages Stages) { s.SealKnown(v, stages, nil) }
 
-// SealKnown is [Sealer.Seal] where the canonical JSON of v.Action is known; nil
-// has it made.
+// SealKnown is like [Sealer.Seal] with the canonical JSON of v.Action given; nil computes it.
 func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 	m := s.macs.Get().(*mac)
 	defer s.put(m)
@@ -115,8 +112,8 @@ func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 	v.Seal = string(text[:])
 }
 
-// open checks the seal of a verdict with the given members and returns the
-// stages that have judged it. Its errors are errUnsealed and errMismatch.
+// open verifies the seal of a verdict with the given members and returns the stages that have judged it. Its
+// errors are errUnsealed and errMismatch.
 func (s *Sealer) open(members []canonjson.Member, text string) (Stages, error) {
 	var seal, want [sealSize]byte
 	if len(text) != sealEncoding.EncodedLen(sealSize) {
@@ -140,7 +137,7 @@ func (s *Sealer) open(members []canonjson.Member, text string) (Stages, error) {
 	return Stages(seal[1]), nil
 }
 
-// sum completes a seal whose head is set: the HMAC of m.buf and the head.
+// sum completes a seal whose head is set with the HMAC of m.buf and the head.
 func (m *mac) sum(seal []byte) {
 	m.Reset()
 	m.Write(m.buf)
@@ -149,15 +146,14 @@ func (m *mac) sum(seal []byte) {
 }
 
 func (s *Sealer) put(m *mac) {
-	if cap(m.buf) > 64<<10 { // a large one would stay for good
+	if cap(m.buf) > 64<<10 { // do not keep a large buffer in the pool
 		m.buf = nil
 	}
 	s.macs.Put(m)
 }
 
-// appendCanonical appends the canonical JSON of the verdict without its seal:
-// what canonjson makes of AppendJSON's output. known is the canonical JSON of
-// Action, or nil. It returns nil if Action is not valid JSON.
+// appendCanonical appends the canonical JSON of the verdict without its seal: the output of AppendJSON,
+// canonicalised. known is the canonical JSON of Action, or nil. It returns nil if Action is not valid JSON.
 func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 	dst = append(dst, '{')
 	if len(v.Action) > 0 {
@@ -231,18 +227,17 @@ func (s *Step) appendCanonical(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// canonical writes as RFC 8785 demands.
+// canonical is the form of RFC 8785.
 var canonical = form{
 	text: canonjson.AppendString,
 	json: func(dst, raw []byte) []byte {
 		out, err := canonjson.Append(dst, raw, maxDepth)
 		if err != nil {
-			return append(dst, "null"...) // not valid: no reader will find the seal right
+			return append(dst, "null"...) // invalid: the seal will not verify
 		}
 		return out
 	},
 }
 
-// maxDepth is how deep a verdict may be nested: an action's depth, the verdict
-// around it, and some for the trail.
+// maxDepth is the maximum nesting of a verdict: that of an action, plus the verdict around it and the trail.
 const maxDepth = action.MaxDepth + 8

@@ -9,30 +9,30 @@ import (
 	"github.com/shieldcli/shield/internal/brief"
 )
 
-// Told are the parts of what an agent and its user are told about a verdict other than ALLOW.
-// Hosts cut long texts, so the parts that identify the action come first.
+// Told holds the parts of the text about a verdict for the agent and its user. An ALLOW has no text. Hosts
+// truncate long texts, so the parts that identify the action come first.
 type Told struct {
 	What    string // the judged words: a command, or a verb and a path
-	Why     string // what they do, and the harm; no full stop at the end
-	Instead string // what to do instead, or ""
-	Rule    string // that asked, where that is not the verdict's
-	Cause   string // for the user alone: what is wrong with shield or its settings, or ""
-	Remedy  string // a command of the user's that lets the agent go on, or ""
-	More    string // what the user can do beside that so as not to be asked again, or ""
+	Why     string // what the action does, and the harm; without a full stop
+	Instead string // an alternative, or ""
+	Rule    string // the rule that asked, if it is not the verdict's rule
+	Cause   string // only for the user: a problem of shield or its settings, or ""
+	Remedy  string // a command with which the user lets the agent continue, or ""
+	More    string // what the user can do in addition to avoid the question in future, or ""
 }
 
-// Bounds of a text for an agent, in characters: hosts show no more. maxTold includes what
-// follows the reason.
+// Limits of a text for an agent, in characters: hosts show no more. maxTold includes the text after the
+// reason.
 const (
 	maxTold    = 240
 	maxReason  = 160
 	maxWhat    = 60
-	minWhat    = 36 // to which the action is cut before the reason is
+	minWhat    = 36 // the action is shortened to this length before the reason is shortened
 	maxInstead = 70
 )
 
-// Reason returns what, why and what to do instead, in at most 160 characters. What does not
-// fit is cut: first the action, then the harm, then the advice.
+// Reason returns What, Why and Instead, in at most 160 characters. If they are too long, first the action is
+// shortened, then the harm, then the advice.
 func (t *Told) Reason() string {
 	why, instead := ended(oneLine(t.Why)), sentence(t.Instead)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
@@ -52,7 +52,7 @@ func (t *Told) Reason() string {
 	return strings.TrimSpace(what + why + instead)
 }
 
-// ForAgent returns what an agent is told about a verdict, in at most 240 characters.
+// ForAgent returns the text about a verdict for the agent, in at most 240 characters.
 func (v *Verdict) ForAgent() string {
 	tail := " Do not retry."
 	if v.Ref != "" || v.Told.Remedy != "" {
@@ -69,8 +69,8 @@ func (v *Verdict) ForAgent() string {
 	return text + " [shield" + ref + "]"
 }
 
-// ForUser returns what the user is told about a verdict beside what the agent is told: the
-// whole reason, and how to let the agent go on.
+// ForUser returns the text for the user in addition to that for the agent: the full reason, and how to let
+// the agent continue.
 func (v *Verdict) ForUser() string {
 	t := &v.Told
 	text := sentence(t.Why)
@@ -92,17 +92,17 @@ func (v *Verdict) ForUser() string {
 	return text
 }
 
-// withoutHarm returns a reason of the form "what it does: harm." without the harm.
+// withoutHarm returns a reason of the form "what it does: harm" without the harm.
 func withoutHarm(why string) string {
 	does, _, found := strings.Cut(why, ": ")
-	if !found || strings.HasPrefix(does, "unknown ") { // what follows is the thing, not the harm
+	if !found || strings.HasPrefix(does, "unknown ") { // the text after the colon names the object, not the harm
 		return why
 	}
 	return ended(does)
 }
 
-// shortened returns a text of at most n characters: without what is in parentheses, without
-// the harm, without its last part, or else cut between words.
+// shortened returns a text of at most n characters: it removes parentheses, the harm, or the last part, or
+// else cuts between words.
 func shortened(s string, n int) string {
 	fits := func(s string) bool { return utf8.RuneCountInString(s) <= n }
 	if fits(s) {
@@ -127,10 +127,10 @@ func shortened(s string, n int) string {
 	return clipped(s, n)
 }
 
-// oneLine returns a text with single spaces between its words.
+// oneLine returns a text with all white space replaced by single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// sentence returns a text as a sentence.
+// sentence returns a text with a capital letter and a full stop.
 func sentence(s string) string { return ended(capital(oneLine(s))) }
 
 func capital(s string) string {
@@ -141,7 +141,7 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// ended returns a text with a mark at its end.
+// ended returns a text with a punctuation mark at its end.
 func ended(s string) string {
 	s = strings.TrimRight(s, " ;,:")
 	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "…") {

@@ -1,6 +1,5 @@
-// Package verdict holds what shield answers: a [Verdict] for each action, the
-// order of decisions, the seal by which one stage of a pipe recognises the
-// verdicts of another, and their reader and writer.
+// Package verdict defines shield's answers: a [Verdict] for each action, the order of decisions, the seal by
+// which one stage of a pipe recognises verdicts of another, and a reader and writer.
 package verdict
 
 import (
@@ -10,12 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Decision is what happens to an action. Decisions are ordered by severity,
-// so that the larger of two is the stricter.
+// A Decision is shield's decision on an action. Decisions are ordered by severity: the larger of two is the
+// stricter.
 type Decision uint8
 
-// The decisions. The zero value is not a decision and is treated as BLOCK
-// wherever a verdict leaves shield.
+// The decisions. The zero value is not a decision; in output it becomes BLOCK.
 const (
 	None     Decision = iota
 	Allow             // the action may run
@@ -50,18 +48,18 @@ func (d *Decision) UnmarshalText(b []byte) error {
 // A Verdict is shield's answer to one action: one line of output.
 type Verdict struct {
 	ID         string         `json:"id,omitempty"`
-	Line       int            `json:"line"` // where the record starts, counted from 1
+	Line       int            `json:"line"` // line at which the record starts, counted from 1
 	Decision   Decision       `json:"decision"`
 	Tier       int            `json:"tier"`       // the tier that decided, 0–3
 	Confidence float64        `json:"confidence"` // 0.0–1.0
 	Reasoning  string         `json:"reasoning"`
 	Rule       string         `json:"rule,omitempty"`
-	Ref        string         `json:"ref,omitempty"`        // of a BLOCK that a person can allow: names it for shield allow
-	NextTier   int            `json:"next_tier,omitempty"`  // on ESCALATE: the least tier that may decide, 1–3
+	Ref        string         `json:"ref,omitempty"`        // of a BLOCK that a person can override: the argument of shield allow
+	NextTier   int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
 	Degraded   bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
 	Error      string         `json:"error,omitempty"`      // a short code
-	Conditions []string       `json:"conditions,omitempty"` // what an ALLOW depends on: see [Kept]
-	Undo       string         `json:"undo,omitempty"`       // the set in which the files were kept that the action deletes or overwrites
+	Conditions []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [Kept]
+	Undo       string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
 	PromptHash string         `json:"prompt_hash,omitempty"`
 	ActionHash string         `json:"action_hash,omitempty"`
 	Evaluated  time.Time      `json:"evaluated_at"`
@@ -70,32 +68,32 @@ type Verdict struct {
 	Action     jsontext.Value `json:"action,omitempty"` // as received
 	Seal       string         `json:"seal,omitempty"`
 
-	Fixed bool `json:"-"` // the reasoning quotes nothing of the action; neither written nor sealed
-	Told  Told `json:"-"` // what agent and user are told about it, unless it is ALLOW; neither written nor sealed
+	Fixed bool `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
+	Told  Told `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
 
-	// Of an answer in Tier 3, for the audit log alone: neither written nor sealed.
-	Channel string `json:"-"` // through which the person was asked; "remembered" for an earlier answer
-	By      string `json:"-"` // the person, as the channel knows it; may be empty
+	// Of an answer in Tier 3, only for the audit log: neither written nor sealed.
+	Channel string `json:"-"` // channel through which the person was asked; "remembered" for an earlier answer
+	By      string `json:"-"` // name of the person in the channel; may be empty
 }
 
-// Kept is the condition of an ALLOW that files which the action deletes or overwrites
-// are kept before it runs. Anyone who cannot keep them treats the verdict as ESCALATE.
+// Kept is the condition of an ALLOW that files which the action deletes or overwrites are backed up before it
+// runs. A caller that cannot back them up must treat the verdict as ESCALATE.
 const Kept = "kept"
 
-// A Step is what one tier, or one classifier of it, said about an action.
+// A Step is the result of one tier, or of one of its classifiers, for an action.
 type Step struct {
 	Tier       int            `json:"tier"`
 	Source     string         `json:"source"` // policy, heuristic, model, evaluator, person
 	Decision   Decision       `json:"decision"`
 	Confidence float64        `json:"confidence"`
 	Rule       string         `json:"rule,omitempty"`
-	Allows     bool           `json:"allows,omitempty"` // the tier allows, but a higher one has to decide
+	Allows     bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
 	Reasoning  string         `json:"reasoning,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Latency    int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
 	Effects    jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
 	Views      jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
-	Session    jsontext.Value `json:"session,omitempty"`    // of Tier 0: the labels that files have from earlier actions, by path
+	Session    jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path
 
 	Fixed bool `json:"-"` // as in [Verdict]
 }

@@ -1,22 +1,21 @@
 package verdict
 
-// Who is the least that may still allow an action. Up to Person it is the number of the tier
-// that decides.
+// Who is the lowest authority that may allow an action. Up to Person it is the number of a tier.
 type Who uint8
 
-// Who may allow an action, from the one that takes nothing to the one that nothing lifts.
+// The authorities, from the lowest to the highest.
 const (
-	NoApproval Who = iota // no one has to
+	NoApproval Who = iota // no approval is needed
 	Classifier            // Tier 1, with its model
 	Evaluator             // Tier 2, a language model
 	Person                // Tier 3
-	Never                 // no one may
+	Never                 // the action cannot be allowed
 )
 
-// Least returns who may allow what needs at least a tier, 0–3.
+// Least returns the authority of a tier, 0–3.
 func Least(tier int) Who { return Who(min(max(tier, 0), int(Person))) }
 
-// At returns the decision of a tier, 0–3, that goes by a finding.
+// At returns the decision of a tier, 0–3, on a finding that requires authority w.
 func (w Who) At(tier int) Decision {
 	switch {
 	case w >= Never:
@@ -27,19 +26,20 @@ func (w Who) At(tier int) Decision {
 	return Allow
 }
 
-// A Finding is a reason for or against an action: who may allow it in spite of it, and why.
+// A Finding is a reason for or against an action: the lowest authority that may allow it nevertheless, and
+// why.
 type Finding struct {
 	Who        Who
 	Source     string  // as in [Step]
 	Confidence float64 // 0.0–1.0
 	Rule       string
 	Reasoning  string
-	Error      string // a short code, if it is that something failed
+	Error      string // a short code, if the finding reports a failure
 	Fixed      bool   // as in [Verdict]
 }
 
-// Weigh returns the index of the finding that decides: the one that leaves the decision to the
-// highest, of these the most confident, of these the first. It is -1 for no findings.
+// Weigh returns the index of the finding that decides: the one that requires the highest authority, of
+// several the most confident, of several the first. It returns -1 if there are no findings.
 func Weigh(findings ...Finding) int {
 	at := -1
 	for i := range findings {
@@ -50,7 +50,7 @@ func Weigh(findings ...Finding) int {
 	return at
 }
 
-// Verdict returns what a tier, 0–3, decides by a finding.
+// Verdict returns the decision of a tier, 0–3, on a finding.
 func (f Finding) Verdict(tier int) Verdict {
 	v := Verdict{Decision: f.Who.At(tier), Tier: tier, Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, Fixed: f.Fixed}
 	if v.Decision == Escalate {
@@ -59,7 +59,7 @@ func (f Finding) Verdict(tier int) Verdict {
 	return v
 }
 
-// Step returns what the trail says of a finding.
+// Step returns the entry of a finding in the trail.
 func (f Finding) Step(tier int) Step {
 	return Step{Tier: tier, Source: f.Source, Decision: f.Who.At(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, Fixed: f.Fixed}
 }

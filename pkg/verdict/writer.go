@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// A Writer writes verdicts as JSON Lines and flushes them, so that the next stage of
-// a pipe can go on. It must not be used by several goroutines at
-// once. After an error, each call returns it.
+// A Writer writes verdicts as JSON Lines and flushes each, so that the next stage of a pipe can continue. It
+// must not be used by several goroutines at once. After an error, every call returns that error.
 type Writer struct {
-	More bool // another verdict follows at once, which is flushed with this one
+	More bool // another verdict follows immediately; do not flush before it
 
 	w    *bufio.Writer
 	line []byte
@@ -27,8 +26,8 @@ func (w *Writer) Write(v *Verdict) error {
 	return w.put(v.AppendJSON(w.line[:0]))
 }
 
-// Pass writes a sealed verdict as it was read, byte for byte. One that was
-// printed over many lines is put on one, which its seal allows.
+// Pass writes a sealed verdict unchanged. One that was printed over several lines is joined into one line,
+// which keeps its seal valid.
 func (w *Writer) Pass(raw []byte) error {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return w.put(append(w.line[:0], raw...))
@@ -38,7 +37,7 @@ func (w *Writer) Pass(raw []byte) error {
 
 func (w *Writer) put(line []byte) error {
 	line = append(line, '\n')
-	if cap(line) <= 64<<10 { // a large one would stay for good
+	if cap(line) <= 64<<10 { // do not keep a large buffer
 		w.line = line
 	}
 	_, err := w.w.Write(line)

@@ -86,7 +86,7 @@ func generate(text []byte) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// writeSet writes the test whether a list has a name in its normal form.
+// writeSet writes a function that reports whether a normalised name is in a list.
 func writeSet(out *bytes.Buffer, name string, list []string) {
 	fmt.Fprintf(out, "func %s(key []byte) bool {\nswitch string(key) {\n", name)
 	for _, word := range list {
@@ -95,8 +95,7 @@ func writeSet(out *bytes.Buffer, name string, list []string) {
 	out.WriteString("}\nreturn false\n}\n\n")
 }
 
-// writeSwitch writes the lookup of aliases by their normal form. The names
-// themselves are found too.
+// writeSwitch writes a function that looks up normalised aliases. It also finds the names themselves.
 func writeSwitch(out *bytes.Buffer, what string, aliases map[string][]string) error {
 	owner := map[string]string{}
 	out.WriteString("switch string(key) {\n")

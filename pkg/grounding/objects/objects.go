@@ -1,5 +1,5 @@
-// Package objects says which objects an action needs a user to have named, and which of them
-// the user does not want it done to.
+// Package objects determines which objects of an action a user must have named, and which of them the user
+// has forbidden to change.
 package objects
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Need is an object of an action that a user has to have named.
+// A Need is an object of an action that the user must have named.
 type Need struct {
 	Does  grounding.Doing
-	Names []string // of which one has to be named; canonical
-	Nouns []string // that the user may have used for it; "" is none
-	Place bool     // it says where, beside what is done to what: it is enough that the user has spoken of it
+	Names []string // canonical names, one of which must be named
+	Nouns []string // nouns that the user may have used for it; "" for none
+	Place bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
-// Bounds of what is compared.
+// Limits of the comparison.
 const (
 	maxNeeds = 16
 	maxNames = 16
 )
 
-// Needs returns the objects of an action of which met says that someone would be asked about
-// them. An error says why naming objects does not show what the action does.
+// Needs returns the objects of an action that must be named. met reports whether someone would be asked about
+// the effect with an index. An error says why naming objects is not enough to show what the action does.
 func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -53,8 +53,8 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	return needs, nil
 }
 
-// below reports whether an effect is the write of a file below a folder that the same word names,
-// should that be one: mv a b writes b, or b/a.
+// below reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
+// b/a.
 func below(c *analysis.Case, i int) bool {
 	e := &c.Effects[i]
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == e.Kind && o.From == e.From && o.Path == path.Dir(e.Path) }) &&
@@ -63,10 +63,10 @@ func below(c *analysis.Case, i int) bool {
 		})
 }
 
-// Each returns the objects of an action that have a name, whatever else it does.
+// Each returns all objects of an action that have a name.
 func Each(c *analysis.Case) (needs []Need) {
 	for i := range c.Effects {
-		more, _ := needsOf(c, i) // an effect without one says nothing here
+		more, _ := needsOf(c, i) // effects without a name are skipped
 		for _, n := range more {
 			if len(needs) < maxNeeds && !slices.ContainsFunc(needs, n.equal) {
 				needs = append(needs, n)
@@ -155,7 +155,7 @@ func canonical(names ...string) (out []string) {
 	return out
 }
 
-// paths returns the names of a file or folder.
+// paths returns the need for a file or folder.
 func paths(c *analysis.Case, e *effect.Effect, does grounding.Doing) ([]Need, error) {
 	if e.Pattern || !strings.HasPrefix(e.Path, "/") {
 		return nil, errUnnamed
@@ -180,7 +180,7 @@ func paths(c *analysis.Case, e *effect.Effect, does grounding.Doing) ([]Need, er
 	return []Need{{Does: does, Names: names, Nouns: places}}, nil
 }
 
-// host returns the name of a machine.
+// host returns the need for a machine.
 func host(e *effect.Effect, does grounding.Doing) ([]Need, error) {
 	if e.Trusted || e.Host != "" && effect.Loopback(e.Host) {
 		return nil, nil
@@ -192,7 +192,7 @@ func host(e *effect.Effect, does grounding.Doing) ([]Need, error) {
 	return []Need{{Does: does, Names: names, Nouns: hosts}}, nil
 }
 
-// sent returns the files that a program sends to where it always sends them.
+// sent returns the needs for files that a program sends to its usual destination.
 func sent(c *analysis.Case, i int) (needs []Need, err error) {
 	e := &c.Effects[i]
 	for k := range c.Effects {
@@ -212,20 +212,20 @@ func sent(c *analysis.Case, i int) (needs []Need, err error) {
 	return needs, nil
 }
 
-// always are operands that name the usual thing, and verbs that stand for all of it.
+// always are operands that name the usual object, and verbs that affect all of it.
 var always = set("origin head database_url flushall flushdb")
 
-// clients are the programs whose short options say where.
+// clients are programs whose short options name a place.
 var clients = set("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
 
-// placing are options whose value says where something is done.
+// placing are options whose value names a place.
 var placing = set("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
 	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
 
-// counts are options whose number says how many there are to be.
+// counts are options with a number of instances or seconds.
 var counts = set("--replicas --desired-count --desired-capacity --grace-period")
 
-// wide are options that reach further than what is named.
+// wide are options that affect more than the named objects.
 var wide = set("--all -A --all-namespaces --mirror --prune --tags --yes-all --all-tags --force-all")
 
 func set(text string) map[string]bool {
@@ -236,11 +236,11 @@ func set(text string) map[string]bool {
 	return out
 }
 
-// operands returns the objects that the words of a command name: each of them has to be named.
+// operands returns the objects in the words of a command: each must be named.
 func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 	e := &c.Effects[i]
 	run := e
-	for k := range c.Effects { // the program that the effect is of: the innermost
+	for k := range c.Effects { // find the innermost program of the effect
 		x := &c.Effects[k]
 		if x.Kind == effect.Execute && x.From.Start <= e.From.Start && e.From.End <= x.From.End && (run.Kind != effect.Execute || x.From.End-x.From.Start <= run.From.End-run.From.Start) {
 			run = x
@@ -263,8 +263,8 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		}
 	}
 	left := slices.Clone(command.Subcommands(run.Program, run.Args))
-	object, place := false, false // an object came; the next word says where
-	deed, kind := false, false    // words came that say what is done, and to which kind of object
+	object, place := false, false // an object was found; the next word is a place
+	deed, kind := false, false    // words for the operation, and for the kind of object, were found
 	learn := func(w string) (is bool) {
 		noun, does, is := grounding.Kind(strings.ToLower(w))
 		deed, kind = deed || does && !noun, kind || noun
@@ -301,7 +301,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		if strings.ContainsAny(name, "$`*?{}[] \t\n") {
 			return nil, errUnnamed
 		}
-		if run.Program == "git" { // what is pushed, and to which branch
+		if run.Program == "git" { // git push: the remote, and the branch
 			if forced, ok := strings.CutPrefix(name, "+"); ok {
 				name, does = forced, does|grounding.Delete
 			}
@@ -318,14 +318,14 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 			continue
 		}
 		if number(name) && where {
-			continue // of a port
+			continue // the number of a port
 		}
 		names := canonical(name)
 		switch scheme, rest, ok := strings.Cut(name, "://"); {
 		case ok && scheme != "":
 			host, _, _ := strings.Cut(rest, "/")
 			names = canonical(strings.TrimSuffix(rest, "/"))
-			if does&grounding.Delete == 0 { // what is deleted has to be named itself
+			if does&grounding.Delete == 0 { // an object to delete must be named itself
 				names = canonical(strings.TrimSuffix(rest, "/"), host)
 			}
 		case run.Program == "git":
@@ -334,7 +334,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 					names = canonical(name, short)
 				}
 			}
-		case strings.Contains(name, ":"): // of a machine: user@host:path, or of an image
+		case strings.Contains(name, ":"): // on a machine, user@host:path, or of an image
 			at, _, _ := strings.Cut(name, ":")
 			names = canonical(at[strings.LastIndexByte(at, '@')+1:], name)
 		default:
@@ -350,7 +350,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		object = object || !where
 		add(Need{Does: does, Names: names, Nouns: nouns, Place: where})
 	}
-	if !object { // all of what is there
+	if !object { // no object: the operation affects everything at the place
 		for k := range needs {
 			needs[k].Place = false
 		}
@@ -361,13 +361,12 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 	return needs, nil
 }
 
-// number reports whether a word is nothing but a number or a truth value.
+// number reports whether a word is a number or a boolean.
 func number(w string) bool {
 	return w != "" && strings.Trim(w, "0123456789") == "" || w == "true" || w == "false"
 }
 
-// deletesFiles reports whether all that a program destroys are files, which have effects of
-// their own.
+// deletesFiles reports whether a program destroys only files, which have effects of their own.
 func deletesFiles(c *analysis.Case, i int) bool {
 	run, files := &c.Effects[i], false
 	for k := range c.Effects {
@@ -385,10 +384,10 @@ func deletesFiles(c *analysis.Case, i int) bool {
 	return files
 }
 
-// readsHere reports whether a word is a file of the workspace that a program reads.
+// readsHere reports whether a word is a file in the workspace that a program reads.
 func readsHere(c *analysis.Case, run *effect.Effect, name string) bool {
 	if strings.Contains(strings.TrimPrefix(name, "@"), "@") {
-		return false // a package and its version
+		return false // a package with its version
 	}
 	at, pattern := c.At().Path(strings.TrimPrefix(name, "@"), false)
 	return !pattern && slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
@@ -396,8 +395,8 @@ func readsHere(c *analysis.Case, run *effect.Effect, name string) bool {
 	})
 }
 
-// Met returns the name by which a user has named the object that is needed, "" if none has.
-// key is what names are kept as.
+// Met returns the name by which the user has named the needed object; "" if none. key converts names to the
+// form in which they are stored.
 func (n *Need) Met(named []grounding.Named, key func(string) string) string {
 	for i := range named {
 		x := &named[i]
@@ -411,8 +410,8 @@ func (n *Need) Met(named []grounding.Named, key func(string) string) string {
 	return ""
 }
 
-// Forbidden returns the name of an object of an action of which the user has said that it is
-// not to be done; "" if there is none. Here every effect counts.
+// Forbidden returns the name of an object of an action for which the user has forbidden the operation; "" if
+// there is none. All effects are checked.
 func Forbidden(c *analysis.Case, named []grounding.Named, key func(string) string) string {
 	if !slices.ContainsFunc(named, func(n grounding.Named) bool { return n.Not }) {
 		return ""
@@ -433,7 +432,7 @@ func Forbidden(c *analysis.Case, named []grounding.Named, key func(string) strin
 	return ""
 }
 
-// touched returns every name of what an effect touches, and what it does to that.
+// touched returns all names of the objects of an effect, and the operation on them.
 func touched(c *analysis.Case, e *effect.Effect) (names []string, does grounding.Doing) {
 	add := func(list ...string) { names = append(names, canonical(list...)...) }
 	switch e.Kind {

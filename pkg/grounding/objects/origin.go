@@ -10,15 +10,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Part is what an action fetches, installs or sends to, by its names: a program, a host, a
-// package, a recipient, or the path of a URL where anybody may publish.
+// A Part is something that an action fetches, installs or sends to, with its names: a program, a host, a
+// package, a recipient, or a URL path on a host where anybody can publish.
 type Part struct {
-	Names []string // canonical; the first is the one for people
-	Host  string   // that is only read from; "" if more is done
+	Names []string // canonical; the first is shown to people
+	Host  string   // the host, if the action only reads from it; else ""
 }
 
-// installing are the subcommands of programs that fetch what their operands name, where the
-// entries of these programs do not say that the operands are packages.
+// installing are subcommands of programs that fetch what their operands name, for programs whose table
+// entries do not mark operands as packages.
 var installing = map[string][]string{
 	"cargo": {"add"}, "go": {"get", "install", "run"}, "gem": {"install"}, "bundle": {"add"}, "brew": {"install", "tap"}, "apt": {"install"}, "apt-get": {"install"}, "dnf": {"install"},
 	"yum": {"install"}, "apk": {"add"}, "pacman": {"-S"}, "composer": {"require"}, "dotnet": {"add", "tool"}, "nuget": {"install"}, "luarocks": {"install"}, "snap": {"install"},
@@ -27,7 +27,7 @@ var installing = map[string][]string{
 	"ollama": {"pull", "run"}, "huggingface-cli": {"download"}, "deno": {"add", "install", "run"}, "cpan": nil, "cpanm": nil,
 }
 
-// Parts returns what an action fetches, installs or sends to, without what the settings trust.
+// Parts returns what an action fetches, installs or sends to, except what the settings trust.
 func Parts(c *analysis.Case) (parts []Part) {
 	add := func(host string, names ...string) {
 		if names = canonical(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p Part) bool { return slices.Equal(p.Names, names) }) {
@@ -63,8 +63,8 @@ func Parts(c *analysis.Case) (parts []Part) {
 	return parts
 }
 
-// published returns the host and the first two folders of a URL where anybody may publish;
-// "" for other places.
+// published returns the host and the first two path segments of a URL on a host where anybody can publish; ""
+// for other hosts.
 func published(e *effect.Effect) string {
 	if !command.CodeHosts[e.Host] && !command.Installers[e.Host] {
 		return ""
@@ -77,7 +77,7 @@ func published(e *effect.Effect) string {
 	return strings.TrimSuffix(strings.Trim(e.Host+"/"+strings.Join(folders[:min(len(folders), 2)], "/"), "/"), ".git")
 }
 
-// fetched returns the words by which a program names what it fetches.
+// fetched returns the operands by which a program names what it fetches.
 func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
 	words := []command.Word{{Text: e.Program}}
 	for _, a := range e.Args {
@@ -104,13 +104,13 @@ func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
 			names = append(names, a)
 		}
 	}
-	if slices.Contains(verbs, "run") && len(names) > 1 { // what follows is for the program
+	if slices.Contains(verbs, "run") && len(names) > 1 { // the arguments after the first name are for the program that is run
 		names = slices.DeleteFunc(names, func(n string) bool { return !strings.ContainsAny(n, "/:") })
 	}
 	return names
 }
 
-// versionless returns the name of a package or image without a version.
+// versionless returns the name of a package or image without its version.
 func versionless(name string) string {
 	if i := strings.LastIndexByte(name, '@'); i > 0 {
 		name = name[:i]
