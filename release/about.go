@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// about makes what speaks about the other files: the formula of Homebrew, the
-// manifest of Scoop, the installer and the notes.
+// about creates the files that refer to the other files: the Homebrew formula, the Scoop manifest, the
+// installer and the release notes.
 func (r *Release) about() error {
 	names := []string{"install.sh", "RELEASE.md"}
 	if r.complete {
@@ -29,13 +29,13 @@ func (r *Release) about() error {
 	return nil
 }
 
-// An Archive is one that a template names.
+// An Archive is an archive for a template.
 type Archive struct {
 	Made
 	URL string
 }
 
-// fill returns a template with the facts of this release.
+// fill returns a template filled with the facts of this release.
 func (r *Release) fill(name string) ([]byte, error) {
 	functions := template.FuncMap{"archive": r.archiveOf, "archives": r.archives, "table": r.table, "changes": r.changes}
 	t, err := template.New(name).Funcs(functions).ParseFS(templates, "templates/"+name)
@@ -47,7 +47,7 @@ func (r *Release) fill(name string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// archives are those that the installer can unpack.
+// archives returns the archives that the installer can unpack.
 func (r *Release) archives() []Archive {
 	var found []Archive
 	for _, f := range r.files {
@@ -68,7 +68,7 @@ func (r *Release) archiveOf(target string) (Archive, error) {
 	return Archive{}, fmt.Errorf("no archive for %s", target)
 }
 
-// table says what was made for each target, and whether it carries the model.
+// table returns a table of the files for each target, and whether they include the model.
 func (r *Release) table() string {
 	var b strings.Builder
 	b.WriteString("| system | model | files |\n|---|---|---|\n")
@@ -82,7 +82,7 @@ func (r *Release) table() string {
 	return strings.TrimSpace(b.String())
 }
 
-// changes returns what CHANGELOG.md says about this version, or of what is not released yet.
+// changes returns the section of CHANGELOG.md for this version, or else for unreleased changes.
 func (r *Release) changes() (string, error) {
 	text, err := os.ReadFile(filepath.Join(r.Source.Dir, "CHANGELOG.md"))
 	if err != nil {

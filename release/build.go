@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// A Source is a clean clone of a commit, tagged as the release: the Go command
-// writes tag and commit into the programs.
+// A Source is a clean clone of a commit, tagged as the release, so that the Go command writes tag and
+// commit into the programs.
 type Source struct {
 	Dir, Version, Commit string
 
 	Time time.Time // of the commit
 }
 
-// checkOut clones the last commit of the repository at repo to dir. What is not
-// committed is no part of a release.
+// checkOut clones the last commit of the repository at repo to dir. Uncommitted changes are not part
+// of a release.
 func checkOut(ctx context.Context, repo, dir, version string) (Source, error) {
 	s := Source{Dir: dir, Version: version}
 	if _, err := run(ctx, repo, nil, "git", "clone", "--quiet", "--no-tags", ".", dir); err != nil {
@@ -52,17 +52,16 @@ type Build struct {
 
 	Program  []byte
 	Info     *debug.BuildInfo
-	HasModel bool   // whether it carries what runs the model
-	Notices  []byte // licences of what it contains
+	HasModel bool   // whether it includes the library that runs the model
+	Notices  []byte // licences of its components
 
-	debian []Debian // what its image is made of
+	debian []Debian // packages of its image
 }
 
-// cflags leave out debugging data of C, which names the folder of zig: packages made
-// with zig in one folder are taken from the Go command's cache for zig in another.
+// cflags omit C debugging data, which contains zig's folder and would make cached builds depend on it.
 const cflags = "-O2 -g0"
 
-// build builds the program for a target, and checks that it is what was asked for.
+// build builds the program for a target, and checks the result.
 func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, error) {
 	env := []string{"GOFLAGS=", "GOWORK=off", "GOOS=" + t.OS, "GOARCH=" + t.Arch, "CGO_ENABLED=0", "CGO_CFLAGS=" + cflags, "CGO_LDFLAGS="}
 	if t.Zig != "" {
@@ -70,7 +69,7 @@ func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, e
 		if err != nil {
 			return nil, err
 		}
-		// The program's build ID is made from what CC says, so that names no folder.
+		// CC is part of the program's build ID, so it must not contain a folder.
 		env = append(env, "CGO_ENABLED=1", "CC=zig cc -target "+t.Zig, "PATH="+folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	path := filepath.Join(dir, t.Name)
@@ -99,12 +98,12 @@ func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, e
 	return b, err
 }
 
-// A Pin is a package of which version and sum are given.
+// A Pin is a package with a fixed version and checksum.
 type Pin struct{ Name, Version, Sum string }
 
 var pinned = regexp.MustCompile(`^(\w+)==(\S+) --hash=sha256:([0-9a-f]{64})\n$`)
 
-// zig is the package with the C compiler.
+// zig returns the package of the C compiler.
 func (s Source) zig() (Pin, error) {
 	text, err := os.ReadFile(filepath.Join(s.Dir, "release/zig.txt"))
 	if err != nil {
@@ -117,7 +116,7 @@ func (s Source) zig() (Pin, error) {
 	return Pin{m[1], m[2], m[3]}, nil
 }
 
-// zigFolder is the folder of the program zig, which must be of the version that is given.
+// zigFolder returns the folder of the program zig, whose version must match.
 func (s Source) zigFolder(ctx context.Context, zig string) (string, error) {
 	pin, err := s.zig()
 	if err != nil {
@@ -137,7 +136,7 @@ func (s Source) zigFolder(ctx context.Context, zig string) (string, error) {
 	return filepath.Dir(path), err
 }
 
-// check holds that a program was built from the commit and nothing else.
+// check returns an error unless a program was built from exactly the commit.
 func (s Source) check(info *debug.BuildInfo) error {
 	got := map[string]string{"version": info.Main.Version}
 	for _, setting := range info.Settings {
@@ -151,7 +150,7 @@ func (s Source) check(info *debug.BuildInfo) error {
 	return nil
 }
 
-// hasModel looks into the program for the packed library.
+// hasModel reports whether the program contains the packed library.
 func (s Source) hasModel(b *Build) (bool, error) {
 	f, err := os.Open(filepath.Join(s.Dir, "internal/ortlib/lib", b.OS+"_"+b.Arch+".zst"))
 	if err != nil {
@@ -165,7 +164,7 @@ func (s Source) hasModel(b *Build) (bool, error) {
 	return bytes.Contains(b.Program, start), nil
 }
 
-// run runs a program to its end and returns what it printed.
+// run runs a program and returns its output.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

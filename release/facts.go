@@ -12,7 +12,7 @@ import (
 //go:embed release.yaml
 var releaseYAML []byte
 
-// Facts are what release.yaml says.
+// Facts are the content of release.yaml.
 type Facts struct {
 	Name, Summary, Homepage, License, Maintainer, Downloads string
 
@@ -20,34 +20,34 @@ type Facts struct {
 
 	Targets  []Target
 	Packages map[string]Package // by format
-	Image    []string           // the packages of Debian below shield
+	Image    []string           // Debian packages in the image, besides shield
 
-	complete bool // whether Targets are all
+	complete bool // Targets includes all targets
 }
 
-// A Package says how a format of Linux packages differs from others.
+// A Package is the settings of a Linux package format.
 type Package struct {
 	Depends []string
-	Zsh     string // where its systems look for completions
+	Zsh     string // folder of Zsh completions
 }
 
 // A Target is a system that shield is built for.
 type Target struct {
-	Name     string // in names of files
+	Name     string // used in file names
 	OS, Arch string
-	Zig      string // target of the C compiler; without one there is no cgo
+	Zig      string // target of the C compiler; "" builds without cgo
 	Packages []string
-	Wheel    string // Python's name of the system
+	Wheel    string // platform tag of the Python wheel
 	NPM      *NPM
-	Image    bool // whether an image is made
+	Image    bool // whether to build a container image
 }
 
-// NPM says for which systems npm installs a package.
+// An NPM is the system for which npm installs a package.
 type NPM struct {
 	OS, CPU, Libc string
 }
 
-// Program is the name of the program's file.
+// Program returns the file name of the program.
 func (t Target) Program(name string) string {
 	if t.OS == "windows" {
 		return name + ".exe"
@@ -55,7 +55,7 @@ func (t Target) Program(name string) string {
 	return name
 }
 
-// readFacts returns release.yaml, with the targets that are named in only, or all.
+// readFacts returns release.yaml, with only the named targets, or all.
 func readFacts(only []string) (Facts, error) {
 	var f Facts
 	if err := yaml.UnmarshalWithOptions(releaseYAML, &f, yaml.Strict()); err != nil {
@@ -76,5 +76,5 @@ func readFacts(only []string) (Facts, error) {
 	return f, nil
 }
 
-// versions are those that every package manager orders alike and can write in the same form.
+// versions matches versions that all package managers sort and write alike.
 var versions = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)

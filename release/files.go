@@ -19,8 +19,8 @@ type File struct {
 	Data []byte
 }
 
-// Files are what a package has, in their order. All of them bear the time of
-// the commit, and no owner's name: the same content gives the same bytes.
+// Files are the files of a package, in order. They have the commit's time and no owner, so the same
+// content gives the same bytes.
 type Files []File
 
 // Glob adds the files of the source that match pattern, in the folder to.
@@ -39,7 +39,7 @@ func (s Source) glob(files Files, pattern, to string) (Files, error) {
 	return files, nil
 }
 
-// tar returns the files as a tar archive, in the order in which they are.
+// tar returns the files as a tar archive.
 func (files Files) tar(when time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -68,7 +68,7 @@ func (files Files) tgz(when time.Time) ([]byte, error) {
 	return zipped(data)
 }
 
-// zipped returns data compressed by gzip.
+// zipped returns gzip-compressed data.
 func zipped(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -101,7 +101,7 @@ func (files Files) zip(when time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// lay writes the files below dir.
+// lay writes the files to dir.
 func (files Files) lay(dir string) error {
 	for _, f := range files {
 		path := filepath.Join(dir, f.Path)

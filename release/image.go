@@ -18,11 +18,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// no one is the user that shield runs as in a container.
+// nobody is the user ID of shield in a container.
 const nobody = 65534
 
-// image makes the container image of a target: a few packages of Debian, and
-// shield above them, as an archive in OCI's layout.
+// image creates a target's container image, with Debian packages and shield, as an archive in OCI
+// layout.
 func (r *Release) image(ctx context.Context, b *Build) error {
 	if !b.Target.Image {
 		return nil
@@ -55,7 +55,7 @@ func (r *Release) image(ctx context.Context, b *Build) error {
 	return r.write(r.top(b.Target.Name)+".oci.tar", data, err)
 }
 
-// base returns the layer with the packages of Debian, as tar.
+// base returns the layer with the Debian packages, as tar.
 func (r *Release) base(ctx context.Context, packages []Debian) ([]byte, error) {
 	var out bytes.Buffer
 	l := &layer{w: tar.NewWriter(&out), release: r, seen: map[string]bool{}}
@@ -67,7 +67,7 @@ func (r *Release) base(ctx context.Context, packages []Debian) ([]byte, error) {
 		if err := l.unpack(strings.NewReader(content)); err != nil {
 			return nil, err
 		}
-		// where scanners look for what an image without a package manager has
+		// vulnerability scanners look here in an image without a package manager
 		if err := l.file("var/lib/dpkg/status.d/"+p.Name, []byte(p.control)); err != nil {
 			return nil, err
 		}
@@ -86,15 +86,15 @@ func (r *Release) base(ctx context.Context, packages []Debian) ([]byte, error) {
 type layer struct {
 	w            *tar.Writer
 	release      *Release
-	seen         map[string]bool // folders
+	seen         map[string]bool // folders that were added
 	certificates bytes.Buffer
 }
 
-// left are folders of Debian's packages that no one reads in a container.
+// left are folders of Debian packages that are omitted.
 var left = []string{"usr/share/doc/", "usr/share/lintian/", "usr/share/man/", "usr/share/locale/", "usr/share/bug/", "etc/ssl/certs/"}
 
-// unpack adds the content of a package. The certificates become one file, as
-// ca-certificates does when it is installed.
+// unpack adds the content of a package. The certificates become one file, as ca-certificates does at
+// installation.
 func (l *layer) unpack(content io.Reader) error {
 	for t := tar.NewReader(content); ; {
 		h, err := t.Next()
@@ -128,7 +128,7 @@ func (l *layer) file(name string, data []byte) error {
 	return l.add(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(data))}, bytes.NewReader(data))
 }
 
-// add adds an entry, with the time of the release and no owner's name.
+// add adds an entry with the release's time and no owner.
 func (l *layer) add(h *tar.Header, content io.Reader) error {
 	if h.Typeflag == tar.TypeDir {
 		if l.seen[h.Name] {
@@ -147,7 +147,7 @@ func (l *layer) add(h *tar.Header, content io.Reader) error {
 	return err
 }
 
-// imageOf returns the image of layers.
+// imageOf returns an image with layers.
 func (r *Release) imageOf(b *Build, layers ...[]byte) (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err := mutate.ConfigFile(image, &v1.ConfigFile{

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// release makes a release as the arguments say.
+// release creates a release from command-line arguments.
 func release(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	version := flags.String("version", "", "vX.Y.Z")
@@ -99,8 +99,8 @@ func release(ctx context.Context, args []string) error {
 	return nil
 }
 
-// prepare makes a folder, which must have nothing in it yet: a file of another
-// release beside those of this one would be taken for one of them.
+// prepare creates a folder, or checks that it is empty, since files of another release would be
+// published as part of this one.
 func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// A packageJSON is what the client's package.json says about it, and what the
-// packages with the programs say about themselves.
+// A packageJSON is the part of a package.json that is used.
 type packageJSON struct {
 	Name        string   `json:"name"`
 	Version     string   `json:"version"`
@@ -23,8 +22,8 @@ type packageJSON struct {
 	Libc        []string `json:"libc,omitempty"`
 }
 
-// npm makes the package that has the program for one system and nothing else.
-// The client names all of them as optional: npm installs the one that fits.
+// npm creates the package with the program for one system. The client lists all of these as optional
+// dependencies, so that npm installs the matching one.
 func (r *Release) npm(_ context.Context, b *Build) error {
 	if b.NPM == nil {
 		return nil
@@ -66,7 +65,7 @@ func (r *Release) npmClient() error {
 	if err != nil {
 		return err
 	}
-	// Order counts in package.json, so the text is kept and only this line replaced.
+	// Keep the order of package.json, and replace only this line.
 	line := []byte(fmt.Sprintf("  \"version\": %q,\n", p.Version))
 	if bytes.Count(text, line) != 1 {
 		return fmt.Errorf("package.json: expected one line %q", line)
@@ -95,7 +94,8 @@ func (r *Release) client() (p packageJSON, text []byte, err error) {
 	return p, text, err
 }
 
-// of is the name of the package with the program for n, where client is the client's.
+// of returns the name of the package with the program for n; client is the name of the client's
+// package.
 func (n NPM) of(client string) string { return client + "-" + n.OS + "-" + n.CPU }
 
 // tarball writes a package in npm's form.

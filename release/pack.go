@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A Release is what was made so far.
+// A Release is the state of a release in progress.
 type Release struct {
 	Facts
 	Source Source
@@ -21,7 +21,7 @@ type Release struct {
 	built  []Packed
 }
 
-// Packed is a target whose files are made.
+// A Packed is a target whose files were created.
 type Packed struct {
 	Target
 	HasModel bool
@@ -29,7 +29,7 @@ type Packed struct {
 	debian   []Debian
 }
 
-// Made is a file of the release.
+// A Made is a created file of the release.
 type Made struct {
 	Name string
 	Size int
@@ -39,7 +39,7 @@ type Made struct {
 // Number is the version without its v.
 func (r *Release) Number() string { return strings.TrimPrefix(r.Source.Version, "v") }
 
-// pack makes the files of one target.
+// pack creates the files of one target.
 func (r *Release) pack(ctx context.Context, b *Build) error {
 	before := len(r.files)
 	for _, make := range []func(context.Context, *Build) error{r.archive, r.linux, r.image, r.wheel, r.npm, r.sbom} {
@@ -55,7 +55,7 @@ func (r *Release) pack(ctx context.Context, b *Build) error {
 	return nil
 }
 
-// finish makes the files about all the others.
+// finish creates the files that describe all others.
 func (r *Release) finish() error {
 	for _, make := range []func() error{r.npmClient, r.about, r.provenance} {
 		if err := make(); err != nil {
@@ -80,7 +80,7 @@ func (r *Release) finish() error {
 	return nil
 }
 
-// write writes a file of the release, unless making it has failed.
+// write writes a file of the release, unless err reports that creating it failed.
 func (r *Release) write(name string, data []byte, err error) error {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(r.dir, name), data, 0o644)

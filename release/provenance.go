@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// provenance makes the statement that says what all files were made from. It has
-// no time of the build, so that the next build says the same.
+// provenance creates the provenance statement about the sources of all files. It contains no build
+// time, so that a rebuild gives the same bytes.
 func (r *Release) provenance() error {
 	data, err := r.statement()
 	return r.write("provenance.json", data, err)
@@ -55,7 +55,7 @@ func (r *Release) statement() ([]byte, error) {
 	return indented(statement)
 }
 
-// indented returns a message as JSON. The library varies its spaces by intention.
+// indented returns a message as indented JSON; the protobuf library varies white space deliberately.
 func indented(m proto.Message) ([]byte, error) {
 	text, err := protojson.Marshal(m)
 	if err != nil {
@@ -67,7 +67,7 @@ func indented(m proto.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// dependencies are what was taken besides Go and its modules, whose sums are in go.sum.
+// dependencies returns the build inputs other than Go and its modules, whose checksums are in go.sum.
 func (r *Release) dependencies() ([]*intoto.ResourceDescriptor, error) {
 	list := []*intoto.ResourceDescriptor{{
 		Uri: "git+" + r.Homepage + "@refs/tags/" + r.Source.Version, Digest: map[string]string{"gitCommit": r.Source.Commit},
@@ -89,7 +89,7 @@ func (r *Release) dependencies() ([]*intoto.ResourceDescriptor, error) {
 	return list, nil
 }
 
-// url names a package of Debian as https://github.com/package-url/purl-spec says.
+// url returns the package URL of a Debian package (https://github.com/package-url/purl-spec).
 func (p Debian) url() string {
 	escape := strings.NewReplacer("+", "%2B", ":", "%3A")
 	return "pkg:deb/debian/" + escape.Replace(p.Name) + "@" + escape.Replace(p.Version) + "?arch=" + p.Arch

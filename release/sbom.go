@@ -15,8 +15,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom makes the list of what a target's program consists of, as the program
-// itself says, and of what its image has besides.
+// sbom creates the SBOM of a target's program, from its build information, and of its image.
 func (r *Release) sbom(_ context.Context, b *Build) error {
 	components, err := r.components(b)
 	if err != nil {
@@ -34,8 +33,8 @@ func (r *Release) sbom(_ context.Context, b *Build) error {
 	return r.write(r.top(b.Target.Name)+".cdx.json", out.Bytes(), err)
 }
 
-// components are the modules in a program, the model and what runs it, and the
-// packages below it in its image.
+// components returns the modules in a program, the model and its runtime, and the packages in its
+// image.
 func (r *Release) components(b *Build) ([]cdx.Component, error) {
 	goVersion := strings.TrimPrefix(b.Info.GoVersion, "go")
 	list := []cdx.Component{component(cdx.ComponentTypeLibrary, "stdlib", goVersion, "pkg:golang/stdlib@"+goVersion)}
@@ -74,7 +73,7 @@ func component(kind cdx.ComponentType, name, version, url string) cdx.Component 
 
 var runtimeVersion = regexp.MustCompile(`(?m)^const Version = "([0-9.]+)"$`)
 
-// runtimeVersion is the version of ONNX Runtime that the source carries.
+// runtimeVersion returns the embedded version of ONNX Runtime.
 func (r *Release) runtimeVersion() (string, error) {
 	text, err := os.ReadFile(filepath.Join(r.Source.Dir, "internal/ortlib/ortlib.go"))
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"aead.dev/minisign"
 )
 
-// keysFolder has the public keys that releases are signed with, in the repository; programs carry them.
+// keysFolder contains the public release keys, which programs embed.
 const keysFolder = "internal/genuine/keys"
 
-// testVersion is the only one that the test key may sign.
+// testVersion is the only version that the test key can sign.
 const testVersion = "v0.0.0"
 
 // A Signer signs the files of a release.
 type Signer struct {
 	key    minisign.PrivateKey
-	public string // the line of the public key that begins with RW
+	public string // the public key, the line that begins with RW
 }
 
-// newSigner returns a signer of the key in a file of minisign; the first line of the file password opens it.
+// newSigner returns a signer for a minisign key file; the first line of the file password decrypts it.
 func newSigner(file, password string) (*Signer, error) {
 	if file == "" {
 		return nil, errors.New("-key: a release is signed; name the secret key, see " + keysFolder + "/README.md")
@@ -54,7 +54,7 @@ func newSigner(file, password string) (*Signer, error) {
 	return signerOf(key), nil
 }
 
-// testSigner returns a signer whose secret is this line: what it signs proves nothing.
+// testSigner returns a signer with a publicly known key, whose signatures prove nothing.
 func testSigner() (*Signer, error) {
 	_, key, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("a test of releases"), ed25519.SeedSize)))
 	return signerOf(key), err
@@ -64,7 +64,8 @@ func signerOf(key minisign.PrivateKey) *Signer {
 	return &Signer{key, key.Public().(minisign.PublicKey).String()}
 }
 
-// committed refuses a key whose public part is not in the source: programs could not verify what it signs.
+// committed returns an error if the public key is not in the source, since programs could not verify
+// the signatures.
 func (s *Signer) committed(source Source) error {
 	files, err := source.glob(nil, keysFolder+"/*.pub", "")
 	if err != nil {
@@ -82,8 +83,8 @@ func (s *Signer) committed(source Source) error {
 	return fmt.Errorf("the public part of the key, %s, is not in %s of the last commit: the owner adds it, see the README there", s.public, keysFolder)
 }
 
-// sign writes the signature of a file of the release beside it. What it signs includes the file's name and the
-// version, so that it is not taken for another file; it has no time, so that it is the same each time.
+// sign writes the signature of a release file next to it. The signed comment includes version and file
+// name, so that it is invalid for another file, and no time, so that it is reproducible.
 func (r *Release) sign(name string) error {
 	data, err := os.ReadFile(filepath.Join(r.dir, name))
 	if err != nil {
@@ -100,7 +101,7 @@ func (r *Release) sign(name string) error {
 // Key is the public key, for templates.
 func (r *Release) Key() string { return r.signer.public }
 
-// examples refuses facts that were not filled in yet.
+// examples returns an error if release.yaml still contains example values.
 func (f Facts) examples() error {
 	for name, fact := range map[string]string{"maintainer": f.Maintainer, "homepage": f.Homepage, "downloads": f.Downloads, "security": f.Security} {
 		if fact == "" || strings.Contains(strings.ToLower(fact), "example") {
