@@ -162,7 +162,7 @@ func (t hookShell) splitLine(line string) (command string, seconds int, err erro
 
 var (
 	errUnknownLine = errors.New("the command is not one that shield installs")
-	errOlderLine   = errors.New("an older version of shield installed this command: it does not deny where one of its processes is stopped, nor where shield was replaced")
+	errOlderLine   = errors.New("an older version of shield installed this hook, which does not deny when shield is stopped or replaced")
 	errOtherLine   = errors.New("the installed command does not block when shield is missing, killed or gives no clear answer")
 )
 

@@ -83,7 +83,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		return
 	case e.Path == "":
 		if deletes {
-			l.noteUnkept("the file is unknown")
+			l.noteUnkept("the name of the file is unknown")
 		}
 		return
 	case !c.place.Inside(e.Path, e.Pattern, e.Tree):

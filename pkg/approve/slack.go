@@ -63,7 +63,7 @@ func (b *slackBoard) self(ctx context.Context) (string, error) {
 	}
 	err := b.call(ctx, call{name: "auth.test", in: struct{}{}}, &out)
 	if err == nil && out.User == "" {
-		err = errors.New("Slack auth.test: the service's answer does not name the bot's user; check the token of the bot")
+		err = errors.New("auth.test of Slack: the service's answer does not name the bot's user; check the token of the bot")
 	}
 	return out.User, err
 }
@@ -99,7 +99,7 @@ func (b *slackBoard) post(ctx context.Context, chat, text, word string) (post, e
 	switch {
 	case err != nil:
 	case !regexp.MustCompile(`^[0-9]{1,12}\.[0-9]{1,9}$`).MatchString(out.TS) || !regexp.MustCompile(slack.chatIDPattern).MatchString(out.Channel) || !direct && out.Channel != chat:
-		err = errors.New("Slack chat.postMessage: the service's answer does not identify the message; check the channel's address in the settings")
+		err = errors.New("chat.postMessage of Slack: the service's answer does not identify the message; check the channel's address in the settings")
 	}
 	return post{out.Channel, out.TS}, err
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 func set(text string) func(word string) bool {
@@ -21,16 +22,16 @@ func set(text string) func(word string) bool {
 // deeds maps verbs that request an operation on an object, in the imperative, to the operation.
 var deeds = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{}
-	for does, text := range map[Doing]string{
-		Delete:                "delete remove rm drop destroy erase wipe purge clean clear uninstall prune nuke kill truncate reset terminate discard unlink empty flush unpublish scrap trash decommission undeploy evict dismantle axe cut",
-		Change:                "update upgrade change modify edit write move rename merge rebase restart scale apply set configure migrate restore commit tag rollback stop start tweak touch use alter patch restart scale resize kick trigger rerun enable disable switch point cancel close reopen resume pause suspend drain cordon",
-		Change | Delete:       "overwrite replace force force-push",
-		Change | Send:         "push deploy publish release sync upload copy ship mirror promote put rsync scp transfer ",
-		Send:                  "send email mail post share forward submit notify message tell announce reply",
-		Fetch:                 "fetch download get read open look check visit browse curl pull clone query call ping test see inspect view request hit",
-		Fetch | Change | Send: "connect ssh log",
+	for list, does := range map[string]Doing{
+		"asked_delete":    Delete,
+		"asked_change":    Change,
+		"asked_overwrite": Change | Delete,
+		"asked_upload":    Change | Send,
+		"asked_send":      Send,
+		"asked_fetch":     Fetch,
+		"asked_connect":   Fetch | Change | Send,
 	} {
-		for w := range strings.FieldsSeq(text) {
+		for _, w := range knowledge.VerbsIn(list) {
 			out[w] |= does
 		}
 	}

@@ -96,6 +96,14 @@ func VerbIn(word, list string) bool {
 	return i >= 0 && verbs()[strings.ToLower(word)].in&(1<<i) != 0
 }
 
+// VerbsIn returns the words of a list; nil if there is no such list.
+func VerbsIn(list string) []string {
+	if i := listIndex(list); i >= 0 {
+		return VerbLists[i].Words
+	}
+	return nil
+}
+
 // Words returns the words of a name in lower case, whether they are separated by capital letters, "_", "-",
 // "." or any other character that is not a letter.
 func Words(name string) []string {

@@ -42,7 +42,7 @@ func opened(name string) (db *sqlitefile.DB, end func(), err error) {
 			files = append(files, f)
 			var info fs.FileInfo
 			if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-				err = errors.New("the database is not a regular file")
+				err = errors.New("the database is not a regular file; replace it with the file itself")
 			}
 			if err == nil {
 				size[i] = info.Size()

@@ -215,7 +215,7 @@ func verbs(dir string) ([]byte, error) {
 func verbList(item yaml.MapItem) (knowledge.VerbList, error) {
 	text, _ := item.Value.(string)
 	entry := knowledge.VerbList{Name: fmt.Sprint(item.Key), Words: strings.Fields(text)}
-	if len(entry.Words) == 0 || strings.Trim(strings.Join(entry.Words, ""), "abcdefghijklmnopqrstuvwxyz") != "" {
+	if len(entry.Words) == 0 || strings.Trim(strings.Join(entry.Words, ""), "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return entry, fmt.Errorf("%s is not a list of words in lower case", entry.Name)
 	}
 	return entry, nil
