@@ -124,7 +124,8 @@ var heads = [...]struct {
 	op   Op
 }{
 	{"*** Add File: ", Write}, {"*** Update File: ", Write}, {"*** Move to: ", Move}, {"*** Delete File: ", Delete},
-	{"+++ ", Write}, {"--- ", Write}, {"rename to ", Write}, {"copy to ", Write},
+	{"+++ ", Write}, {"--- ", Write}, {"rename to ", Write}, {"copy to ", Write}, {"Index: ", Write},
+	{"diff --git ", Write}, // alone before a binary patch or a change of permissions
 }
 
 // ofApply is how many of heads are those of apply_patch.
@@ -140,8 +141,14 @@ func head(line string) (op Op, name string, ok bool) {
 			if name = strings.TrimSpace(name); i < ofApply {
 				return h.op, name, true
 			}
+			if h.text == "diff --git " {
+				name = secondName(name)
+			}
 			if name, _, _ = strings.Cut(name, "\t"); name == "/dev/null" {
 				name = ""
+			}
+			if plain, err := strconv.Unquote(name); err == nil && name[0] == '"' { // as git quotes it
+				name = plain
 			}
 			if len(name) > 2 && (name[:2] == "a/" || name[:2] == "b/") {
 				name = name[2:]
@@ -150,6 +157,16 @@ func head(line string) (op Op, name string, ok bool) {
 		}
 	}
 	return Write, "", false
+}
+
+// secondName returns the second of the two names of a line "diff --git a/NAME b/NAME".
+func secondName(names string) string {
+	for _, begin := range [...]string{` "b/`, " b/", " "} {
+		if i := strings.LastIndex(names, begin); i >= 0 {
+			return names[i+1:]
+		}
+	}
+	return names
 }
 
 // Files returns what a patch changes, in its order.

@@ -51,3 +51,19 @@ func TestParts(t *testing.T) {
 		t.Errorf("%q %q %v", gone, come, ok)
 	}
 }
+
+// TestNames checks that a file is found however a patch names it.
+func TestNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"--- /dev/null\n+++ \"b/.vscode/t\\303\\244sks.json\"\n@@ -0,0 +1 @@\n+a\n":                  ".vscode/täsks.json",
+		"diff --git a/tools/x b/tools/x\nnew file mode 100755\nGIT binary patch\nliteral 1\nIcmZQ\n": "tools/x",
+		"diff --git a/tools/x y b/tools/x y\nold mode 100644\nnew mode 100755\n":                     "tools/x y",
+		"diff --git \"a/x\\ty\" \"b/x\\ty\"\nold mode 100644\nnew mode 100755\n":                     "x\ty",
+		"diff --git x x\nold mode 100644\nnew mode 100755\n":                                         "x",
+		"Index: x.py\n@@ -0,0 +1 @@\n+a\n":                                                           "x.py",
+	} {
+		if files := Files(text); len(files) == 0 || files[len(files)-1].Path != want {
+			t.Errorf("%q: %+v, want %q", text, files, want)
+		}
+	}
+}
