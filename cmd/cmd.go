@@ -309,7 +309,8 @@ func needSubcommand(c *cli.Context) error {
 	return cli.ShowSubcommandHelp(c)
 }
 
-// operands returns the operands, exactly one for each of names.
+// operands returns the operands: exactly one for each of names, or more if the last name ends in an
+// ellipsis.
 func operands(c *cli.Context, names ...string) ([]string, error) {
 	args := c.Args().Slice()
 	many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")

@@ -54,7 +54,7 @@ func Destroys(body string) string {
 // A reader walks through a JSON value.
 type reader struct{ left int }
 
-// verbFields are the update of the messages of the names of fields that say what is done.
+// verbFields are the last words of the names of fields that say what is done.
 var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
 
 // verbsOfBodies are verbs that are destructive in a request body, in addition to those of package

@@ -162,7 +162,7 @@ func (b *builder) hideGlob(glob string) {
 }
 
 // mayMatch reports whether a pattern can match: not if its first name is missing in the home folder or
-// the root. Folder names are cached, and most globs end here.
+// a workspace root. Folder names are cached, and most globs end here.
 func (b *builder) mayMatch(pattern string) bool {
 	for _, dir := range append([]string{b.Home}, b.Roots...) {
 		rest, ok := strings.CutPrefix(pattern, escape(dir)+"/")

@@ -6,7 +6,6 @@
 // 9007199254740992. A number counts as exact if the shortest decimal for its double is numerically
 // equal to the literal: 0.1, 1.0 and 1e3 are exact; 1e400 and 0.1000000000000000055511151231257827 are
 // not.
-// 0.1000000000000000055511151231257827 are not.
 package canonjson
 
 import (

@@ -60,7 +60,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// Stores returns the object folders of the repositories that were read.
+// Stores returns the .git paths of the repositories that were found, and the folders of HEAD and of
+// objects of those that could be read.
 func (r *Reader) Stores() []string {
 	var out []string
 	for top, repo := range r.repos {

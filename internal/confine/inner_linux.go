@@ -75,8 +75,8 @@ func (w *wrapped) Error() string { return w.what + ": " + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
 func inner() int {
-	// Close all descriptors but the standard streams: open folders and sockets would bypass path
-	// rules.
+	// Mark all descriptors but the standard streams to be closed when the program starts: open folders
+	// and sockets would bypass path rules.
 	if _, err := call(sysCloseRange, orderFile, 1<<31-1, closeRangeCloexec); err != nil {
 		return fail("files", err)
 	}

@@ -19,7 +19,8 @@ const shm = "/dev/shm"
 const visible = "view"
 
 // mountView makes the file system read-only except for the profile's paths, and gives the process its
-// own /tmp, /dev/shm, /proc, and a loopback interface if it has no network. On failure the stage is
+// own /dev/shm and /proc, its own /tmp if [Order.Private], and a loopback interface of its own if it
+// has no network. On failure the stage is
 // [Unavailable] if the machine does not permit namespaces, and visible if the profile cannot be
 // applied.
 func mountView(o *Order) (stage string, err error) {

@@ -14,8 +14,9 @@ import (
 const maxRefusals = 64
 
 // A watcher receives a program's watched system calls by seccomp notifications, and reports those that
-// the kernel will deny. It decides nothing: the program can change the memory with the arguments
-// afterwards, so every call continues and only the other rules deny.
+// the kernel will deny. It allows nothing that the other rules deny: the program can change the memory
+// with the arguments afterwards, so a call with a path or an address always continues. It denies each
+// socket call that the filter sends here.
 type watcher struct {
 	order *Order
 	fd    int
@@ -148,7 +149,8 @@ func realPath(path string) (string, error) {
 	return readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// memoryOf reads up to most bytes of a process's memory, fewer at the end of a page.
+// memoryOf reads up to most bytes of a process's memory, page by page: it ends with the page of the
+// first zero byte, or where the memory cannot be read.
 func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 	var b []byte
 	for most > 0 {
@@ -206,7 +208,7 @@ func (w *watcher) reportPath(name string, change, itself bool) {
 	}
 }
 
-// self is ::1; mapped is the prefix of IPv4-mapped IPv6 addresses.
+// loopbackIPv6 is ::1; mappedIPv4Prefix is the prefix of IPv4-mapped IPv6 addresses.
 const (
 	loopbackIPv6     = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
 	mappedIPv4Prefix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"

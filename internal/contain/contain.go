@@ -20,7 +20,7 @@ type Profile struct {
 	Write   []string `json:"write"`           // writable files, and folders with everything in them
 	Make    []string `json:"make,omitempty"`  // folders of Write that are created if missing
 	Fixed   []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
-	Network bool     `json:"network"`         // false: no network but this machine's loopback with namespaces, or none
+	Network bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
 }
 
 // A Mechanism is a set of kernel features that contain a program.

@@ -136,8 +136,8 @@ func backslash(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// digits parses want digits of a base from an index on (0: up to six), and returns the character and
-// the index after them.
+// digits parses want digits of a base from an index on (0: up to eight), and returns the character and
+// the index after them; 0 and 0 if they encode no character.
 func digits(s string, from, want int, base rune) (r rune, end int) {
 	most := want
 	if want == 0 {
@@ -170,7 +170,7 @@ func quoted(b []byte, s string) ([]byte, int) {
 }
 
 // joint returns the length of a string concatenation at the start of s, which ends one literal and
-// starts the next: "", ”, "'", " + ", '.'.
+// starts the next: two quotes with nothing, a blank, a line end, a plus sign or a dot between them.
 func joint(s string) int {
 	i := 1
 	for i < len(s) && i < 8 && (s[i] == ' ' || s[i] == '+' || s[i] == '.' || s[i] == '\n') {

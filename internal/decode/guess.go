@@ -18,8 +18,8 @@ const (
 )
 
 // Guess calls visit with each text that is encoded in the given texts, at any depth, until visit
-// returns false. whole reports whether all were decoded; it is false if a limit was reached, so that
-// more encoded text can exist.
+// returns false. whole is false if a limit was reached, so that more encoded text can exist; it is true
+// if visit ended the search.
 //
 // Unlike [Layers], Guess does not require certainty: it decodes every run of characters by each
 // encoding that allows them, and forwards printable results. These are only suitable for searching for

@@ -64,7 +64,7 @@ type above struct {
 	key    string
 }
 
-// objectPlace returns the place of a mapping's object.
+// objectPlace adds an object for a mapping, and returns the place in it; false above a limit.
 func (b *builder) objectPlace(p place) (place, bool) {
 	if b.left++; b.left > maxObjects || p.depth > maxDepth || len(p.at) > maxPlace {
 		b.full = true

@@ -106,8 +106,8 @@ func LookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("the program %.80q is in no folder of PATH; check its name, or write its path", name)
 }
 
-// StandardFolder reports whether a folder is a system folder for programs, writable by administrators
-// and package managers only.
+// StandardFolder reports whether a folder has the name of a system folder for programs, which usually
+// only administrators and package managers can change. It does not check the permissions.
 func StandardFolder(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
 }

@@ -79,7 +79,8 @@ func (l *library) extract(dir string) (string, error) {
 	return path, nil
 }
 
-// intact reports whether path is a file that Extract wrote.
+// intact reports whether path is a regular file of the library's size that other users cannot change.
+// It does not read the content.
 func (l *library) intact(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == l.size && owner.Check(info, 0o022) == nil

@@ -9,15 +9,16 @@ import (
 	"github.com/shieldcli/shield/internal/brief"
 )
 
-// look is how many bytes of a long text are examined for a short excerpt; the last margin bytes of
-// them are not used, since a secret truncated there would not be recognised.
+// maxLookBytes is how many bytes of a long text are examined for a short excerpt; the last
+// contextBytes of them are not used, since a secret truncated there would not be recognised.
 const (
 	maxLookBytes = 64 << 10
 	contextBytes = 8 << 10
 )
 
-// Brief returns the redacted beginning of s, about keep bytes (at most 16 KiB), with a note of the
-// length of s. Secrets are redacted before truncating, so that no part of one is left.
+// Brief returns s redacted. If the result is longer than keep bytes, it returns its beginning, with a
+// note of the length of s; of a text over 64 KiB, at most the first 56 KiB are used. Secrets are
+// redacted before truncating, so that no part of one is left.
 func (r *Redactor) Brief(s string, keep int) string {
 	if len(s) > keep || !r.isCacheable(s) {
 		return r.brief("", s, keep)

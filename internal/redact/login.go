@@ -17,7 +17,7 @@ const (
 type arg struct {
 	text string
 	at   int
-	bare bool // unquoted, so that "$" starts a variable
+	bare bool // not in single quotes, so that "$" starts a variable
 }
 
 // programs finds the entries of a program by its name.
@@ -303,7 +303,7 @@ func hasOption(args []arg, option string) bool {
 	return false
 }
 
-// subcommandEnd returns how many arguments there are up to the update of the message of sub, or -1
+// subcommandEnd returns how many arguments there are up to the last word of sub, or -1
 // if these words are not among them in this order.
 func subcommandEnd(args []arg, sub []string) int {
 	n := 0

@@ -179,8 +179,8 @@ func Service(state string, q peer.Question) ServiceCall {
 // ErrUnread is the error for an event without an end.
 var ErrUnread = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
-// Wait returns the judge's answer line, within the hook's deadline. If ctx ends, the judge has a
-// second to withdraw a question from the screen.
+// Wait returns the judge's answer line, at the latest [Grace] after the hook's deadline. If ctx ends,
+// the judge has a second to withdraw a question from the screen.
 func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
 	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+Grace)
 	defer unread.Stop()

@@ -56,8 +56,8 @@ func (c *Case) Classify(class Class, server, remote string) {
 // Class returns the class that the user has given to the case's tool; "" if none.
 func (c *Case) Class() Class { return c.class }
 
-// private reports whether a payload contains data that the user has not allowed to leave the machine: a
-// credential, or part of a secret or private text that the session has read.
+// private reports whether a payload may contain data that the user has not allowed to leave the machine: it
+// holds a credential, or the session has read secret or private data, whatever the payload holds.
 func (c *Case) private() bool {
 	if c.Memory != nil && slices.ContainsFunc(c.Memory.Labels(), func(l effect.Label) bool {
 		return l == effect.LabelSecret || l == effect.LabelCredential || l == effect.LabelPrivate

@@ -36,8 +36,8 @@ func stampOf(folder string) (s folderStamp, ok bool) {
 	return folderStamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
 }
 
-// changedLast returns the ctime of a file, the last change of its content or metadata. Programs cannot set
-// it.
+// changedLast returns the ctime of a file, the last change of its content or metadata, or its modification
+// time if that is later. A program can make it later, not earlier.
 func changedLast(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		if changed := time.Unix(0, st.Ctim.Nano()); changed.After(info.ModTime()) {

@@ -101,7 +101,7 @@ func (g *gitCall) add(field string, v any) {
 		}
 	case map[string]any:
 		g.fields(v)
-	default: // a number is a count, a boolean a flag
+	default: // a number is a count, but 1 is a flag in a field that does not count
 		if fmt.Sprintf("%s", v) == "1" && !gitCounts[last] {
 			g.flag(words)
 		}

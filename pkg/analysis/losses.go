@@ -453,8 +453,8 @@ func MadeAgain(p string) bool {
 	return ok
 }
 
-// HoldsCredential reports whether a file is a credential file by its name or by the start of its content,
-// which may be nil.
+// HoldsCredential reports whether a file is a credential file: by the start of its content, or, only if start
+// is nil, by its name.
 func HoldsCredential(p string, start []byte) bool {
 	if start != nil {
 		return len(redact.Find(string(start))) > 0

@@ -18,7 +18,8 @@ type Memory interface {
 	// Origin returns the labels of a file, see [effect.Place].
 	Origin(path string) []effect.Label
 
-	// Brought returns the paths of files that came from outside the machine, see [effect.Place].
+	// Brought returns the paths of files that the session downloaded, decoded, unpacked or cloned, see
+	// [effect.Place].
 	Brought() *effect.Paths
 
 	// Made reports whether the session created a file, see [effect.Place].

@@ -127,8 +127,8 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 // curlPorts matches a URL on this machine with several ports, in curl's glob syntax.
 var curlPorts = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
-// names reports whether a text contains the page's host and port: host:port, host port, or with other
-// separators.
+// names reports whether a text contains the page's port as a number and, anywhere, the page's host or a name
+// of this machine, or is only the port.
 func names(text, host, port string) bool {
 	i := indexNumber(text, port)
 	if i < 0 {

@@ -193,8 +193,8 @@ func (s *stagingSearch) read(file string) (string, error) {
 	return string(data), err
 }
 
-// credential returns the first file that holds a credential, and how it was recognised; "" if none. whole
-// says whether all files were looked at.
+// credential describes the first file that holds a credential, by its name or its content; "" if none. whole
+// is false if files may be left that were not looked at.
 func (s *stagingSearch) credential(top string) (where string, whole bool) {
 	read := 0
 	for _, p := range s.found {

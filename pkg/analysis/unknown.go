@@ -325,7 +325,7 @@ var interpreters = map[string]string{
 }
 
 // CodeLine returns the command that is equivalent to an action that runs code; ok is false if the language is
-// unknown.
+// unknown, the code is empty or the action is of another type.
 func CodeLine(a *action.Action) (line string, ok bool) {
 	text := a.Text("code")
 	if a.Type != "execute_code" || text == "" {

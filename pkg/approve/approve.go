@@ -55,7 +55,7 @@ type Options struct {
 	// it.
 	NoLink bool
 
-	// Present returns why an answer at this terminal may come from a program instead of a person, or nil.
+	// NotPersonReason returns why an answer at this terminal may come from a program instead of a person, or nil.
 	// Then the page's code is not printed either.
 	NotPersonReason func() error
 
@@ -67,7 +67,7 @@ type Options struct {
 	// could; nil means no.
 	OwnChannel func(*analysis.Case) bool
 
-	// Kept returns a line for the page about files that were kept before actions deleted or
+	// UndoHint returns a line for the page about files that were kept before actions deleted or
 	// overwrote them, "" if there are none; nil says nothing.
 	UndoHint func() string
 

@@ -105,7 +105,8 @@ func (q *HostQuestion) fileName() string {
 	return string(text)
 }
 
-// existingSealedFolder opens the folder if it has any file, and creates nothing.
+// existingSealedFolder opens the folder of host questions if it has a file of this name, and creates
+// nothing.
 func existingSealedFolder(stateDir, name string) (*sealedFolder, bool) {
 	if _, err := os.Lstat(filepath.Join(stateDir, hostQuestionsFolder, name)); err != nil {
 		return nil, false

@@ -72,7 +72,8 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return q, cmd
 }
 
-// key handles a key message. Pasted text is handled character by character.
+// key handles a key message. Several typed characters in one message are handled one by one; a paste
+// counts as one key that is no part of an answer.
 func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC {
 		q.g.interrupt()

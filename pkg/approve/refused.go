@@ -30,7 +30,7 @@ type Refusal struct {
 	Type            string           `json:"type"`
 	Hash            string           `json:"hash"`    // hash of the action
 	Payload         json.RawMessage  `json:"payload"` // the action, redacted
-	What            string           `json:"what"`    // the text that was judged
+	What            string           `json:"what"`    // the part of the action that the refusal is about, for people
 	Why             string           `json:"why"`
 	Rule            string           `json:"rule,omitempty"`
 	Kind            *AdvanceApproval `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none

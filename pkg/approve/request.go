@@ -135,8 +135,8 @@ func (r *Request) TimeLeft() time.Duration {
 	return max(r.deadline.Sub(r.clock()), 0)
 }
 
-// deciding are the names of the fields that a person reads first, in order; lengthy are those that may
-// be long and come last.
+// decidingFields are the names of the fields that a person reads first, in order; lengthyFields are
+// those that may be long and come last.
 var (
 	decidingFields = []string{
 		"command", "path", "source", "destination", "url", "host", "method",

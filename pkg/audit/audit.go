@@ -110,8 +110,8 @@ type Log struct {
 	from int64 // offset of the line of that entry
 }
 
-// Open returns the log at path. The first entry creates the file and, if needed, its folder (mode
-// 0700). Open does not read existing entries.
+// Open returns the log at path. It creates the folder (mode 0700) if needed; the first entry creates
+// the file. Open does not read existing entries.
 func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("internal error: the audit log is opened without a clock; please report this")

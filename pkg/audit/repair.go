@@ -78,7 +78,8 @@ const damagedSuffix = ".damaged-"
 
 // Repair moves a damaged log aside and starts a new one. The new log's first entry continues from the
 // stored head, and records the fault and the name of the old log. Repair returns the old log's new
-// name, or "" if the log is not damaged, so that it cannot be used to empty a log.
+// name; path itself if a recovery entry in the log was enough; "" if the log is not damaged, so that
+// it cannot be used to empty a log.
 func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
 	if opts.Heads == nil {
 		return "", errors.New("repair audit log: the state file does not know the last entry; run 'shield doctor --repair-state' first")
@@ -133,8 +134,8 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	return aside, nil
 }
 
-// putAside moves the damaged files aside, and records which entries precede them, so that their
-// removal is detected.
+// putAside returns the record of the damaged log that was moved to aside: its name, its hash, and the
+// last entry of the full files before it, so that its removal is detected. It moves nothing.
 func putAside(path, aside string) (*Recovery, error) {
 	full, err := fullFiles(path)
 	if err != nil {

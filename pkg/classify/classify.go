@@ -55,7 +55,7 @@ type Options struct {
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
 	Roots       []string           // the canonical workspace folders
-	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked
+	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked; without any classifier, one of known effects is allowed
 	Clock       func() time.Time   // clock for the latency of each classifier; nil: not measured
 
 	// Exempt reports whether the policy exempts a case from a rule; nil: no exemptions.

@@ -34,8 +34,8 @@ type Card struct {
 	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
 	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
 	Doubts         map[string]float64 `json:"doubts,omitzero"`          // by cause of doubt: least confidence at which SAFE clears it
-	SkipTypes      []string           `json:"skip_types,omitzero"`      // tokens per window; 0 means the model's number of positions
-	MaxLength      int                `json:"max_length,omitzero"`      // the label of an injection; "" means INJECTION
+	SkipTypes      []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
+	MaxLength      int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
 	MaliciousLabel string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
 	Optimized      bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
 	Wide           *WideCard          `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none

@@ -133,8 +133,8 @@ func (w *WideCard) likely(table []byte, window []int64) float64 {
 	return w.Slope*w.odds(table, window) + w.Offset
 }
 
-// odds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, divided by the
-// square root of their number.
+// odds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
+// divided by the square root of their number, plus the bias.
 func (w *WideCard) odds(table []byte, window []int64) float64 {
 	var seen [4 * maxLength]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
 	sum, count := 0, 0

@@ -20,7 +20,7 @@ func (w *walk) alias() {
 	}
 }
 
-// is reports whether a segment is a name, or a pattern that matches it.
+// is reports whether a segment is a name, in any case, or a pattern other than "*" that matches it.
 func is(s segment, name string) bool {
 	if s.kind == literal {
 		return s.text == name || len(s.text) == len(name) && strings.EqualFold(s.text, name)

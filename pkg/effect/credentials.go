@@ -51,9 +51,9 @@ var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 	return s, nil
 })
 
-// SecretPath reports whether a canonical path is a credential file or a folder of such files. Of a pattern
-// only the last name and the folders before the first wildcard count: "src/*/main.go" could match a file in a
-// folder of keys, but is not meant to.
+// SecretPath reports whether a canonical path is a credential file or a folder of such files; true if the lists
+// cannot be read. Of a pattern only its literal folders and its last name count, see [Meant]: "src/*/main.go"
+// could match a file in a folder of keys, but is not meant to.
 func SecretPath(p string, pattern bool) bool {
 	known, err := knownSecrets()
 	if err != nil {

@@ -102,7 +102,7 @@ type Effect struct {
 	Harms      []Harm    `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
 	Sure       Certainty `json:"certainty,omitempty"`  // whether it happens
 	Trusted    bool      `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
-	Restorable bool      `json:"restorable,omitempty"` // the last commit of the repository has the removed file unchanged
+	Restorable bool      `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
 	Kept       bool      `json:"kept,omitempty"`       // the removed or overwritten file is backed up before
 	Cause      Cause     `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [Cause]
 	Reason     string    `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows

@@ -37,7 +37,7 @@ func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) [
 }
 
 // Covers reports whether every path that an effect touches certainly matches one glob, and the least index of
-// such a glob. Case matters, except on Windows. tree is [Effect.Tree].
+// such a glob. Case matters, except in Windows paths. tree is [Effect.Tree].
 func (g *Globs) Covers(path string, pattern, tree, recursive bool) (index int, ok bool) {
 	f := finder{g: g, best: -1}
 	f.cover(path, pattern, tree, recursive)

@@ -15,8 +15,9 @@
 //     a model that obeys the payload would also copy the canary (speech.go);
 //   - limits the size of requests and replies, the waiting time and the cost.
 //
-// Every failure is a BLOCK. With fail-open configured, a few kinds of failure are an ALLOW with confidence
-// 0.5, marked as degraded.
+// A failure is a BLOCK, or an ESCALATE if only a person can still decide: no provider, a payload that is too
+// long, or a budget whose end asks. With fail-open configured, a few kinds of failure are an ALLOW with
+// confidence 0.5, marked as degraded.
 package evaluate
 
 import (
@@ -239,7 +240,7 @@ func failureVerdict(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// finalBlock returns a BLOCK that no one can override.
+// finalBlock returns a BLOCK with confidence 1 that never fails open.
 func finalBlock(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
 }

@@ -285,7 +285,8 @@ func packageName(arg string) string {
 	return strings.TrimPrefix(arg, "ghcr.io/")
 }
 
-// operands returns the arguments that are folders, as absolute paths.
+// operands returns the arguments that are not options, as absolute paths: the folders that the server
+// is given.
 func operands(args []string, dir string) (out []string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {

@@ -319,7 +319,8 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 
 // Accept accepts waiting tools of a server: each element of names is a tool name, or NAME@HASH for the
 // definition whose hash has this prefix; none means all. kind, if not "", is the action type for calls
-// of the tools, which can also be set for accepted tools. It returns the names of the tools.
+// of the tools, which can also be set for accepted tools. An accepted tool that the server no longer
+// lists is forgotten if kind is "". It returns the names of the tools.
 func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kind string) ([]string, error) {
 	p := &Pins{state: stateDir, dir: PinFolder(stateDir), id: f.ID, server: f.Server, command: f.Command}
 	var done []string

@@ -92,7 +92,7 @@ func Canonical(name string) string {
 var (
 	fence  = prefilter.Lazy("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
 	quoted = prefilter.Lazy("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
-	single = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // without an apostrophe
+	single = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // does not match an apostrophe, as in don't
 	logged = prefilter.Lazy(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
 	tag    = prefilter.Lazy(`<[a-zA-Z_/!-]`)
 )
@@ -407,7 +407,7 @@ func variants(name string, does Doing) (out []Named) {
 			out = append(out, Named{Name: name, Does: does})
 		}
 	}
-	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a user name at a host, unless the operation is to send
+	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a mail address: it counts only if the operation is nothing but to send
 		if does != Send {
 			return nil
 		}

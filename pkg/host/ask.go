@@ -126,7 +126,8 @@ func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
 	return answers, nil
 }
 
-// Headless reports whether a session of the host is known to have no user.
+// Headless reports whether a session of the host may have no user: it has none, or that is unknown. It
+// is false for a host whose file does not say how to tell.
 func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *Running) bool {
 	if h.form.Headless == "" {
 		return false

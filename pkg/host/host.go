@@ -87,7 +87,8 @@ func (h *Host) DenialStatus() int {
 // installed.
 func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
 
-// Events returns the names of the events that shield handles: before a tool runs, and after it.
+// Events returns the names of the events that shield handles: before a tool runs, after it, and for a
+// prompt of the user.
 func (h *Host) Events() []string {
 	all := slices.Concat(h.form.Before, h.form.After)
 	if h.form.Prompt.Event != "" {

@@ -69,7 +69,6 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 	return encode(out)
 }
 
-// Lost returns what a host is told about a result that could not be examined, whatever
 // Lost returns the response for a result that could not be examined: the one that keeps the agent from
 // reading it, or else the neutral response; nil if the host has neither or sends no results.
 func (h *Host) Lost(ctx context.Context, reason string) ([]byte, error) {

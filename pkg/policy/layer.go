@@ -83,7 +83,7 @@ func stricter(below, above *verdict.Verdict) bool {
 type Answer struct {
 	Layer   string          // [Highest], or the name of a lower layer
 	Name    string          // name of the layer's preset or file
-	Verdict verdict.Verdict // without a decision if no rule of the layer matches
+	Verdict verdict.Verdict // without a decision if no rule of a lower layer matches
 	Decides bool
 }
 

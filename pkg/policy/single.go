@@ -12,10 +12,10 @@ import (
 // folder are weaker evidence there: a search of the workspace does not count as reading the policy, and a
 // tool that may write anywhere in the workspace only possibly writes to the policy.
 
-// single reports whether a glob is for a policy file or a link on its path.
+// single reports whether a glob is for policy files, or for parents of shield's files that are links or missing.
 func (n names) single() bool { return n.glob == "$SHIELD_POLICY" || n.glob == "$SHIELD_WAY" }
 
-// isSingle reports whether a path is a policy file or a link on its path.
+// isSingle reports whether a path is a policy file, or a parent of shield's files that is a link or missing.
 func (x *index) isSingle(path string) bool {
 	return slices.ContainsFunc(x.single, func(file string) bool { return strings.EqualFold(file, path) })
 }

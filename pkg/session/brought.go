@@ -123,9 +123,9 @@ func redirectsDownload(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg[1:], "kxKe")
 }
 
-// unpackedFiles returns the paths where files are that an action copies or unpacks into a folder that
-// contains a workspace: a copied folder under its own name; the content of an archive under the
-// archive's name, with and without its version. Labels for the whole folder would cover the workspace.
+// unpackedFiles returns the paths where files are that an action copies or unpacks into a workspace
+// root: a copied folder under its own name; the content of an archive under the archive's name, with
+// and without its version. Labels for the whole folder would cover the workspace.
 func unpackedFiles(c *analysis.Case) (out []effect.File) {
 	for _, f := range c.Files {
 		if !f.Tree || !Downloaded(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {

@@ -57,7 +57,7 @@ func (d *Delta) sessionWords() (out []Value) {
 	return out
 }
 
-// Empty reports whether an action certainly adds nothing.
+// Empty reports whether a delta adds nothing, apart from Shown and MovesFiles, which it ignores.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
 		d.Prompt == nil && d.UserPrompt == nil && len(d.SettledPrompts) == 0 && !d.Texts && d.Instruction == nil

@@ -154,8 +154,8 @@ func isWord(text string, start, end int) bool {
 	return !continuesWord(at(start-1), at(start-2)) && !continuesWord(at(end), at(end+1))
 }
 
-// continuesWord reports whether the adjacent byte near continues a word; beyond is the byte after
-// near.
+// continuesWord reports whether the adjacent byte near continues a word; beyond is the byte on the far
+// side of near.
 func continuesWord(near, beyond byte) bool {
 	if near == '.' || near == '-' {
 		near = beyond
@@ -194,7 +194,8 @@ func (m *matcher) carriedParts(key [32]byte, c *analysis.Case) carriedPart {
 	return worst
 }
 
-// holdsCredential reports whether a text contains part of a credential.
+// holdsCredential reports whether a text contains part of a credential, or the limit of the search was
+// reached.
 func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
 	s := m.search(key)
 	for _, text := range texts {

@@ -137,8 +137,9 @@ func (s *Session) Pushes(c *analysis.Case) {
 	}
 }
 
-// foreignRemote reports whether a remote belongs to another person: to another account than the
-// workspace's or, if that is unknown, to no known repository host.
+// foreignRemote reports whether a remote may belong to another person: to another account than the
+// workspace's or, if that is unknown, if a push URL or a rewrite rule set it or it is at no known
+// repository host.
 func (s *Session) foreignRemote(r Remote) bool {
 	host, _, _ := strings.Cut(r.To, "/")
 	if len(s.rec.Owners) == 0 {

@@ -68,8 +68,8 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Completed) er
 	return s.Add(ctx, loaded, &d)
 }
 
-// changedWithLabels returns the files that an action changed, with all labels of the data it handled:
-// which file got which data is unknown.
+// changedWithLabels returns the files that an action changed, all labelled secret if it handled secret
+// data, and network if it handled untrusted data: which file got which data is unknown.
 func changedWithLabels(files []string, labelled func(effect.Label) bool) (out []effect.File) {
 	var labels []effect.Label
 	for of, label := range map[effect.Label]effect.Label{effect.LabelSecret: effect.LabelSecret, effect.LabelUntrusted: effect.LabelNetwork} {

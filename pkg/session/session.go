@@ -69,7 +69,7 @@ type Record struct {
 	Prompts      []Prompt          `json:"prompts,omitempty"`      // prompts that the user may have written
 	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
 	HasPrompt    bool              `json:"spoken,omitempty"`       // the user has written at least one prompt
-	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in Prompts
+	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
 	PromptKeys   []byte            `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
 	Texts        int64             `json:"texts,omitempty"`        // how many untrusted texts came in
 	Instructions []Instruction     `json:"instructions,omitempty"` // instruction files of the project that the session changes

@@ -155,7 +155,8 @@ func records(sh shelf, fn func(group []byte, r *Record) error) error {
 func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 
 // recordOf returns the record of a session: its own or, if it has none, a new one with the labels of
-// its parent. from is the group of the values that belong to that session only; nil for none.
+// its parent. from is the group of the values that the session starts with: its own or, for a new
+// record, that of the parent; nil for none.
 func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
 	own := k.group()
 	r, err = s.decoded.of(sh, own)
@@ -452,8 +453,9 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	return nil
 }
 
-// makeRoom removes expired sessions and, if all are active, the one that was active longest ago. New
-// sessions inherit its labels for as long as it would have been kept.
+// makeRoom removes expired sessions and, if maxSessions are active, the one that was active longest
+// ago, but not a default session. New sessions inherit its labels for as long as it would have been
+// kept.
 func (s *Store) makeRoom(sh shelf, but Key) error {
 	var ended [][]byte
 	var oldest *Record
@@ -574,7 +576,8 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 	return cleared, err
 }
 
-// Resume resumes the stopped sessions that choose accepts. Their denials are forgotten, labels stay.
+// Resume forgets the denials of the sessions that choose accepts, and resumes those that are stopped;
+// labels stay. It returns how many sessions it changed.
 func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed int, err error) {
 	err = s.shelf.change(ctx, func(sh shelf) error {
 		var change []*Record

@@ -193,7 +193,8 @@ func (s *state) test(x syntax.TestExpr) {
 	}
 }
 
-// setRegexMatches notes that variables such as BASH_REMATCH hold the matches of an expression.
+// setRegexMatches notes that BASH_REMATCH, MATCH and match, as far as the text sets them, may hold the matches of an
+// expression.
 func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
 		if s.bound(name) {

@@ -58,7 +58,7 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		for _, a := range c.Assigns {
 			s.assignment(a)
 		}
-		if !s.inputsExist(st.Redirs) { // a missing input file: the command has not run
+		if !s.inputsExist(st.Redirs) { // an input file may be missing: the command may not have run
 			s.orElse(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
@@ -80,7 +80,7 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	}) {
 		out = possibleOutput(out) // the program may refuse to read its own output file
 	}
-	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // the command has not run
+	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // the command may not have run
 		s.orElse(from, written)
 	}
 	s.endPrefixes(prefix, argv[0])
@@ -127,8 +127,9 @@ var ordinary = map[string]bool{
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
-// endPrefixes restores the variables that were assigned before a command. If the command is a function or special
-// builtin, the assignments persist in some shells, and so do its own assignments to these names.
+// endPrefixes restores the variables that were assigned before a command. If the command is a function, an alias or
+// a builtin that is not in ordinary, the assignments persist in some shells, and so do its own assignments to these
+// names.
 func (s *state) endPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtin(command.Text)
 	_, function := s.funcs[command.Text]
@@ -227,7 +228,8 @@ func (s *state) aliased(argv []abstract.Value) abstract.Value {
 	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.Foreign).Of(abstract.FromCommand)
 }
 
-// hasExpansion reports whether a word contains an expansion or a substitution.
+// hasExpansion reports whether a word contains a parameter or arithmetic expansion, or a command or process
+// substitution.
 func hasExpansion(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -240,7 +242,7 @@ func hasExpansion(w *syntax.Word) bool {
 	return found
 }
 
-// nestedWith is nested with standard input and output.
+// nestedWith is nested with standard input. It does not use the output of io.
 func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(effect.CauseLimit, why, at)

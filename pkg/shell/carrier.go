@@ -105,8 +105,8 @@ func runsService(base string, argv []abstract.Value) bool {
 // A bindMount is a folder of this machine (here) that is mounted in a container at the path there.
 type bindMount struct{ here, there string }
 
-// bindsOf returns the writable bind mounts of a container. If its working folder is in one of them, the last
-// entry is that folder, with the path "".
+// bindsOf returns the bind mounts of a container, without those of -v that are read-only. If its working folder is
+// in one of them, the last entry is that folder, with the path "".
 func bindsOf(argv []abstract.Value) (out []bindMount) {
 	folder := ""
 	for i := 1; i < len(argv); i++ {
@@ -311,7 +311,7 @@ const maxPatches = 64
 const maxPlaced = 16
 
 // substitutedLines returns the input lines that a program such as xargs -I substitutes into its command one after
-// another; nil if they are unknown.
+// another; nil if they are unknown or more than maxPlaced.
 func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
 	if !command.Placers[base] || command.Finders[base] || len(f.roots) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {

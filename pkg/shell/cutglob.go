@@ -12,8 +12,8 @@ import (
 // name.
 type globPath struct{ dir, name string }
 
-// cutGlob splits a path pattern before its last name. ok is false if the last name contains ** and is not **
-// alone, or if the pattern contains backslashes, braces or "!".
+// cutGlob splits a path pattern before its last name. ok is false if there is no last name, if it contains ** and is
+// not ** alone below a folder, or if the pattern contains backslashes, braces or "!".
 func cutGlob(v abstract.Value) (g globPath, ok bool) {
 	if !v.IsPattern || v.Bare || strings.ContainsAny(v.Text, "\\{}!") {
 		return globPath{}, false

@@ -59,7 +59,7 @@ func looksPowerShell(text string) bool {
 	return strings.EqualFold(first, "param") && strings.Contains(text, "$") && strings.Contains(text, "-") && !strings.Contains(text, "()")
 }
 
-// hasDrive reports whether text names a path on a drive such as C:\, and does not end like a here-document, which
+// hasDrive reports whether text names a path on a drive such as C:\, and contains no here-document (<<), which
 // PowerShell does not have.
 func hasDrive(text string) bool {
 	for i := strings.Index(text, `:\`); i >= 0 && !strings.Contains(text, "<<"); {

@@ -58,7 +58,7 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 }
 
 // recordImportedSQL records that a database client runs a file that an earlier action downloaded, and reports
-// whether it does. Nothing in this text is a download.
+// whether it does. It returns false if this text itself contacts another machine.
 func (s *state) recordImportedSQL(base string, at effect.Span) bool {
 	away := func(e effect.Effect) bool { return e.Kind == effect.HTTPRequest || e.Kind == effect.Connect }
 	if slices.ContainsFunc(s.effects, away) {

@@ -307,7 +307,7 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 	return effect.NewGlobs(list, nil)
 })
 
-// searchPath checks the folders of $PATH. System folders have no effect.
+// searchPath checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
 func (s *state) searchPath(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
 	if v.Computed() {

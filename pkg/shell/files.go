@@ -17,7 +17,7 @@ type file struct {
 	pattern bool
 	val     abstract.Value
 	append  bool
-	adds    bool          // val is appended to the file's content before the text ran
+	adds    bool          // val is appended to the content that the file had before the text ran
 	tree    bool          // path is a folder, and val the content put in it
 	hosted  bool          // a tree that was cloned from one of [command.CodeHosts]
 	weak    bool          // the write may not have happened
@@ -127,7 +127,8 @@ func (s *state) fileValues(p string, pattern bool) []abstract.Value {
 	return out
 }
 
-// written reports whether the newest version that fileValues returns is certainly the file's content.
+// written reports whether the newest version that fileValues returns is certainly the file's content; true if
+// there is none.
 func (s *state) written(p string, pattern bool) bool {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]

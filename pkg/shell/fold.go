@@ -164,8 +164,8 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// fold returns a program's output if it can be computed: filters and decoders of known text. The result is false
-// otherwise.
+// fold returns a program's output if it can be computed: filters and decoders of known text. For a filter of
+// textFilters whose output it cannot compute, it returns an unknown value and true; otherwise the result is false.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
 	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
 		return nameOf(base, argv[1:])

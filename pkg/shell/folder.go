@@ -12,7 +12,8 @@ import (
 
 // namedProgram returns the name of a program whose folder is unknown because it is in a variable, as in
 // $JAVA_HOME/bin/java. ok is false unless the program is listed or the folder is a bin folder, and for paths that
-// the text wrote.
+// the text wrote. Unknown numbers, and texts that only zsh does not split, are returned as names, too: no program
+// has such a name.
 func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
 	if v.IsNumber() && !s.numbersRun() || s.dialect.zsh && !s.dialect.named && blankInside(v.Text) {

@@ -248,7 +248,8 @@ func (t *table) set(name string, v variable) {
 	t.many = t.many || len(v.may) > 1
 }
 
-// get returns the possible values of a variable; if the text has not set it, its value before the text.
+// get returns the possible values of a variable. If the text has not set it, that is its value before the text, or
+// any value if a variable of unknown name was assigned.
 func (t *table) get(name string) variable {
 	if v, ok := t.names[name]; ok {
 		return v

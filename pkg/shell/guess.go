@@ -82,7 +82,8 @@ func hookName(name string) bool {
 	return false
 }
 
-// listed reports whether package command has an entry for a program and understands its arguments.
+// listed reports whether package command understands the arguments of a program, knows its class, or finds commands
+// or files in its arguments.
 func listed(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
 	ws[0].Text = name

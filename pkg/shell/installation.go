@@ -82,7 +82,8 @@ func (s *state) heldProgram(folder string) string {
 	return ""
 }
 
-// exists reports whether a path exists or its existence cannot be checked.
+// exists reports whether a path exists, or may exist because it cannot be read. It returns false if no files can be
+// read at all (no Script).
 func (s *state) exists(p string) bool {
 	if s.at.Script == nil {
 		return false
@@ -245,7 +246,8 @@ func (s *state) goBrings(w command.Word, p *installedPrograms) {
 	}
 }
 
-// canReadFiles reports whether files of this machine can be checked for existence.
+// canReadFiles reports whether a file that does not exist is reported as such: false if the command runs on a
+// different file system. Without a Script it returns true, but exists finds no file then.
 func (s *state) canReadFiles() bool { return !s.exists("/.shield/no/such/file") }
 
 // addInstalledPrograms adds to p the programs that a folder's manifest declares.

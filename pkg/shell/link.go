@@ -15,8 +15,9 @@ type link struct {
 
 const maxNames = 64
 
-// link records that the path at becomes a link to the file that a word names. Effects on the link's path are still
-// recorded for that path, so dropping a link loses no effect.
+// link records that the path at becomes a link to the file that a word names. Effects on the link's path are always
+// recorded for that path. Links after the first maxNames, and links to unknown paths, are not followed: effects
+// through them are not recorded for their targets.
 func (s *state) link(at string, atPattern bool, to abstract.Value) {
 	if len(s.links) == maxNames || at == "" || !to.Known() || s.remote > 0 {
 		return

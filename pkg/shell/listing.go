@@ -22,7 +22,7 @@ var pathListers = map[string]bool{
 // oneEach are the printf formats that output one word per line.
 var oneEach = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
-// listing returns a pattern of the paths that a program lists; false if it lists none.
+// listing returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
 func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Value, bool) {
 	v := abstract.Value{Show: "$(" + base + ")", IsPattern: true, Lines: true}.Of(abstract.FromCommand)
 	first := ""

@@ -157,7 +157,8 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 	return out
 }
 
-// loadFile walks a file that the text wrote and a program loads, or records that it was downloaded.
+// loadFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
+// cloned.
 func (s *state) loadFile(base string, f *file, at effect.Span) {
 	if f.val.Taint&foreignCode != 0 {
 		s.runsForeign(base, f, at)

@@ -13,7 +13,7 @@ import (
 // every position.
 const maxMatch = 2048
 
-// extended reports whether a pattern has a special meaning only with shell options such as extglob.
+// extended reports whether a pattern may have a special meaning here because of shell options such as extglob.
 func (s *state) extended(pat abstract.Value) bool {
 	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.asZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.odd
 }

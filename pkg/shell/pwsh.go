@@ -84,8 +84,8 @@ func trimVariable(text string) string {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// quotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains a
-// space and no path, or a PowerShell operator follows it.
+// quotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains no
+// path, and either a space, with nothing after it on the line, or a PowerShell operator follows it.
 func quotedValue(text string) bool {
 	body, rest, ok := strings.Cut(text[1:], text[:1])
 	if !ok || strings.ContainsAny(body, "\n/\\") || strings.Contains(body, "$(") && strings.Count(body, "$(") != strings.Count(body, ")") {

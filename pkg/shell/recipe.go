@@ -248,7 +248,7 @@ func (s *state) gitFolder(folder string) string {
 	return folder + "/.git"
 }
 
-// maxAbove is the number of parent folders in which a repository is searched.
+// maxAbove is the number of folders, the first included, in which a repository or a manifest is searched.
 const maxAbove = 32
 
 // from returns a path resolved against a folder.
@@ -285,7 +285,8 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 	return "", false
 }
 
-// runRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that runs itself.
+// runRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
+// goals.
 func (s *state) runRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
 	if slices.Contains(s.running, key) || len(s.running) > maxDepth || !s.step(1+len(text)/512) {

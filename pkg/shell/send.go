@@ -152,7 +152,8 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 	}
 }
 
-// allOfService reports whether all hosts that a program contacts belong to the service of a credential.
+// allOfService reports whether all hosts that a program contacts belong to the service of a credential; false if it
+// contacts none.
 func allOfService(owner *knowledge.Owner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
 		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(behindUser(p.URL)))

@@ -56,7 +56,7 @@ type scope struct {
 	fixed  *effect.Span   // span of nested text in the command, if offsets in the text cannot be mapped
 	base   int            // offset of the walked text in state.text, if fixed is nil
 	lists  int            // nesting depth of statement lists
-	filled bool           // the text contains filled-in placeholders
+	filled bool           // the text had placeholders or templates, which were replaced by unset variables
 
 	body, row *ends   // exits of the function and of the line being walked
 	around    []*ends // exits of the enclosing loops
@@ -65,7 +65,7 @@ type scope struct {
 	onDisk   int         // nesting depth of scripts and recipes on disk
 	remote   int         // nesting depth of commands on another machine or in a container
 	hosts    int         // how many of these are on machines, not in containers
-	standing int         // how many of these are in containers that already ran
+	standing int         // how many of these are in containers that keep data: they already ran, or have a named volume or a compose service
 	binds    []bindMount // bind mounts of the container being walked
 	captured int         // nesting depth of text whose output another part of the text reads
 	inner    int         // nesting depth of child shells, which may exit before the text ends

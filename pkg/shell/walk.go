@@ -135,7 +135,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 		}
 		out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
 	})
-	if !fed { // an input file is missing: the command has not run
+	if !fed { // an input file may be missing: the command may not have run
 		s.orElse(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {

@@ -108,7 +108,8 @@ func (s *state) without(from int, kind effect.Kind) {
 	s.effects = kept
 }
 
-// wellKnown reports whether effects contact only the URLs of well-known installers, and at least one.
+// wellKnown reports whether all HTTP requests are for URLs of well-known installers, over https, and there is at
+// least one. Other effects are ignored.
 func wellKnown(effects []effect.Effect) bool {
 	found := false
 	for i := range effects {

@@ -129,8 +129,8 @@ func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.Cert
 	return BundleUpdate{b, true}, kept.Write(archive)
 }
 
-// recordNewestBundle remembers a bundle as the newest of its source. It refuses an older bundle, and
-// one of the same version with other content or another name.
+// recordNewestBundle remembers a bundle as the newest of its source. It refuses an older bundle, one
+// with another name, and one of the same version with other content.
 func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, was []byte) error {
 	opts, err := StateOptions(cfg, cfg.now)
 	if err != nil {

@@ -80,7 +80,7 @@ func runtimePath(cfg Config) (string, error) {
 }
 
 // newClassifier returns Tier 1 and the fingerprint of its model. Without a runtime Tier 1 falls back
-// to rules if the model is the default one, and fails if the settings name a model.
+// to rules if model and runtime are the default ones; it is an error if the settings name either.
 func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Classifier, string, error) {
 	place := &p.analyzer.Place
 	var clock func() time.Time

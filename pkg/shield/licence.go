@@ -137,7 +137,8 @@ func (p *Pipeline) examMAC(name string, text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// unsealed returns the stored record of a model; an unreadable one is empty.
+// unsealed returns the stored record of a model, empty if there is none. A forged or unreadable record
+// is an error.
 func (p *Pipeline) unsealed(name string, value []byte) (j modelRecord, err error) {
 	if len(value) == 0 {
 		return j, nil
@@ -169,7 +170,7 @@ func (p *Pipeline) look(ctx context.Context) (j modelRecord, err error) {
 	return j, err
 }
 
-// change changes the record of the evaluator's model. A forged record is dropped.
+// change changes the record of the evaluator's model. A forged or unreadable record is dropped.
 func (p *Pipeline) change(ctx context.Context, fn func(*modelRecord) error) error {
 	key := examID(p.judgeName)
 	return p.store.Shelf(ctx, examShelf, func(sh *state.Shelf) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// see fills the telemetry of an outcome: time, duration and caller, but nothing of the action except
-// its type.
+// see fills the telemetry of an outcome: time, duration and the steps of the tiers, but nothing of the
+// action except its type. If latencies are measured for telemetry only, it removes them from the trail.
 func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
 	if p.observe == nil {
 		return

@@ -135,7 +135,8 @@ func isFolder(model string) bool {
 	return strings.ContainsAny(model, `/\`) || model == "."
 }
 
-// socket returns the path of a classifier's Unix socket, or "" if it has none.
+// socket returns the path in an address of the form unix:PATH, of the classifier or the store; "" for
+// other addresses.
 func socket(addr string) string {
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {

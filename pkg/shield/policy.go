@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-// maxPolicy is the size in bytes from which a policy file is refused.
+// maxPolicy is the size of the largest policy file that is read, in bytes.
 const maxPolicy = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.

@@ -253,7 +253,7 @@ func (h *headFile) ensure(t *tx) error {
 	return t.put(limitsPlace, headBesideKey, []byte{1})
 }
 
-// reset recreates the head file, unless it is valid.
+// reset recreates a head file that is damaged or missing; any other error is returned.
 func (h *headFile) reset(ctx context.Context, seq uint64, hash string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

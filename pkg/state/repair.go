@@ -7,9 +7,10 @@ import (
 	"os"
 )
 
-// Repair replaces a damaged or missing state file in dir, and restarts a shared store that was emptied
-// or set back. It reports whether it did either; valid state is not changed. A damaged file is kept
-// beside the new one. seq and hash are the last entry of the audit log, 0 and "" if there is none.
+// Repair replaces a state file in dir that is damaged, missing or written by a newer shield, and
+// restarts a shared store that was emptied or set back. It reports whether it did either;
+// other state is not changed. The old file is kept beside the new one. seq and hash are the last entry
+// of the audit log, 0 and "" if there is none.
 //
 // Since the used part of the limits is lost, everything counts as used: the budget until the next
 // midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no

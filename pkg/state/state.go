@@ -97,7 +97,8 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for running transactions and closes the files.
+// Close closes the files. It does not wait: what a running transaction uses stays open, and the kernel
+// closes it when the process ends.
 func (s *Store) Close() error {
 	err := errors.Join(s.head.close(), s.file.close())
 	if s.values != s.file {

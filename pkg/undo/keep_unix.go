@@ -309,7 +309,7 @@ func (k *keeper) name(dir int, name, path string, l *Loss, level int) error {
 	return nil
 }
 
-// tree keeps a folder with everything below it.
+// tree keeps a folder and, if the loss is of a tree, everything below it except build output.
 func (k *keeper) tree(dir int, name, path string, l *Loss, level int, e Entry) error {
 	e.Kind = "dir"
 	if _, ok := k.at[path]; !ok {

@@ -4,7 +4,7 @@
 //
 // A deleted file is kept by a hard link, a file that is changed in place by a clone or copy. If a file
 // cannot be kept, Keep returns an error, and the action is judged as if there were no store. Apply
-// deletes nothing and does not overwrite files that are newer than the action.
+// deletes nothing and, unless it is forced, does not overwrite files that are newer than the action.
 //
 // Every path is walked from the root of the file system by descriptors, without following symbolic
 // links.
@@ -341,8 +341,9 @@ func (s *Store) List() ([]Set, error) {
 	return out, err
 }
 
-// Prune deletes the sets that are older than keep, and unfinished ones. It returns how many were
-// deleted, and their bytes.
+// Prune deletes the sets that are older than keep, and unfinished ones. Unless keep is 0, young sets
+// and those of a session with a young set stay, see [Limits]. It returns how many were deleted, and
+// their bytes.
 func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, bytes int64, err error) {
 	if _, err := os.Stat(s.o.Dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil

@@ -24,8 +24,8 @@ const KeyFile = "seal.key"
 // 0700, and the key, with mode 0600. Concurrent processes all get the same key.
 //
 // LoadKey returns an error for a key that other users could have read or replaced: a key that is not a
-// regular file of 32 bytes, belongs to another user or is readable by group or others, and any key in a
-// folder that they can write to.
+// regular file of 32 bytes, belongs to a user other than this one and root or is accessible to group or
+// others, and any key in a folder that they can write to.
 func LoadKey(dir string) (key [KeySize]byte, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return key, fmt.Errorf("create state folder: %w", err)

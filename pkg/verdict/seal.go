@@ -33,8 +33,8 @@ type Fingerprints struct {
 	Policy, Rules, Model, Config string
 }
 
-// digest returns the first 16 bytes of a hash over the fingerprints. The encoding is unambiguous, so
-// different Fingerprints have different digests.
+// digest returns the first 16 bytes of a SHA-256 over the fingerprints. The lengths before the texts make the
+// encoding unambiguous, so different Fingerprints have the same digest only by a hash collision.
 func (f Fingerprints) digest() (d [digestSize]byte) {
 	h := sha256.New()
 	for _, s := range [...]string{f.Policy, f.Rules, f.Model, f.Config} {

@@ -63,7 +63,7 @@ func below(c *analysis.Case, i int) bool {
 		})
 }
 
-// Each returns all objects of an action that have a name.
+// Each returns the objects of an action that have a name, at most maxNeeds.
 func Each(c *analysis.Case) (needs []Need) {
 	for i := range c.Effects {
 		more, _ := needsOf(c, i) // effects without a name are skipped

@@ -47,7 +47,7 @@ const (
 	settings                   // operands NAME=VALUE in front are environment variables
 	bundled                    // letters may be bundled although style is long; with slash, options may share a word
 	slash                      // options begin with / or -, in any case, with the value after a colon; unlisted ones are ignored
-	helpful                    // the update of the message help asks for help
+	helpful                    // the last word help asks for help
 	apart                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
 )
 

@@ -11,7 +11,7 @@ import (
 // maxHashes is the maximum number of # in one text that are escaped.
 const maxHashes = 64
 
-// FromZsh returns text, for this package, with the meaning of a zsh command without comments, such as the third
+// FromZsh returns text, for package shell, with the meaning of a zsh command without comments, such as the third
 // argument of preexec: in it, each # is a plain character. It returns false if zsh and bash could read the text
 // differently: then it must be reviewed.
 func FromZsh(text string) (string, bool) {

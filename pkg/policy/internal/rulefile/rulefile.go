@@ -84,8 +84,9 @@ type Criteria struct {
 	At map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
 }
 
-// A Fact is a criterion on one property of an effect: the property must equal one of the entries, and none of
-// the entries after "!".
+// A Fact is a criterion on one property of an effect: the property must equal one of the entries without "!",
+// if there are any, and none of the entries after "!". The entries of "args" are expressions, one of which must
+// match.
 type Fact struct {
 	Name string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
 	Of   []string

