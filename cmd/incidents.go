@@ -52,7 +52,8 @@ type incidentCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// An incidentTwin is the one fact in which a similar honest action differs.
+// An incidentTwin is the one fact in which a similar honest action differs, and the changes that make the
+// incident that action.
 type incidentTwin struct {
 	Fact    string
 	Replace map[string]string
@@ -293,7 +294,7 @@ type incidentReplay struct {
 	world      *World
 }
 
-// run runs a program of shield in the workspace and returns its output.
+// run runs a program, shield or a shell, in the workspace, and returns its output and exit status.
 func (r *incidentReplay) run(in []byte, name string, args ...string) (out []byte, status int, err error) {
 	cmd := exec.CommandContext(r.ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.work, r.env, bytes.NewReader(in)
@@ -337,7 +338,7 @@ func (r *incidentReplay) call(steps []incidentStep) (replayResult, error) {
 	return replayResult{}, nil
 }
 
-// absoluteInput returns a tool's input with absolute paths in place of ~/, as hosts send them.
+// absoluteInput returns a tool's input with an absolute file_path, as hosts send it.
 func (r *incidentReplay) absoluteInput(input map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range input {

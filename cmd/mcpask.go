@@ -38,7 +38,7 @@ func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return forAgent(&v)
 }
 
-// forAgent returns a verdict whose reasoning is the text for the agent.
+// forAgent returns a verdict whose reasoning is the text for the agent; one of ALLOW keeps its own.
 func forAgent(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()

@@ -57,7 +57,7 @@ func mcpInstallCommands(w *World) []*cli.Command {
 	}
 }
 
-// wrapClient edits the server lists of one client.
+// wrapClient edits one client's server list: the first one for the scope and the system.
 func wrapClient(c *cli.Context, w *World, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {

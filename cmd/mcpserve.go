@@ -152,8 +152,8 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 	}), nil
 }
 
-// certificate returns the TLS configuration, and a function that reports whether a host name belongs
-// to this machine.
+// certificate returns the TLS configuration, and a function that reports whether the certificate is
+// valid for a host name.
 func certificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
 	pair, err := bearer.Certificate(m.TLSCert, m.TLSKey)
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 			continue
 		}
 		if i+1 == len(all) {
-			return nil // a process outside the container has it
+			return nil // a process that is not visible here created it, outside the container
 		}
 		maker := &all[i+1]
 		switch {
@@ -235,8 +235,8 @@ func wasTyped(all []ancestry.Process) bool {
 	return true
 }
 
-// isInteractiveShell reports whether a shell with some arguments reads typed input: it has neither a
-// command text nor a script, or has -i.
+// isInteractiveShell reports whether a shell with some arguments reads typed input: it has -i before any
+// option word with c, or neither such a word nor an operand.
 func isInteractiveShell(args []string) bool {
 	operand := false
 	for _, arg := range args[min(1, len(args)):] {

@@ -95,7 +95,7 @@ func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
 }
 
 // answersFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
-// determines the policy.
+// determines the policy, or the user's folder is unknown.
 func answersFile(set *config.Loaded, w *World) string {
 	name := config.UserFile(w.Home, w.Getenv)
 	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.Origin["policy"], "locked by ") {

@@ -85,7 +85,8 @@ func checkPolicy(c *cli.Context, w *World) error {
 	return &statusError{statusBroken, nil}
 }
 
-// positionedFinding formats a finding with its position, as compilers do.
+// positionedFinding returns the position of a finding, as compilers write it: FILE:LINE:COLUMN, or only the
+// file.
 func positionedFinding(name string, f policy.Finding) string {
 	if f.Line == 0 {
 		return name

@@ -145,7 +145,7 @@ func showRule(out io.Writer, r classify.Rule) error {
 	return showRows(out, rows, false)
 }
 
-// showRows writes a rule as a line for each key with a value.
+// showRows writes a rule: as a line for each key with a value, or as one JSON object.
 func showRows(out io.Writer, rows [][2]string, asJSON bool) error {
 	if asJSON {
 		values := map[string]string{}

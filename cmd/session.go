@@ -148,7 +148,8 @@ func listSessions(c *cli.Context, w *World) error {
 	return t.Flush()
 }
 
-// knownFiles returns the labelled files of each user who has any.
+// knownFiles returns what is known of the files of each user: labelled files, changed remotes, or that the
+// list was full.
 func knownFiles(ctx context.Context, store *session.Store) (out []shownSession, err error) {
 	shared, err := store.Shared(ctx)
 	for _, r := range shared {

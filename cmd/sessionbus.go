@@ -30,8 +30,9 @@ func (w *World) sessionEnv(name string) string {
 	return value
 }
 
-// sessionBus reports whether a bus is that of the user's session: the one of the host, or of the
-// nearest ancestor that has one.
+// sessionBus reports whether a bus is that of the user's session: the one with which the topmost ancestor
+// that has one was started, from the host upwards if the host is known. It returns true if ancestors
+// cannot be read on this system.
 func (w *World) sessionBus(value string) bool {
 	start := os.Getpid()
 	if w.served != nil {
@@ -49,7 +50,8 @@ func (w *World) sessionBus(value string) bool {
 	return firstBus(all, ancestry.Environ) == value
 }
 
-// firstBus returns the bus of the first process that was started with one.
+// firstBus returns the bus of the topmost process that was started with one; all has the ancestors of a
+// process, nearest first.
 func firstBus(all []ancestry.Process, environ func(pid int) ([]string, error)) string {
 	for i := len(all) - 1; i >= 0; i-- {
 		env, err := environ(all[i].PID)

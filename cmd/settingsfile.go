@@ -46,7 +46,7 @@ func newSettingsFile(name string) (settingsFile, error) {
 func (s settingsFile) read() (text []byte, exists bool, err error) { return readSettings(s.path) }
 
 // readBackup returns the content from before shield, and whether there was any. A symbolic link in its
-// place is ignored: a repository may contain one to a file of the user.
+// place is an error: a repository may contain one to a file of the user.
 func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	if st, err := os.Lstat(s.backup); err == nil && !st.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s: not a regular file; remove it", s.backup)
@@ -54,8 +54,8 @@ func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	return readSettings(s.backup)
 }
 
-// readSettings reads a regular file of at most [host.MaxBytes]; it does not block on other files, such
-// as FIFOs.
+// readSettings reads a regular file of at most [host.MaxBytes]. For other files, such as FIFOs, it returns
+// an error and does not block.
 func readSettings(name string) (text []byte, exists bool, err error) {
 	f, err := owner.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func readSettings(name string) (text []byte, exists bool, err error) {
 	return text, true, err
 }
 
-// keep saves a copy of the file from before shield, or nothing if there was none.
+// keep saves a copy of the file from before shield. If there was no file, it removes an older copy.
 func (s settingsFile) keep(before []byte, existed bool) error {
 	if !existed {
 		return s.forget()
@@ -103,8 +103,8 @@ func (s settingsFile) writable() error {
 	return nil
 }
 
-// replace replaces the content atomically and keeps mode and owner. program makes the file executable
-// for its user.
+// replace replaces the content atomically and keeps mode and owner. If program is true, the mode becomes
+// 0755.
 func (s settingsFile) replace(text []byte, program bool) error {
 	st, err := os.Stat(s.path)
 	switch {

@@ -391,7 +391,7 @@ func (s *setupPlan) report(c *cli.Context) error {
 // maxFailures is how many failures are printed, so that the report fits on a screen.
 const maxFailures = 4
 
-// reviewLines says what the evaluator's model is asked, and whether its answer counts.
+// reviewLines says how often the evaluator's model is asked, and whether its answer counts.
 func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	if s.set.Evaluator.Provider == "" {
 		return nil
@@ -418,8 +418,8 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// questionRoutes returns a line for each route by which questions reach the user, and errors for
-// questions that do not.
+// questionRoutes returns a line for each route by which questions reach the user, and an error if some do
+// not.
 func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
 	var ways []string
 	titles := map[string][]string{}

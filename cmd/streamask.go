@@ -15,7 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Bounds of the input for which a service is asked, and of the single wait for the end of the input.
+// Limits of the input for which a service is asked: its length, and the number of reads. An input that
+// stays open is waited for once.
 const (
 	maxAsked = 64 << 10 // bytes
 	maxReads = 4

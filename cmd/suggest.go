@@ -106,8 +106,8 @@ func suggested(c *cli.Context, w *World, least int) (text string, from int, err 
 	return policy.Suggested(preset, found), len(approvals), nil
 }
 
-// savingSuggestions returns the suggestions under which the approved commands would be allowed without
-// asking a person.
+// savingSuggestions returns the suggestions all of whose approved commands would be allowed without asking
+// a person. It adds to each the other commands that it would allow.
 func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
 	if len(found) == 0 {
 		return nil, nil

@@ -218,8 +218,8 @@ func (d *difference) both(root, settings string, rows []row) error {
 	return nil
 }
 
-// tasks compares the recorded tasks, action by action in one workspace, to which only actions allowed
-// by the base are applied.
+// tasks compares the recorded tasks, action by action in one workspace. Actions that the base does not
+// block are applied to it, except inserted attacks; steps of trust seeds only if the base allows them.
 func (d *difference) tasks(seeds int) error {
 	o := *d.o
 	o.seeds, o.seed = seeds, int64(seeds)

@@ -43,7 +43,7 @@ type trust struct {
 	Steps []struct {
 		Type    string
 		Payload map[string]any
-		Attack  bool // all steps before the last are honest on their own
+		Attack  bool // the step is the attack; the steps before it are honest on their own
 	}
 
 	stopped string // what stopped the attack
@@ -66,7 +66,7 @@ type tally struct {
 	seeded   map[string]int
 	passed   []string
 	refused  int
-	asked    int // refused actions that the person was asked about
+	asked    int // refused actions that shield does not allow
 }
 
 // tasks replays the recorded tasks, without changes or with attacks inserted.
@@ -110,7 +110,7 @@ func tasks(o *options) error {
 	return nil
 }
 
-// replay judges one task in an existing workspace, and applies its writes.
+// replay judges one task in a workspace on the disk, and applies the actions that are not blocked.
 func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v *verdict) error) error {
 	if err := o.workspace(t); err != nil {
 		return err

@@ -90,7 +90,7 @@ type layer struct {
 	certificates bytes.Buffer
 }
 
-// left are folders of Debian packages that are omitted.
+// left are folders of Debian packages that are omitted, except the copyright files in them.
 var left = []string{"usr/share/doc/", "usr/share/lintian/", "usr/share/man/", "usr/share/locale/", "usr/share/bug/", "etc/ssl/certs/"}
 
 // unpack adds the content of a package. The certificates become one file, as ca-certificates does at

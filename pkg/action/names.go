@@ -97,7 +97,7 @@ func (a *Action) canonicalize() error {
 }
 
 // looseCommand reports whether an action of unknown type is a command: its type is a name that other tools
-// have as well, and the payload has nothing but a command.
+// have as well, and the payload has one command and otherwise only a folder and plain fields.
 func (a *Action) looseCommand() bool {
 	name := a.Type
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {

@@ -150,8 +150,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// Usable returns an error if the bundle cannot be used at a time. expired reports that it has expired
-// but is still within grace.
+// Usable returns an error if the bundle cannot be used at a time. expired reports that it has expired; it
+// can be used for the time grace after that.
 func (b *Bundle) Usable(now time.Time, grace time.Duration) (expired bool, err error) {
 	if now.Before(b.Expires) {
 		return false, nil

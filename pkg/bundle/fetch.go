@@ -102,7 +102,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	return data, nil
 }
 
-// late replaces the error if a download exceeded its time limit.
+// late returns an error that names the time limit if a download exceeded it, or else the same error.
 func late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("the download did not finish within %v and was stopped; check the connection and try again", maxFetch)

@@ -22,7 +22,7 @@ type Kept struct {
 	Grace  time.Duration
 }
 
-// ID returns the file name for the source.
+// ID returns the name of the source's file, without its extension.
 func (k *Kept) ID() string {
 	sum := sha256.Sum256([]byte(k.Source))
 	return hex.EncodeToString(sum[:12])

@@ -20,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// Settings are all user settings. [Default] returns the strict values.
+// Settings are all settings of shield. [Default] returns the strict values.
 type Settings struct {
 	Policy        string     `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
 	Bundle        Bundle     `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping

@@ -33,8 +33,8 @@ func RunningVariables(name string) []*RunningGroup {
 	return out
 }
 
-// Changes reports whether a variable makes some program run or load other code. Groups whose values only name
-// sources, servers, checks or tool folders do not count. Case is ignored, as npm and Windows do.
+// Changes reports whether a variable makes some program run or load other code. Groups that hold a source, a
+// server, a check, a build, tools or a home folder do not count. Case is ignored, as npm and Windows do.
 func Changes(name string) bool {
 	name = strings.ToUpper(name)
 	for p := range changing().candidates(name) {

@@ -391,7 +391,7 @@ func (d *drawing) kind(k effect.Kind, s string) string {
 	}
 }
 
-// describe returns the object of an effect.
+// describe returns the object of an effect, the program with its class, and the reason.
 func describe(e effect.Effect) string {
 	var parts []string
 	add := func(s string) {

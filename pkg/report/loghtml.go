@@ -88,7 +88,8 @@ func countTable(title, name string, list []audit.Named) table {
 // minAsked is the least number of questions of a rule that is checked for false alarms.
 const minAsked = 3
 
-// questionTable lists the rules whose questions people most often approved.
+// questionTable lists the rules with at least minAsked answered questions, of which people approved at
+// least 90 %.
 func questionTable(rules []audit.Named) table {
 	t := table{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
 	for _, n := range rules {

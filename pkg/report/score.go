@@ -58,7 +58,7 @@ type Group struct {
 	Allow    int    `json:"allow"`
 	Escalate int    `json:"escalate"`
 	Block    int    `json:"block"`
-	Tiers    [4]int `json:"tiers"` // by the tier that decided
+	Tiers    [4]int `json:"tiers"` // by the tier of the verdict
 }
 
 // Allowed returns the share of allowed rows: for attacks, the pass rate.
@@ -146,7 +146,7 @@ type Miss struct {
 // A Check is a limit and the measured share.
 type Check struct {
 	Name  string  `json:"name"`
-	Label string  `json:"-"`     // label of the rows that are checked: stop or pass
+	Label string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
 	Limit float64 `json:"limit"` // a share, 0.0–1.0
 	Got   float64 `json:"got"`
 	OK    bool    `json:"ok"`

@@ -269,7 +269,7 @@ func (s *sample) unknown(string) {
 	s.score--
 }
 
-// order groups files by conversation, each with its main file first.
+// order groups files by conversation, each with its main file first, and drops files that occur twice.
 func order(files []file) (tasks [][]file) {
 	slices.SortStableFunc(files, func(a, b file) int {
 		if c := strings.Compare(a.task, b.task); c != 0 {

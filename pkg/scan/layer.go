@@ -90,7 +90,7 @@ func (l *layer) put(p string, e analysis.Entry) {
 	l.note(p, e)
 }
 
-// above records that a folder exists, if the layer has no entry for it or a deleted one.
+// above records that a folder and those above it exist, up to the first that the layer or the disk has.
 func (l *layer) above(dir string) {
 	for ; len(dir) > 1; dir = path.Dir(dir) {
 		if e, known := l.Look(dir); known && !e.Gone {

@@ -106,7 +106,7 @@ var refusals = []string{
 	"The user did not approve", "The user rejected", "user denied", "operation was cancelled", "Operation cancelled", "was blocked by", "permission denied by", "shield:",
 }
 
-// outcome returns the status of a call from its result.
+// outcome returns the status of a call, from its result and whether that is an error.
 func outcome(isError bool, v any) status {
 	if !isError {
 		return ran
@@ -304,7 +304,7 @@ type gemini struct {
 	seen map[string]bool
 }
 
-// maxSeen is the maximum number of remembered messages of a conversation.
+// maxSeen is the maximum number of remembered calls of a conversation.
 const maxSeen = 1 << 16
 
 func (g *gemini) record(raw jsontext.Value, at place, to sink) bool {

@@ -201,7 +201,8 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink,
 	return nil
 }
 
-// folderBeside returns the folder of a conversation from a file next to its transcript; "" if unknown.
+// folderBeside returns the folder of a conversation from a file beside its transcript, for Gemini CLI in the
+// folder above; "" if unknown.
 func folderBeside(f file) string {
 	switch f.source.Host {
 	case "gemini-cli":

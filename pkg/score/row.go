@@ -77,8 +77,8 @@ func (r *row) sessionOf() string {
 	return a.Session
 }
 
-// parseRow parses a row. If bare is set, a record with a type and a payload is an action with that
-// label; its other fields belong to the agent.
+// parseRow parses a row. If bare is set, a record with a type, and with a payload or without a label, is an
+// action with that label; its other fields belong to the agent.
 func parseRow(raw []byte, bare Label) (*row, error) {
 	var r row
 	if bare != 0 {

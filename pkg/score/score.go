@@ -284,7 +284,7 @@ func missed(r *row, v *verdict.Verdict) report.Miss {
 	}
 }
 
-// gist returns the command or path of an action, or else the whole action.
+// gist returns the command, path or URL of an action, or else the whole action.
 func gist(raw []byte) string {
 	a, err := action.Parse(raw)
 	if err != nil {

@@ -38,7 +38,7 @@ func (t *turn) UnmarshalJSON(raw []byte) error {
 // maxTurns is the maximum number of actions in a session.
 const maxTurns = 1000
 
-// sessionFault returns an error text for an invalid session; "" if it is valid.
+// sessionFault returns an error for an invalid session; nil if it is valid.
 func (r *row) sessionFault() error {
 	counted := slices.ContainsFunc(r.Actions, func(t turn) bool { return !t.denied })
 	switch {
@@ -54,8 +54,9 @@ func (r *row) sessionFault() error {
 	return nil
 }
 
-// row judges a row. For a session it returns the outcome of the decisive action. Every earlier action
-// counts as executed, whatever its verdict, unless it is marked denied.
+// row judges a row. For a session it returns the outcome of the decisive action or, if none is marked, the
+// most severe one, and makes that action the row's own. Every earlier action counts as executed, whatever
+// its verdict, unless it is marked denied.
 func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
 	if r.Actions == nil {
 		return c.one(ctx, r.Action, "")

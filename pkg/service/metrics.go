@@ -17,7 +17,7 @@ import (
 type Metrics struct {
 	mu      sync.Mutex
 	counts  map[string]uint64 // by name and labels; label values are from small sets
-	seconds []uint64          // number of questions per bucket of durations, and above all
+	seconds []uint64          // questions by duration: one number for each of durations, and one for those above
 	sum     float64
 }
 

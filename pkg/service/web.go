@@ -190,7 +190,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	b.wait()
-	if b.ended.Err() != nil { // otherwise shutdown would interrupt the read
+	if b.ended.Err() != nil { // wait may have replaced the deadline of the shutdown
 		return 0, io.EOF
 	}
 	n, err := b.r.Read(p)

@@ -83,7 +83,7 @@ func attributes(pairs ...string) (out []message) {
 	return out
 }
 
-// toolName returns an action's type as an attribute value; "" if it is not a plain name, since the
+// toolName returns an action's type as an attribute value; "other" if it is not a plain name, since the
 // agent can put any text there.
 func toolName(typ string) string {
 	odd := func(r rune) bool {

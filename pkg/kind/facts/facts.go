@@ -1,4 +1,4 @@
-// Package facts defines the stored form of a kind of action, for answers that cover more than one action.
+// Package facts defines the stored form of a kind of action, for answers that also cover later actions.
 package facts
 
 import (

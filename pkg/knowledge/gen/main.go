@@ -52,7 +52,7 @@ func write(dir string) error {
 	return nil
 }
 
-// tables returns the source of the tables of the YAML files in a folder.
+// tables returns the source of the tables of secrets.yaml, logins.yaml and gitleaks.toml in a folder.
 func tables(dir string) ([]byte, error) {
 	var own secrets
 	if err := read(filepath.Join(dir, "secrets.yaml"), &own); err != nil {
