@@ -7,7 +7,7 @@ import (
 )
 
 // remoteHost returns the first database host in the arguments that is a remote machine and not for development or
-// tests; "" if there is none.
+// tests; "" if there is none. If the command always works on another machine, it returns the program's name.
 func (r *reader) remoteHost() string {
 	if r.service() != "database" {
 		return ""

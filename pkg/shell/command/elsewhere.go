@@ -29,7 +29,7 @@ func (r *reader) change(verb string) {
 	r.noteVerb(verb)
 }
 
-// name returns the program's name in the table.
+// name returns the program's name, without its folder.
 func (r *reader) name() string {
 	_, name := baseName(r.args[0].Text)
 	return name
@@ -185,8 +185,8 @@ func isDestroyVerb(word string) bool {
 	return DestroyingVerbs[first] || DestroyingVerbs[last]
 }
 
-// verbOf returns the action of the first verb among the words, nil if there is none. A word after an option may be
-// its value, so reading verbs there do not count.
+// verbOf returns the action of the first verb among the words, nil if there is none. A word after an option counts,
+// too, although it may be its value.
 func verbOf(words []Word, lexicon *syntax) *action {
 	for _, w := range words[:min(len(words), maxVerb)] {
 		text := strings.ToLower(w.Text)

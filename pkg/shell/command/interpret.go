@@ -317,7 +317,7 @@ func (r *reader) doubt(format, what string) {
 	}
 }
 
-// clip shortens text for a message and removes control characters.
+// clip shortens text for a message and replaces control characters.
 func clip(s string) string {
 	return brief.Text(strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c == '�' {

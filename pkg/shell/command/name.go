@@ -83,8 +83,8 @@ func Language(name string) string {
 	return ""
 }
 
-// Interprets reports whether a program runs code of a programming language, which can do anything. Shells, whose
-// code is analysed, and database clients do not count.
+// Interprets reports whether a program runs code of a programming language, which can do anything. Shells and awk,
+// whose code is analysed, and programs with a language of their own such as database clients do not count.
 func Interprets(name string) bool {
 	switch language := Language(name); language {
 	case "", "shell", "powershell", "cmd", "awk":

@@ -250,7 +250,7 @@ func (r *reader) valuesOf(a *action, name string, i int) int {
 	return i
 }
 
-// semicolon returns the index of the word that ends a nested command of find.
+// semicolon returns the index of the word that ends a nested command of find, or the number of words if none does.
 func (r *reader) semicolon(i int) int {
 	for ; i < len(r.args); i++ {
 		switch r.args[i].Text {
@@ -297,7 +297,7 @@ func (r *reader) unread(w Word, option bool) {
 	r.use.Unread = append(r.use.Unread, Unread{w, option})
 }
 
-// isOpen reports whether unlisted options are harmless at this level.
+// isOpen reports whether unlisted options are allowed at this level; the program may do more than read.
 func (r *reader) isOpen() bool {
 	for d := r.depth - 1; d >= 0; d-- {
 		if r.levels[d].style&open != 0 {

@@ -141,7 +141,8 @@ func (r *reader) npmPackage(w Word) {
 	r.pkg(w)
 }
 
-// packageProgram records the package in the first word, and returns the command that the package provides.
+// packageProgram records the package in the first word, unless an option names it, and returns the command that the
+// package provides.
 func (r *reader) packageProgram(words []Word) []Word {
 	brought := false // an option names the package
 	for _, v := range r.values {
@@ -191,8 +192,7 @@ func (r *reader) creator(w Word) {
 	r.prefixedPackage(w)
 }
 
-// modulePath records a Go module, and its source if that is neither a well-known code host nor a usual host of
-// modules.
+// modulePath records a Go module, and its source if that is not a well-known code host.
 func (r *reader) modulePath(w Word) {
 	w = cut(w, strings.LastIndexByte(w.Text, '=')+1)
 	host, _, _ := strings.Cut(w.Text, "/")

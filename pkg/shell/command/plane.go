@@ -25,7 +25,7 @@ func ControlPlane(url string) (service string, ok bool) {
 	return planeOf(authority[i+1:])
 }
 
-// planeOf returns the service of a port, or of a word in a socket's path.
+// planeOf returns the service of a port, or of a word in a socket's name.
 func planeOf(key string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
@@ -36,7 +36,7 @@ func planeOf(key string) (service string, ok bool) {
 	return "", false
 }
 
-// controlSocket returns the service that listens on a Unix socket.
+// controlSocket returns the service that listens on a Unix socket, by the socket's name.
 func controlSocket(path string) (service string, ok bool) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {

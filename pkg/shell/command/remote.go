@@ -75,7 +75,7 @@ func (r *reader) host(w Word) {
 	r.touch(effect.Connect, w, false)
 }
 
-// data records files that an option's value names with @ or <, as in curl.
+// data records files that an option's value names with @, < or file://, as in curl.
 func (r *reader) data(role role, w Word) {
 	if role != roleMaybeFile && role != roleMaybePath && r.sends == "" {
 		r.sends = "POST"
@@ -171,7 +171,8 @@ func (r *reader) socket(w Word) {
 	}
 }
 
-// repo records the target of a git remote. Names of configured remotes and relative paths give no address.
+// repo records the target of a git remote. Names of configured remotes, and relative paths that do not begin with a
+// dot, are not recorded.
 func (r *reader) repo(w Word) {
 	if i := strings.Index(w.Text, "::"); i > 0 && !strings.ContainsAny(w.Text[:i], "/:@[") {
 		// ext::COMMAND runs the command; other helpers are programs named git-remote-NAME.
@@ -393,10 +394,10 @@ func hasOption(list string, names ...string) bool {
 	return false
 }
 
-// harmlessSSH are the ssh settings that run no program and open no connection.
+// harmlessSSH are the ssh settings that run no program.
 const harmlessSSH = " stricthostkeychecking userknownhostsfile connecttimeout serveraliveinterval serveralivecountmax batchmode port user hostname loglevel identitiesonly passwordauthentication pubkeyauthentication preferredauthentications connectionattempts compression tcpkeepalive checkhostip hostkeyalgorithms pubkeyacceptedkeytypes pubkeyacceptedalgorithms kexalgorithms ciphers macs addressfamily requesttty visualhostkey updatehostkeys globalknownhostsfile exitonforwardfailure controlmaster controlpath controlpersist proxyjump numberofpasswordprompts gssapiauthentication kbdinteractiveauthentication challengeresponseauthentication fingerprinthash hashknownhosts stdinnull ipqos rekeylimit escapechar verifyhostkeydns "
 
-// sshOption records what ssh -o NAME=VALUE runs.
+// sshOption records what ssh -o NAME=VALUE runs or reads.
 func (r *reader) sshOption(w Word) {
 	i := strings.IndexAny(w.Text, "= ")
 	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {

@@ -87,7 +87,7 @@ func (r *reader) onlyRead() {
 // dot returns the working folder, with the span of the program's name.
 func (r *reader) dot() Word { return Word{Text: ".", From: r.args[0].From} }
 
-// positions assigns a role to each operand.
+// positions applies to each operand the role of its position.
 func (r *reader) positions() {
 	s, n := r.shape, len(r.operands)
 	head, tail := len(s.head), len(s.tail)
@@ -583,7 +583,7 @@ func typed(words []Word) Word {
 	return w
 }
 
-// namedKeys are the names of keys that end or cancel a line.
+// namedKeys are the names of keys that end, cancel or edit a line.
 var namedKeys = map[string]bool{
 	"enter": true, "kpenter": true, "escape": true, "bspace": true, "dc": true, "ic": true, "up": true, "down": true, "left": true, "right": true,
 	"home": true, "end": true, "npage": true, "pagedown": true, "ppage": true, "pageup": true,

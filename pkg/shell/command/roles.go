@@ -166,7 +166,7 @@ const (
 	roleArgvSemi    // a command up to a semicolon
 	roleArgvScript  // a command, or a code file with arguments if it has the extension of one
 	roleArgvPackage // a command that a package provides: the first word names the package
-	roleArgvListed  // a command if its program is listed, else text
+	roleArgvListed  // a command if its program is listed, a code file if it has the extension of one, else text
 	roleModule      // a Python module with its arguments
 	roleShellArgs   // arguments of a shell, after the text of an option -c
 	roleWords       // text

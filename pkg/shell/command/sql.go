@@ -101,7 +101,7 @@ func (r *reader) statement(w Word, text string) {
 	case "load":
 		r.doubt("SQL statement %s reads a file", first)
 	default:
-		// DO blocks, EXEC xp_cmdshell, and text that is not SQL.
+		// Unlisted statements, and text that is not SQL.
 		r.reading(words)
 		r.doubt("unknown SQL statement %s", first)
 	}
@@ -220,7 +220,7 @@ func (r *reader) create(words sqltext.Text) {
 	r.effect(effect.ChangeRemote)
 }
 
-// copySQL records COPY … TO PROGRAM 'command' and COPY … FROM 'file'.
+// copySQL records COPY … PROGRAM 'command', and COPY from or to a 'file' of the server.
 func (r *reader) copySQL(w Word, text string, words sqltext.Text) {
 	if words.Has("from") || !words.Has("stdout") {
 		r.effect(effect.ChangeRemote)

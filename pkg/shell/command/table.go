@@ -11,8 +11,8 @@ type row[T any] struct {
 // A program is an entry of the table of programs, or of subcommands.
 type program = row[syntax]
 
-// A syntax describes how the arguments of a program or subcommand are parsed. Its tables are sorted by name, so
-// that no map has to be built at start-up.
+// A syntax describes how the arguments of a program or subcommand are parsed. Its tables are sorted by name, prefixes
+// by length, so that no map has to be built at start-up.
 type syntax struct {
 	style    style
 	why      string // description of the effects without an operand, after the program's name
@@ -46,7 +46,7 @@ const (
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
 	bundled                    // letters may be bundled although style is long; with slash, options may share a word
-	slash                      // options begin with / or -, in any case, with the value after a colon; unlisted ones are ignored
+	slash                      // options begin with / or -, in any case, with the value after a colon or an equals sign
 	helpful                    // the last word help asks for help
 	apart                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
 )

@@ -79,7 +79,7 @@ type part struct {
 	pipe       bool
 }
 
-// parts splits text at &, &&, ||, | and line ends outside quotes.
+// parts splits text at &, &&, ||, | and parentheses outside quotes, and at line ends.
 func parts(text string) []part {
 	var out []part
 	start, quoted := 0, false
@@ -111,7 +111,8 @@ func parts(text string) []part {
 	return out
 }
 
-// words splits a command into words: quotes group, ^ escapes, %NAME% is replaced if the text sets it.
+// words splits a command into words at spaces and commas: quotes group, ^ escapes, %NAME% is replaced by its value,
+// which may be unknown. Redirection operators are words with Written set.
 func (r *reader) words(text string, at effect.Span) []abstract.Value {
 	var out []abstract.Value
 	var b abstract.Builder

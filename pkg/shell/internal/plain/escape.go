@@ -84,7 +84,7 @@ func unescape(s string, echo bool) (out string, ended bool) {
 	return b.String(), false
 }
 
-// Numeral returns the number of digits of a base among the first n bytes.
+// Numeral returns the number of digits of a base, at most n, with which a text begins.
 func Numeral(s string, base, n int) int {
 	i := 0
 	for i < n && i < len(s) && digit(s[i]) < base {

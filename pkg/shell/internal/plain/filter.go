@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// maxText is the maximum length of a filter's output, in bytes.
+// maxText is the maximum length of the text that a substitution of sed inserts, in bytes.
 const maxText = 64 << 10
 
 // Filter returns the output of a text filter; false if it cannot be computed.
@@ -74,7 +74,7 @@ func Filter(base string, flags []string, operands []string, text string) (string
 	return "", false
 }
 
-// lineFilter computes filters that output all or the first lines.
+// lineFilter computes filters that work on lines: cut, head, tail, and sort and uniq of a single line.
 func lineFilter(base string, flags []string, operands []string, text string) (string, bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) > 1 && lines[len(lines)-1] == "" {

@@ -115,7 +115,7 @@ func sedFold(flags []string, operands []string, text string) (string, bool) {
 	return text, true
 }
 
-// cutFold computes cut -c and cut -d -f with single positions and ranges.
+// cutFold computes cut -c, -b and -d -f with one position or range.
 func cutFold(flags []string, operands []string, lines []string) (string, bool) {
 	delim, list, bytes := "\t", "", false
 	next := 0

@@ -213,7 +213,7 @@ func (p *pwsh) arguments() []abstract.Value {
 	return args
 }
 
-// sum parses an expression up to a comma.
+// sum parses operands that are joined with +.
 func (p *pwsh) sum() abstract.Value {
 	left := p.operand()
 	for {
@@ -332,7 +332,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	return result
 }
 
-// outside reports whether a value is a path from the root or the home folder.
+// outside reports whether a value is a path below a folder of the root, or below the home folder.
 func outside(v abstract.Value) bool {
 	return !v.Bare && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }
@@ -394,7 +394,7 @@ func (p *pwsh) changes(method string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", From: p.at})
 }
 
-// passing handles methods that return or forward the value on which they are called.
+// passing handles methods that return or forward the value on which they are called, or run it.
 func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":

@@ -384,8 +384,8 @@ func some(list abstract.Value) abstract.Value {
 	return list
 }
 
-// piped adds the input objects as value of the parameter that accepts them, if no argument gives it. Cmdlets that
-// only read skip input text, which they may search.
+// piped adds the input objects as value of the parameter that accepts them, if no argument gives it. Parameters that
+// read or list paths skip unknown text, and those that read also skip text that the cmdlet may search.
 func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
 		if !p.piped || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
@@ -541,7 +541,7 @@ func (p *pwsh) list(v abstract.Value) []abstract.Value {
 	return splitWords(v)
 }
 
-// unpack records the unpacking of an archive into the named folder, or one with the archive's name.
+// unpack records the unpacking of an archive into the named folder, else into the working folder.
 func (p *pwsh) unpack(args []psArg) {
 	from, into := abstract.Value{}, abstract.Lit(".")
 	for _, a := range args {

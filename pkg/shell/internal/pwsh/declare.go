@@ -198,7 +198,8 @@ func (p *pwsh) classMember() {
 	}
 }
 
-// addType records the effects of Add-Type: it runs unknown code unless it loads a system assembly by name.
+// addType records the effects of Add-Type: it runs the named files, or unknown code unless it loads system assemblies
+// by name.
 func (p *pwsh) addType(c *cmdlet, args []psArg) {
 	loads := false
 	for _, a := range args {

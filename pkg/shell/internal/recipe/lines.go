@@ -146,7 +146,7 @@ func unitSteps(text string) []Step {
 
 var cronForm = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
 
-// cronSteps returns the commands of a crontab, without the user name in system crontabs.
+// cronSteps returns the commands of a crontab, without the user name root in system crontabs.
 func cronSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
 		return strings.TrimPrefix(inForm(cronForm(), line), "root ")

@@ -88,7 +88,7 @@ func (b *notebook) shell(command string) []Step {
 	return shellSteps(command)
 }
 
-// python returns the step of Python code, after the folders and variables that earlier cells set.
+// python returns the step of Python code, after the changes of the folder by earlier cells.
 func (b *notebook) python(code string) Step {
 	for i := len(b.folders) - 1; i >= 0; i-- {
 		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folders[i], "cd "), `"'`)) + ")\n" + code

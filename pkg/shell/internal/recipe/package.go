@@ -87,7 +87,7 @@ func collect(v any, under string, depth int, out *[]string) {
 
 var pairForm = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
-// fragmentSteps returns the string values in a fragment of such a JSON file.
+// fragmentSteps returns the string values in a fragment of such a JSON file that contain a space, | or a semicolon.
 func fragmentSteps(text string) []Step {
 	var out []string
 	for _, m := range pairForm().FindAllStringSubmatch(text, -1) {

@@ -19,9 +19,9 @@ type Step struct {
 // most is the maximum number of steps of one recipe.
 const most = 4096
 
-// Steps returns the steps of a recipe (formats are in loads.yaml of package command) for some goals: targets of a
-// Makefile, scripts of a package. Without goals, it returns all steps. An unknown format has no steps. whole is
-// false if there are more steps.
+// Steps returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package command) for some goals:
+// targets of a Makefile, scripts of a package. Without goals, and for formats without goals, it returns all steps. An
+// unknown format has no steps. whole is false if there may be more steps.
 func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	whole = true

@@ -177,7 +177,7 @@ func mayWrite(full string) bool {
 	return strings.HasPrefix(last, "save") || strings.HasPrefix(last, "write") || strings.HasPrefix(last, "to_") || strings.HasPrefix(last, "dump") || strings.HasSuffix(last, "handler") || strings.HasSuffix(last, "writer")
 }
 
-// outside reports whether a value is a path from the root or the home folder.
+// outside reports whether a value is a path below a folder of the root, or below the home folder.
 func outside(o operand) bool {
 	return o.name == "" && !o.isList && o.Known() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
@@ -364,7 +364,8 @@ func perlMode(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
-// load records that a code file runs. For JavaScript's import(), only URLs count: other names are modules.
+// load records that a code file runs. For JavaScript's import(), only URLs, and packages with npm: or jsr:, count:
+// other names are modules.
 func (p *script) load(full string, path abstract.Value) {
 	if full != "import" {
 		p.w.RunFile(path, p.language, p.at)

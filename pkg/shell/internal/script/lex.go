@@ -75,7 +75,7 @@ var grammars = map[string]*grammar{
 
 // lexCode splits code into tokens, which it appends to room. It handles strings, regular expressions,
 // here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find calls; other
-// characters become punctuation. unread says where later code may have been read wrongly.
+// characters become punctuation. unread says why later code may have been read wrongly; "" if it was not.
 func lexCode(language, text string, room []token) (tokens []token, unread string) {
 	l := &lexer{language: language, text: text, tokens: room}
 	if l.grammar = grammars[language]; l.grammar == nil {

@@ -161,8 +161,8 @@ func (p *script) finish() {
 	}
 }
 
-// carriesShell reports whether code of a compiled language opens a connection and starts a shell. Their calls have
-// too many forms to be parsed.
+// carriesShell reports whether code, also of a compiled language, contains names of calls that open a connection and
+// start a shell. Such calls have too many forms to be parsed.
 func carriesShell(text string) bool {
 	contains := func(words ...string) bool {
 		for _, w := range words {

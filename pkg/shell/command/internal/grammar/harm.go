@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// dryHarm marks options in the key harms with which nothing is changed.
+// dryHarm marks the forms in the key harms with which nothing is changed.
 const dryHarm = "dry"
 
 // A form is a command that does harm: "submodule deinit --all". One of its options is enough; without options, the
