@@ -65,18 +65,6 @@ func (r *reader) lettersHarm(word string) {
 	}
 }
 
-// harmsAnyCase returns the harms of a program whose name differs from a listed name only in case: file systems of
-// macOS and Windows ignore case.
-func harmsAnyCase(name string, args []Word) []effect.Harm {
-	lower := strings.ToLower(name)
-	if lower == name || lookup(lower) == nil {
-		return nil
-	}
-	words := slices.Clone(args)
-	words[0].Text = lower
-	return Interpret(words).Harms
-}
-
 // Names reports whether a word is a subcommand or option of a program, at any depth; listed is false for programs
 // without an entry.
 func Names(program, word string) (is, listed bool) {

@@ -27,7 +27,6 @@ func Interpret(args []Word, listed ...Word) Use {
 	at := placeOf(args[0].Text, dir)
 	if g == nil {
 		use := useOfUnlisted(name, args)
-		use.Harms = harmsAnyCase(name, args)
 		if at == elsewhere {
 			use.Nested = []Nested{{Language: "file", Words: args[:1]}}
 		}

@@ -601,7 +601,7 @@ var cmdlets = [...]cmdlet{
 	}},
 }
 
-// isReader reports whether a command only looks or reshapes.
+// isReader reports whether a command only reads or formats.
 func isReader(word string) bool {
 	switch word {
 	case "compare-object",
@@ -696,7 +696,7 @@ func isReader(word string) bool {
 	return false
 }
 
-// isVerb reports whether a word stands before the dash of a command's name.
+// isVerb reports whether a word is a verb of command names: the part before the dash.
 func isVerb(word string) bool {
 	switch word {
 	case "add",
@@ -806,7 +806,7 @@ func isVerb(word string) bool {
 	return false
 }
 
-// isAssembly reports whether an assembly comes with the system.
+// isAssembly reports whether an assembly is installed with Windows or .NET.
 func isAssembly(word string) bool {
 	switch word {
 	case "microsoft.csharp",
@@ -856,7 +856,7 @@ func isAssembly(word string) bool {
 	return false
 }
 
-// beginsElsewhere reports whether a noun that begins so has commands that work on another service.
+// beginsElsewhere reports whether a prefix of nouns belongs to a module that manages a remote service.
 func beginsElsewhere(word string) bool {
 	switch word {
 	case "aad",
@@ -921,7 +921,7 @@ func beginsElsewhere(word string) bool {
 	return false
 }
 
-// readsElsewhere reports whether commands there with a verb change nothing.
+// readsElsewhere reports whether commands of such a module with this verb change nothing.
 func readsElsewhere(word string) bool {
 	switch word {
 	case "compare",
@@ -954,10 +954,10 @@ func readsElsewhere(word string) bool {
 	return false
 }
 
-// granting matches nouns there that give somebody more rights.
+// granting matches nouns of modules for remote services whose commands grant permissions.
 const granting = "permission|member|role|owner|delegate|policy|credential|secret|key\\b|accesskey|loginprofile"
 
-// meaningOf returns what a verb means there.
+// meaningOf returns what a verb does in a module for a remote service.
 func meaningOf(verb string) string {
 	switch verb {
 	case "clear",

@@ -95,13 +95,13 @@ func compile(data []byte) ([]byte, error) {
 		out.WriteString(text)
 	}
 	out.WriteString("}\n")
-	writeSet(&out, "isReader", "a command only looks or reshapes.", f.Readers)
-	writeSet(&out, "isVerb", "a word stands before the dash of a command's name.", f.Verbs)
-	writeSet(&out, "isAssembly", "an assembly comes with the system.", f.Assemblies)
-	writeSet(&out, "beginsElsewhere", "a noun that begins so has commands that work on another service.", f.Elsewhere)
-	writeSet(&out, "readsElsewhere", "commands there with a verb change nothing.", f.Reading)
-	fmt.Fprintf(&out, "\n// granting matches nouns there that give somebody more rights.\nconst granting = %q\n", strings.Join(strings.Fields(f.Granting), "|"))
-	out.WriteString("\n// meaningOf returns what a verb means there.\nfunc meaningOf(verb string) string {\nswitch verb {\n")
+	writeSet(&out, "isReader", "a command only reads or formats.", f.Readers)
+	writeSet(&out, "isVerb", "a word is a verb of command names: the part before the dash.", f.Verbs)
+	writeSet(&out, "isAssembly", "an assembly is installed with Windows or .NET.", f.Assemblies)
+	writeSet(&out, "beginsElsewhere", "a prefix of nouns belongs to a module that manages a remote service.", f.Elsewhere)
+	writeSet(&out, "readsElsewhere", "commands of such a module with this verb change nothing.", f.Reading)
+	fmt.Fprintf(&out, "\n// granting matches nouns of modules for remote services whose commands grant permissions.\nconst granting = %q\n", strings.Join(strings.Fields(f.Granting), "|"))
+	out.WriteString("\n// meaningOf returns what a verb does in a module for a remote service.\nfunc meaningOf(verb string) string {\nswitch verb {\n")
 	for _, meaning := range slices.Sorted(maps.Keys(f.Meanings)) {
 		fmt.Fprintf(&out, "case %s:\nreturn %q\n", quoted(f.Meanings[meaning]), meaning)
 	}
