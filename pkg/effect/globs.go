@@ -3,7 +3,11 @@ package effect
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Globs is an indexed set of path globs: each path is compared with only a few of them. Goroutines may share
@@ -14,13 +18,36 @@ import (
 // slashes any number of folders, ? one character, […] one of several, \x the character x, and {a,b} either of
 // two. A trailing "/**" also matches the folder itself.
 type Globs struct {
-	rules            []rule
+	sources          []source
+	compiled         []atomic.Pointer[rule] // of each source, on first use: most processes compare few paths
+	anchors          [][]segment            // folders that globs are below; the first is none
 	abs, home, float index
 	homes            [][]segment // possible home folders
 	known            [][]segment // home folders that are certain
 }
 
-// A rule is one glob after its braces and variables are expanded.
+// A source is one valid glob after its braces and variables are expanded.
+type source struct {
+	rest    string // below the anchor
+	first   string // first segment, case folded, if it is literal
+	glob    int32  // index of the glob it came from
+	anchor  int32  // index in Globs.anchors
+	next    int32  // next source whose first segment has the same hash; -1 ends the list
+	start   start
+	literal bool // the first segment is literal
+	float   bool // see [rule]
+}
+
+// A start says what a glob starts with.
+type start uint8
+
+const (
+	atRoot   start = iota // "/", a drive or the folder of a variable
+	atHome                // "~/"
+	anywhere              // "**/"
+)
+
+// A rule is a compiled source.
 type rule struct {
 	glob   int       // index of the glob it came from
 	segs   []segment // case folded; without the home folder or a leading "**"
@@ -33,10 +60,10 @@ type rule struct {
 	lone   bool      // a single segment, which matches the last name of a path
 }
 
-// An index finds rules by the text of their first segment.
+// An index finds sources by the text of their first segment.
 type index struct {
-	first map[string][]int32
-	wild  []int32 // rules whose first segment is not literal
+	heads []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
+	wild  []int32 // sources whose first segment is not literal
 	all   []int32
 }
 
@@ -50,16 +77,21 @@ const (
 // variable without folders matches nothing; a variable that is not in vars is an error. The folders of HOME
 // are added to the usual home folders. An error names the invalid glob.
 func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
-	b := builder{vars: vars, g: &Globs{
-		rules: make([]rule, 0, len(globs)+len(globs)/2),
-	}}
+	n := len(globs)
+	for _, glob := range globs {
+		if strings.IndexByte(glob, '{') >= 0 {
+			n += strings.Count(glob, ",")
+		}
+	}
+	b := builder{vars: vars, g: &Globs{sources: make([]source, 0, n), anchors: make([][]segment, 1, 16)}}
 	b.g.homes, b.g.known = homeFolders(vars["HOME"])
 	for i, glob := range globs {
-		b.glob = i
+		b.glob = int32(i)
 		if err := b.braces(glob); err != nil {
 			return nil, fmt.Errorf("glob %q: %w", glob, err)
 		}
 	}
+	b.index()
 	return b.g, nil
 }
 
@@ -67,8 +99,8 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 type builder struct {
 	g        *Globs
 	vars     map[string][]string
-	arena    []segment // unused rest of the block from which segments are allocated
-	glob     int
+	folders  map[string]int32 // anchors of the folders of variables
+	glob     int32
 	expanded int
 }
 
@@ -160,31 +192,48 @@ func (b *builder) add(glob string) error {
 	case strings.IndexByte(glob, 0) >= 0:
 		return errors.New("it contains a NUL byte; remove it")
 	case head == "~" || head == "$HOME":
-		return b.rule(&b.g.home, nil, rest, rule{})
+		return b.source(source{start: atHome, rest: rest})
 	case head == "**":
-		return b.rule(&b.g.float, nil, rest, rule{float: true, loop: 1})
+		return b.source(source{start: anywhere, rest: rest, float: true})
 	case strings.HasPrefix(head, "$"):
 		folders, ok := b.vars[head[1:]]
 		if !ok {
 			return fmt.Errorf("unknown variable %s", head)
 		}
 		for _, folder := range folders {
-			anchor := split(nil, folder, false)
-			if err := b.rule(&b.g.abs, anchor, rest, rule{float: strings.HasPrefix(rest, "**/")}); err != nil {
+			if err := b.source(source{anchor: b.folder(folder), rest: rest, float: strings.HasPrefix(rest, "**/")}); err != nil {
 				return err
 			}
 		}
 		return nil
 	case strings.HasPrefix(glob, "//"):
-		return b.rule(&b.g.abs, []segment{{text: unc}}, strings.ToLower(glob[2:]), rule{})
+		return b.source(source{anchor: b.anchor([]segment{{text: unc}}), rest: strings.ToLower(glob[2:])})
 	case head == unc:
-		return b.rule(&b.g.abs, []segment{{text: unc}}, strings.ToLower(rest), rule{})
+		return b.source(source{anchor: b.anchor([]segment{{text: unc}}), rest: strings.ToLower(rest)})
 	case head == "" && glob != "":
-		return b.rule(&b.g.abs, nil, rest, rule{})
+		return b.source(source{rest: rest})
 	case isDrive(head):
-		return b.rule(&b.g.abs, []segment{patternSegment(strings.ToLower(head))}, strings.ToLower(rest), rule{})
+		return b.source(source{anchor: b.anchor([]segment{patternSegment(strings.ToLower(head))}), rest: strings.ToLower(rest)})
 	}
 	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
+}
+
+// folder returns the anchor of a variable's folder.
+func (b *builder) folder(path string) int32 {
+	id, ok := b.folders[path]
+	if !ok {
+		if id = b.anchor(split(nil, path, false)); b.folders == nil {
+			b.folders = make(map[string]int32, 8)
+		}
+		b.folders[path] = id
+	}
+	return id
+}
+
+// anchor adds an anchor.
+func (b *builder) anchor(segs []segment) int32 {
+	b.g.anchors = append(b.g.anchors, segs)
+	return int32(len(b.g.anchors) - 1)
 }
 
 // isDrive reports whether s is a drive such as "c:", or "?:" for any drive.
@@ -192,80 +241,157 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0] == '?' || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
 }
 
-// rule adds the rule that matches rest below anchor.
-func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
-	n := len(anchor) + strings.Count(rest, "/") + 1
-	if n > maxRuleDepth {
+// source checks a source and adds it to the set.
+func (b *builder) source(s source) error {
+	anchor := b.g.anchors[s.anchor]
+	if len(anchor)+strings.Count(s.rest, "/")+1 > maxRuleDepth {
 		return fmt.Errorf("it is deeper than %d folders; shorten it", maxRuleDepth)
 	}
-	r.glob = b.glob
-	r.exact = append(b.segments(n), anchor...)
-	floating := ix == &b.g.float
-	for rest != "" {
+	first, begun := segment{kind: wild}, len(anchor) > 0
+	if begun {
+		first = anchor[0]
+	}
+	for rest := s.rest; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		s, err := globSegment(name)
-		if err != nil {
+		if err := checkSegment(name); err != nil {
 			return err
 		}
-		k := len(r.exact)
-		if s.kind == anyRun && (k == 0 && floating || k > 0 && r.exact[k-1].kind == anyRun) {
+		if !begun && !(name == "**" && s.start == anywhere) {
+			first, begun = patternSegment(name), true
+		}
+	}
+	if s.glob = b.glob; first.kind == literal {
+		s.literal, s.first = true, foldPath(first.text)
+	}
+	b.g.sources = append(b.g.sources, s)
+	return nil
+}
+
+// index fills the indexes of the set.
+func (b *builder) index() {
+	g := b.g
+	g.compiled = make([]atomic.Pointer[rule], len(g.sources))
+	var all, wild [anywhere + 1]int
+	for i := range g.sources {
+		s := &g.sources[i]
+		all[s.start]++
+		if !s.literal {
+			wild[s.start]++
+		}
+	}
+	for k, n := range all {
+		ix := g.index(start(k))
+		ix.all, ix.wild = make([]int32, 0, n), make([]int32, 0, wild[k])
+		ix.heads = make([]int32, 1<<bits.Len(uint(n-wild[k])))
+		for i := range ix.heads {
+			ix.heads[i] = -1
+		}
+	}
+	for i := range g.sources {
+		s, id := &g.sources[i], int32(i)
+		ix := g.index(s.start)
+		ix.all = append(ix.all, id)
+		if !s.literal {
+			ix.wild = append(ix.wild, id)
 			continue
 		}
-		s.ends()
-		r.exact = append(r.exact, s)
+		head := ix.head(s.first)
+		s.next, *head = *head, id
+	}
+}
+
+// index returns the index of sources with a start.
+func (g *Globs) index(at start) *index {
+	switch at {
+	case atHome:
+		return &g.home
+	case anywhere:
+		return &g.float
+	}
+	return &g.abs
+}
+
+var seed = maphash.MakeSeed()
+
+// head returns the place of the list of sources whose first segment has the hash of a text.
+func (ix *index) head(text string) *int32 {
+	return &ix.heads[maphash.String(seed, text)&uint64(len(ix.heads)-1)]
+}
+
+// rule returns the rule of a source.
+func (g *Globs) rule(id int32) *rule {
+	if r := g.compiled[id].Load(); r != nil {
+		return r
+	}
+	r := g.compile(&g.sources[id])
+	g.compiled[id].Store(r) // another goroutine may store an equal one
+	return r
+}
+
+// compile returns the rule of a source.
+func (g *Globs) compile(s *source) *rule {
+	anchor := g.anchors[s.anchor]
+	r := &rule{glob: int(s.glob), float: s.float}
+	if s.start == anywhere {
+		r.loop = 1
+	}
+	r.exact = append(make([]segment, 0, len(anchor)+strings.Count(s.rest, "/")+1), anchor...)
+	for rest := s.rest; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		seg := globSegment(name)
+		k := len(r.exact)
+		if seg.kind == anyRun && (k == 0 && s.start == anywhere || k > 0 && r.exact[k-1].kind == anyRun) {
+			continue
+		}
+		seg.ends()
+		r.exact = append(r.exact, seg)
 	}
 	r.segs = r.exact
-	for i, s := range r.exact {
-		folded := foldPath(s.text)
-		if folded == s.text {
+	for i, seg := range r.exact {
+		folded := foldPath(seg.text)
+		if folded == seg.text {
 			continue
 		}
 		if &r.segs[0] == &r.exact[0] {
-			r.segs = append(b.segments(len(r.exact)), r.exact...)
+			r.segs = slices.Clone(r.exact)
 		}
 		r.segs[i].text = folded
 		r.segs[i].ends()
 	}
 	r.weigh(len(anchor))
-	b.g.insert(ix, r)
-	return nil
+	return r
 }
 
-// segments allocates n segments.
-func (b *builder) segments(n int) []segment {
-	if len(b.arena) < n {
-		b.arena = make([]segment, max(n, 256))
-	}
-	room := b.arena[:0:n]
-	b.arena = b.arena[n:]
-	return room
-}
-
-// globSegment parses one segment of a glob.
-func globSegment(name string) (segment, error) {
+// checkSegment returns an error if the text is no segment of a glob.
+func checkSegment(name string) error {
 	switch name {
 	case "":
-		return segment{}, errors.New("it contains two slashes in a row; remove one")
+		return errors.New("it contains two slashes in a row; remove one")
 	case ".", "..":
-		return segment{}, fmt.Errorf("it contains %q; write the folder's full path", name)
+		return fmt.Errorf("it contains %q; write the folder's full path", name)
 	}
-	if !isMeta(name) {
-		return segment{text: name}, nil
+	if strings.IndexByte(name, '[') < 0 {
+		return nil
 	}
 	for i := 0; i < len(name); {
 		t, n := nextToken(name[i:])
 		if t.kind == tokenRune && t.r == '[' && n == 1 {
-			return segment{}, errors.New("a bracket is not closed; add ]")
+			return errors.New("a bracket is not closed; add ]")
 		}
 		i += n
 	}
+	return nil
+}
+
+// globSegment parses one valid segment of a glob.
+func globSegment(name string) segment {
 	s := patternSegment(name)
-	if s.kind != wild {
-		return s, nil
+	if s.kind == wild {
+		s.text = oneStar(s.text)
 	}
-	s.text = oneStar(s.text)
-	return s, nil
+	return s
 }
 
 // oneStar replaces each run of stars in a segment by one star, which means the same. Escaped stars are kept.
@@ -309,21 +435,6 @@ func (r *rule) weigh(anchor int) {
 	}
 	r.open = r.strong == 0 && (r.float || r.runs != 0)
 	r.lone = r.loop != 0 && len(r.segs) == 1
-}
-
-// insert adds a rule to the set and to one of its indexes.
-func (g *Globs) insert(ix *index, r rule) {
-	id := int32(len(g.rules))
-	g.rules = append(g.rules, r)
-	ix.all = append(ix.all, id)
-	if len(r.segs) == 0 || r.segs[0].kind != literal {
-		ix.wild = append(ix.wild, id)
-		return
-	}
-	if ix.first == nil {
-		ix.first = make(map[string][]int32, 64)
-	}
-	ix.first[r.segs[0].text] = append(ix.first[r.segs[0].text], id)
 }
 
 // usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin and Git

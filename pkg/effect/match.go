@@ -127,12 +127,10 @@ func (f *finder) floating(path []segment) {
 		if path[i].kind != literal {
 			continue
 		}
-		for _, id := range float.first[f.key(path[i].text)] {
-			f.try(&f.g.rules[id], path[i:], 1)
-		}
+		f.named(float, path[i:])
 	}
 	for _, id := range float.wild {
-		r := &f.g.rules[id]
+		r := f.g.rule(id)
 		if r.lone && len(path) > 0 {
 			if last := &path[len(path)-1]; !f.covering && last.kind == literal && !r.open && !r.segs[0].may(last.text) {
 				continue
@@ -140,6 +138,16 @@ func (f *finder) floating(path []segment) {
 			f.try(r, path[len(path)-1:], 1)
 		} else {
 			f.try(r, path, 1)
+		}
+	}
+}
+
+// named tries the rules of an index that begin with the first name of a path.
+func (f *finder) named(ix *index, path []segment) {
+	name := f.key(path[0].text)
+	for id := *ix.head(name); id >= 0; id = f.g.sources[id].next {
+		if f.g.sources[id].first == name {
+			f.try(f.g.rule(id), path, 1)
 		}
 	}
 }
@@ -173,17 +181,15 @@ func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
 func (f *finder) below(ix *index, path []segment) {
 	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literal {
 		for _, id := range ix.all {
-			f.try(&f.g.rules[id], path, 1)
+			f.try(f.g.rule(id), path, 1)
 		}
 		return
 	}
 	if len(path) > 0 {
-		for _, id := range ix.first[f.key(path[0].text)] {
-			f.try(&f.g.rules[id], path, 1)
-		}
+		f.named(ix, path)
 	}
 	for _, id := range ix.wild {
-		if r := &f.g.rules[id]; f.covering || len(path) == 0 || len(r.segs) == 0 || r.segs[0].may(path[0].text) {
+		if r := f.g.rule(id); f.covering || len(path) == 0 || len(r.segs) == 0 || r.segs[0].may(path[0].text) {
 			f.try(r, path, 1)
 		}
 	}
@@ -201,7 +207,7 @@ func (f *finder) walk(path []segment) {
 			}
 		}
 		for _, id := range g.float.all {
-			f.try(&g.rules[id], path, 1)
+			f.try(g.rule(id), path, 1)
 		}
 	}
 	if run < 0 || run > 0 && f.tree {
@@ -209,8 +215,8 @@ func (f *finder) walk(path []segment) {
 	}
 	// Unknown text may contain "..": "/src/$X/passwd" could be "/etc/passwd".
 	f.anywhere = true
-	for i := range g.rules {
-		r := &g.rules[i]
+	for i := range g.sources {
+		r := g.rule(int32(i))
 		f.try(r, path[run+1:], 1<<(len(r.segs)+1)-1)
 	}
 }
