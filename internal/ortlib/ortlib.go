@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -125,8 +126,12 @@ func (l *library) write(w io.Writer) error {
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != l.sum {
 		return errors.New("the ONNX Runtime in this program is damaged; install shield again")
 	}
-	_, err = w.Write(data)
-	return err
+	for part := range slices.Chunk(data, 64<<10) {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Check returns an error for a library file that another user could change or replace, since it is

@@ -265,6 +265,9 @@ func (m *Model) read() (*loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: model.onnx failed on a test input: %w; install the model again with 'shield model pull --force'", err)
 	}
+	if !m.Single {
+		releaseFiles()
+	}
 	return &l, nil
 }
 
