@@ -8,102 +8,103 @@ import (
 )
 
 // A world gives the readers of other languages access to a state. It implements [abstract.World].
-type world struct{ *state }
+// The state is not embedded: the compiler would write a method of world for each of its methods.
+type world struct{ s *state }
 
-func (w world) Step(n int) bool                        { return w.step(n) }
-func (w world) GiveUp(why string)                      { w.giveUp(why) }
-func (w world) Ended() bool                            { return w.gaveUp }
-func (w world) Report(e effect.Effect)                 { w.emitOnce(e) }
-func (w world) URL(kind effect.Kind, v abstract.Value) { w.url(kind, v) }
-func (w world) Read(v abstract.Value) abstract.Value   { return w.readFile(effect.ReadFile, v) }
+func (w world) Step(n int) bool                        { return w.s.step(n) }
+func (w world) GiveUp(why string)                      { w.s.giveUp(why) }
+func (w world) Ended() bool                            { return w.s.gaveUp }
+func (w world) Report(e effect.Effect)                 { w.s.emitOnce(e) }
+func (w world) URL(kind effect.Kind, v abstract.Value) { w.s.url(kind, v) }
+func (w world) Read(v abstract.Value) abstract.Value   { return w.s.readFile(effect.ReadFile, v) }
 func (w world) Discards(path string) bool              { return quietDevice(path) }
 func (w world) Secret(path string) bool                { return effect.SecretPath(path, false) }
-func (w world) Input() abstract.Value                  { return w.input }
-func (w world) Call(argv []abstract.Value)             { w.invoke(argv, abstract.Streams{}) }
+func (w world) Input() abstract.Value                  { return w.s.input }
+func (w world) Call(argv []abstract.Value)             { w.s.invoke(argv, abstract.Streams{}) }
 
-func (w world) Dynamic(cause effect.Cause, why string, at effect.Span) { w.dynamic(cause, why, at) }
+func (w world) Dynamic(cause effect.Cause, why string, at effect.Span) { w.s.dynamic(cause, why, at) }
 
 func (w world) Path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
-	return w.path(kind, v, recursive)
+	return w.s.path(kind, v, recursive)
 }
 
 func (w world) Store(path string, pattern bool, content abstract.Value) {
-	w.addFile(file{path: path, pattern: pattern, val: content})
+	w.s.addFile(file{path: path, pattern: pattern, val: content})
 }
 
 func (w world) Send(v abstract.Value, program string, at effect.Span) {
-	w.upload(v, program, at)
-	w.recordSentValue(v, program, w.lastPeers(), at)
+	w.s.upload(v, program, at)
+	w.s.recordSentValue(v, program, w.s.lastPeers(), at)
 }
 
-func (w world) Environment(name string) abstract.Value { return w.environment(name)[0] }
+func (w world) Environment(name string) abstract.Value { return w.s.environment(name)[0] }
 
-func (w world) Nested(text string, at effect.Span) abstract.Value { return w.nested(text, at) }
+func (w world) Nested(text string, at effect.Span) abstract.Value { return w.s.nested(text, at) }
 
 func (w world) Pipe(text string, at effect.Span, in abstract.Value) {
-	w.nestedWith(text, at, abstract.Streams{In: in})
+	w.s.nestedWith(text, at, abstract.Streams{In: in})
 }
 
 func (w world) Run(language string, code abstract.Value, how string, at effect.Span) abstract.Value {
-	return w.runText(language, code, how, at, nil)
+	return w.s.runText(language, code, how, at, nil)
 }
 
 func (w world) RunFile(path abstract.Value, language string, at effect.Span) {
-	w.runFile(path, language, nil, abstract.Streams{}, at)
+	w.s.runFile(path, language, nil, abstract.Streams{}, at)
 }
 
-func (w world) Host(kind effect.Kind, v abstract.Value) { w.host(kind, v) }
+func (w world) Host(kind effect.Kind, v abstract.Value) { w.s.host(kind, v) }
 
 func (w world) SetEnvironment(name string, v abstract.Value, at effect.Span) {
-	w.environmentCode(name, v, at)
+	w.s.environmentCode(name, v, at)
 }
 
 func (w world) SetRegistry(program string, words []abstract.Value, at effect.Span) {
-	w.registryWrite(program, words, at)
+	w.s.registryWrite(program, words, at)
 }
 
-func (w world) Set(name string, v abstract.Value) { w.hold(name, content{val: v}) }
+func (w world) Set(name string, v abstract.Value) { w.s.hold(name, content{val: v}) }
 
 func (w world) Get(name string) (abstract.Value, bool) {
-	c, ok := w.lookup(name)
+	c, ok := w.s.lookup(name)
 	return c.val, ok
 }
 
 func (w world) ChangeFolder(v abstract.Value) {
-	w.cd([]abstract.Value{abstract.Lit("cd"), v}, abstract.Streams{})
+	w.s.cd([]abstract.Value{abstract.Lit("cd"), v}, abstract.Streams{})
 }
 
 func (w world) Redirect(io *abstract.Streams, descriptor string, path abstract.Value, add bool) {
-	w.redirectOut(io, descriptor, path, add)
+	w.s.redirectOut(io, descriptor, path, add)
 }
 
 func (w world) Deliver(io abstract.Streams, out abstract.Value) abstract.Value {
-	return w.deliver(io, out)
+	return w.s.deliver(io, out)
 }
 
 func (w world) Later(f func()) (release func()) {
-	mark := len(w.effects)
+	mark := len(w.s.effects)
 	f()
-	held := slices.Clone(w.effects[min(mark, len(w.effects)):])
-	w.effects = w.effects[:min(mark, len(w.effects))]
-	return func() { w.effects = append(w.effects, held...) }
+	held := slices.Clone(w.s.effects[min(mark, len(w.s.effects)):])
+	w.s.effects = w.s.effects[:min(mark, len(w.s.effects))]
+	return func() { w.s.effects = append(w.s.effects, held...) }
 }
 
 func (w world) Execute(argv []abstract.Value, program string, class effect.Class) {
-	w.execute(argv, program, class)
+	w.s.execute(argv, program, class)
 }
 
 func (w world) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.unknownProgram(argv, io)
+	return w.s.unknownProgram(argv, io)
 }
 
 func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.windowsInvoke(argv, io)
+	return w.s.windowsInvoke(argv, io)
 }
 
-func (w world) Suspect(v abstract.Value) { w.recordSuspectWord(v) }
+func (w world) Suspect(v abstract.Value) { w.s.recordSuspectWord(v) }
 
 func (w world) Link(path, to abstract.Value) {
-	at, pattern := w.place().Path(path.Text, path.IsPattern)
-	w.link(at, pattern, to)
+	at, pattern := w.s.place().Path(path.Text, path.IsPattern)
+	w.s.link(at, pattern, to)
 }
