@@ -66,6 +66,7 @@ type finding struct {
 // findings are the lines of a report.
 type findings []finding
 
+//go:noinline
 func (f *findings) add(m mark, fix, format string, args ...any) {
 	*f = append(*f, finding{m, fmt.Sprintf(format, args...), fix})
 }

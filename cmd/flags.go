@@ -14,11 +14,15 @@ import (
 )
 
 // configFlag is the flag for the configuration file; all commands that read settings have it.
+//
+//go:noinline
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config", Usage: "read settings from `FILE` instead of the user's file"}
 }
 
 // stateFlag is the flag for the state folder.
+//
+//go:noinline
 func stateFlag() cli.Flag {
 	return &cli.StringFlag{Name: "state", Usage: "keep seal key, state and audit log in `DIR`"}
 }
@@ -63,6 +67,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 	), more...)
 }
 
+//go:noinline
 func colorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "colour text for people: `auto|always|never`", Action: func(c *cli.Context, mode string) error {
 		if !slices.Contains([]string{"auto", "always", "never"}, mode) {

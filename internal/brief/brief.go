@@ -2,6 +2,8 @@
 package brief
 
 // Text returns a text truncated to n characters, with an ellipsis if it was longer.
+//
+//go:noinline
 func Text(s string, n int) string {
 	last := 0 // offset of the n-th character
 	for i := range s {

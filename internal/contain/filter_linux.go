@@ -49,6 +49,7 @@ const (
 // An assembler writes a BPF filter program.
 type assembler []unix.SockFilter
 
+//go:noinline
 func (a *assembler) op(code uint16, k uint32, yes, no uint8) {
 	*a = append(*a, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
 }

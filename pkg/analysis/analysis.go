@@ -73,6 +73,8 @@ func (c *Case) unexamined(why string) {
 }
 
 // dynamic adds an effect that cannot be resolved.
+//
+//go:noinline
 func (c *Case) dynamic(cause effect.Cause, why string) {
 	c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why})
 }

@@ -58,14 +58,22 @@ func (r *RunningGroup) RunsValue(value string) bool {
 }
 
 // expressions caches the compiled expressions of running.yaml.
-var expressions sync.Map
+var expressions struct {
+	sync.Mutex
+	compiled map[string]*regexp.Regexp
+}
 
 func expression(text string) *regexp.Regexp {
-	if re, ok := expressions.Load(text); ok {
-		return re.(*regexp.Regexp)
+	expressions.Lock()
+	defer expressions.Unlock()
+	re := expressions.compiled[text]
+	if re == nil {
+		if expressions.compiled == nil {
+			expressions.compiled = map[string]*regexp.Regexp{}
+		}
+		re = regexp.MustCompile(text) // the generator has checked that it compiles
+		expressions.compiled[text] = re
 	}
-	re := regexp.MustCompile(text) // the generator has checked that it compiles
-	expressions.Store(text, re)
 	return re
 }
 

@@ -87,6 +87,7 @@ type linter struct {
 	out    []Finding
 }
 
+//go:noinline
 func (l *linter) add(at yamlfile.Pos, s Severity, format string, args ...any) {
 	l.out = append(l.out, Finding{at.Line, at.Column, s, fmt.Sprintf(format, args...)})
 }

@@ -95,6 +95,7 @@ type text struct {
 	controls int  // that were reported
 }
 
+//go:noinline
 func (t *text) find(kind Kind, rule, severity string, start, end int, what string) {
 	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, Offset: start, Length: end - start, What: what, Severity: severity})
 }

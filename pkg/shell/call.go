@@ -294,6 +294,8 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 }
 
 // join returns the span from the first word of a command to its last.
+//
+//go:noinline
 func join(argv []abstract.Value) effect.Span {
 	at := argv[0].From
 	for _, v := range argv[1:] {

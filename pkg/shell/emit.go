@@ -25,6 +25,9 @@ func (s *state) emit(e effect.Effect) {
 	s.effects = append(s.effects, e)
 }
 
+// Not inlined, as other helpers with many callers: the copies were a tenth of the package's code.
+//
+//go:noinline
 func (s *state) dynamic(cause effect.Cause, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why, From: at})
 }

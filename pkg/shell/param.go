@@ -89,6 +89,8 @@ func (s *state) shownParam(p *syntax.ParamExp) string {
 
 // uncomputed returns an unknown value for an expansion that is not computed, with the taint and origin of its
 // operands.
+//
+//go:noinline
 func uncomputed(show string, of ...abstract.Value) abstract.Value {
 	out := abstract.Unknown(show, 0)
 	for _, v := range of {

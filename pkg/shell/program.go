@@ -78,6 +78,8 @@ func runsShellFile(use command.Use) bool {
 }
 
 // commandWords converts words to those of package command.
+//
+//go:noinline
 func commandWords(argv []abstract.Value) []command.Word {
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {

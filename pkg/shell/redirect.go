@@ -129,6 +129,8 @@ func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 }
 
 // open opens a descriptor.
+//
+//go:noinline
 func (s *state) open(n string, val abstract.Value, out *abstract.Target) {
 	s.fds = append(slices.Clip(s.fds), descriptor{n, &stream{val: val, out: out}})
 }
@@ -294,6 +296,8 @@ func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, 
 }
 
 // quietDevice reports whether a path is a device without stored data, such as /dev/null.
+//
+//go:noinline
 func quietDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "-",

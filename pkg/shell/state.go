@@ -137,6 +137,8 @@ func (s *state) step(n int) bool {
 }
 
 // giveUp ends the analysis: the whole text counts as Dynamic.
+//
+//go:noinline
 func (s *state) giveUp(why string) {
 	if !s.gaveUp {
 		s.gaveUp = true

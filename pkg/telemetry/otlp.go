@@ -25,6 +25,7 @@ const (
 
 func (m message) tag(field, wire uint64) message { return binary.AppendUvarint(m, field<<3|wire) }
 
+//go:noinline
 func (m message) text(field uint64, value string) message {
 	if value == "" {
 		return m
@@ -36,6 +37,7 @@ func (m message) bytes(field uint64, value []byte) message {
 	return m.text(field, string(value))
 }
 
+//go:noinline
 func (m message) varint(field uint64, value uint64) message {
 	return binary.AppendUvarint(m.tag(field, wireVarint), value)
 }

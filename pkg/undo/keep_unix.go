@@ -83,6 +83,7 @@ func (s *Store) Keep(ctx context.Context, about About, losses []Loss) (set *Set,
 	return k.set, nil
 }
 
+//go:noinline
 func (k *keeper) unkept(path, why string, args ...any) error {
 	return &UnkeptError{path, fmt.Sprintf(why, args...)}
 }

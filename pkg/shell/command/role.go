@@ -180,6 +180,8 @@ func (r *reader) keep() {
 }
 
 // code records nested code or a script.
+//
+//go:noinline
 func (r *reader) code(n Nested) {
 	if r.codeRead {
 		r.use.Stdin, r.codeRead = Data, false

@@ -82,6 +82,8 @@ type Value struct {
 func Lit(s string) Value { return Value{Text: s} }
 
 // Unknown returns a completely unknown value.
+//
+//go:noinline
 func Unknown(show string, t Taint) Value {
 	return Value{Text: "**", Show: show, IsPattern: true, Bare: true, Taint: t}
 }
