@@ -157,9 +157,9 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 
 // landlockAlone says what a program can still do if only Landlock, without namespaces, contains it.
 func landlockAlone(p *contain.Profile) string {
-	can := []string{"permissions and times of other files can be changed"}
+	can := []string{"the program can change permissions and times of files that it must not write"}
 	if len(p.Fixed) > 0 {
-		can = append(can, "git hooks and agent settings in the workspace can be written")
+		can = append(can, "it can write git hooks and agent settings in the workspace")
 	}
 	return "contained by Landlock alone: " + strings.Join(can, ", ")
 }

@@ -127,6 +127,6 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 		}
 	}
 	told(fine, "", "behind shield", behind)
-	told(note, "run '"+install+"'", "not behind shield", direct)
+	told(note, "run '"+install+"'", "not judged by shield", direct)
 	told(note, "use shield mcp serve for them", "with a URL", remote)
 }

@@ -221,7 +221,7 @@ func matchingBelow(dir, name string) (files []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if seen++; seen > maxRuleEntries {
-			return fmt.Errorf("%s has more than %d files", dir, maxRuleEntries)
+			return fmt.Errorf("%s has more than %d files, so not all permission rules of the host can be read; remove some", dir, maxRuleEntries)
 		}
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ var dangers = [...]danger{
 	{doubtful, "", []effect.Kind{"dynamic"}, []fact{{false, "cause", "loaded"}}, []fact{}, verdict.Evaluator, 0, "unknown effect: {reason}; leave the variable unset"},
 	{doubtful, "", []effect.Kind{"dynamic"}, []fact{}, []fact{{false, "cause", "limit"}, {false, "cause", "failure"}}, verdict.Evaluator, 0, "unknown effect: {reason}; split it into smaller steps"},
 	{doubtful, "", []effect.Kind{"dynamic"}, []fact{}, []fact{{false, "cause", "dialect"}, {false, "cause", "code"}}, verdict.Evaluator, 0, "unknown effect: {reason}; use a simpler command in plain text"},
+	{doubtful, "", []effect.Kind{"dynamic"}, []fact{{false, "cause", "archive"}}, []fact{}, verdict.Evaluator, 0, "unknown effect: {reason}; list its content first, or ask the user"},
 	{doubtful, "", []effect.Kind{"dynamic"}, []fact{{false, "cause", "field"}}, []fact{}, verdict.Evaluator, 0, "unknown effect: {reason}; correct the field"},
 	{doubtful, "", []effect.Kind{"dynamic"}, []fact{}, []fact{}, verdict.Evaluator, 0, "unknown effect: {reason}; write the value in full"},
 	{doubtful, "", []effect.Kind{"send_data"}, []fact{{true, "trusted", ""}, {false, "label", "credential"}}, []fact{}, verdict.Evaluator, 0, "sends credentials to {object}: {reason}; leave them out, or ask the user"},

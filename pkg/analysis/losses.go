@@ -83,7 +83,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		return
 	case e.Path == "":
 		if deletes {
-			l.noteUnkept("the name of the file is unknown")
+			l.noteUnkept("its name is known only when the command runs")
 		}
 		return
 	case !c.place.Inside(e.Path, e.Pattern, e.Tree):

@@ -189,7 +189,7 @@ func Answers(file string) ([]AdvanceApproval, error) {
 			return err
 		})
 		if err == nil && (a.Name == "" || len(a.Kind.Facts) == 0) {
-			err = yamlfile.At(n).Errorf("each answer needs a name and facts; add them, or remove the answer")
+			err = yamlfile.At(n).Errorf("the answer has no name or no facts; add them, or remove it")
 		}
 		if err != nil {
 			return nil, yamlfile.In("answers", file, err)

@@ -27,6 +27,7 @@ const (
 	CausePackage    Cause = "package"    // a package that is neither a dependency of the project nor on the list of widely used names
 	CauseUnread     Cause = "unread"     // a word or an input that shield does not parse names a path outside the workspace, or a command
 	CauseField      Cause = "field"      // a field of the action is missing or invalid
+	CauseArchive    Cause = "archive"    // the content of an archive was not read, or not all of it
 	CauseFailure    Cause = "failure"    // the analysis failed
 )
 
@@ -47,7 +48,7 @@ const (
 
 var causes = [...]Cause{
 	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseDialect, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CausePackage, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseNamed, CauseUnboxed, CauseInstaller, CausePackages, CauseContained,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CausePackage, CauseUnread, CauseField, CauseArchive, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseNamed, CauseUnboxed, CauseInstaller, CausePackages, CauseContained,
 }
 
 // Causes returns all words that a rule may use as a cause, see [Effect.Variant].

@@ -288,7 +288,7 @@ func (f *PinFile) gone(listed map[string]*tool) {
 func (g *Gateway) others() ([]PinFile, error) {
 	all, damaged, err := AllPins(g.opts.Pins.state)
 	for _, d := range damaged {
-		g.notify("the tools cannot be compared with those of other servers: %v", d)
+		g.notify("tools that imitate those of another server are not detected: %v", d)
 	}
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.id }), err
 }

@@ -259,17 +259,17 @@ func (u *unpacking) unpack() {
 	name := abstract.Clip(path.Base(u.archive))
 	switch {
 	case errors.Is(err, packed.ErrLimit), u.found > maxUnpacked:
-		u.s.dynamic(effect.CauseLimit, name+" is a larger archive than shield reads, so the rest of its content is unknown; list it first, or approve it if you trust its source", u.at)
+		u.s.dynamic(effect.CauseArchive, name+" is a larger archive than shield reads, so the rest of its content is unknown", u.at)
 	case errors.Is(err, packed.ErrUnread):
-		u.s.dynamic(effect.CauseUnread, "the content of "+name+" is unknown, as shield does not read archives of its format", u.at)
+		u.s.dynamic(effect.CauseArchive, "the content of "+name+" is unknown, as shield does not read archives of its format", u.at)
 	case errors.Is(err, packed.ErrFormat) && u.named && (tars[u.base] || zips[u.base]):
-		u.s.dynamic(effect.CauseLimit, name+" is not a readable archive, so its content is unknown", u.at)
+		u.s.dynamic(effect.CauseArchive, name+" is not a readable archive, so its content is unknown", u.at)
 	case u.twice:
-		u.s.dynamic(effect.CauseLimit, "links in "+name+" can point to more than one place", u.at)
+		u.s.dynamic(effect.CauseArchive, "links in "+name+" can point to more than one place", u.at)
 	case err != nil && len(members) > 0:
-		u.s.dynamic(effect.CauseLimit, "the archive "+name+" is truncated or damaged", u.at)
+		u.s.dynamic(effect.CauseArchive, "the archive "+name+" is truncated or damaged", u.at)
 	case err != nil && u.top:
-		u.s.dynamic(effect.CauseUnread, u.base+" unpacks absolute paths, and the content of "+name+" was not read", u.at)
+		u.s.dynamic(effect.CauseArchive, u.base+" unpacks absolute paths, and the content of "+name+" was not read", u.at)
 	case err == nil && u.renames:
 		u.s.dynamic(effect.CauseUnresolved, u.base+" renames the files of "+name+" while unpacking", u.at)
 	}
