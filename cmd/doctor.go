@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -85,7 +86,7 @@ func doctor(c *cli.Context, w *World) error {
 	}
 	found := examine(c.Context, set, settingsErr, w)
 	order := []mark{wrong, doubt, note, fine}
-	slices.SortStableFunc(found, func(a, b finding) int {
+	sorted.By(found, func(a, b finding) int {
 		return cmp.Compare(slices.Index(order, a.mark), slices.Index(order, b.mark))
 	})
 	bad := false

@@ -3,11 +3,11 @@ package cmd
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/bearer"
 	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/gateway"
@@ -122,7 +122,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 	}
 	told := func(m mark, fix, text string, names []string) {
 		if len(names) > 0 {
-			slices.Sort(names)
+			sorted.Strings(names)
 			out.add(m, fix, "%s %s: %s", what, text, strings.Join(names, ", "))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/gateway"
@@ -140,12 +141,12 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		return err
 	}
 	if install && len(left.remote) > 0 {
-		slices.Sort(left.remote)
+		sorted.Strings(left.remote)
 		fmt.Fprintf(s.world.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
 	}
 	if !install {
 		if len(left.own) > 0 {
-			slices.Sort(left.own)
+			sorted.Strings(left.own)
 			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield by hand, so not changed: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
 		}
 		before, existed, err := file.readBackup()

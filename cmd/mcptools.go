@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
@@ -132,7 +131,7 @@ func listTools(c *cli.Context, w *World) error {
 		for name, t := range f.Waiting {
 			names[name] = "waiting: " + t.Why
 		}
-		for _, name := range slices.Sorted(maps.Keys(names)) {
+		for _, name := range sorted.Keys(names) {
 			fmt.Fprintf(&b, "  %-32s %s\n", term.Escape(name), term.Escape(names[name]))
 		}
 	}
@@ -150,13 +149,13 @@ func diffTools(c *cli.Context, w *World) error {
 		return err
 	}
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(f.Waiting)) {
+	for _, name := range sorted.Keys(f.Waiting) {
 		t := f.Waiting[name]
 		fmt.Fprintf(&b, "%s: %s\n", name, term.Escape(t.Why))
 		b.WriteString(unifiedDiff("accepted", indented(f.Tools[name].Definition), "listed", indented(t.Definition)))
 		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.Hash)
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+	for _, name := range sorted.Keys(f.Tools) {
 		if f.Tools[name].Gone {
 			fmt.Fprintf(&b, "%s: the server no longer lists this tool\n", name)
 		}

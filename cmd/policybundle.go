@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/bundle"
 	"github.com/shieldcli/shield/pkg/config"
@@ -204,7 +203,7 @@ func buildBundle(c *cli.Context, w *World) error {
 	if err := replaceFile(absolute([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.Escape(strings.Join(slices.Sorted(maps.Keys(files)), ", ")))
+	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.Escape(strings.Join(sorted.Keys(files), ", ")))
 	return err
 }
 
@@ -323,7 +322,7 @@ func verifyKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 func writeBundle(w *World, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))
-	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+	for _, name := range sorted.Keys(b.Files) {
 		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(shortenText(b.Files[name])))
 	}
 	return t.Flush()

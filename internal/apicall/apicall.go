@@ -5,11 +5,10 @@ package apicall
 
 import (
 	"encoding/json"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/sqltext"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
@@ -41,7 +40,7 @@ func Destroys(body string) string {
 		return ""
 	}
 	r := reader{left: maxLeafs}
-	for _, name := range slices.Sorted(maps.Keys(form)) {
+	for _, name := range sorted.Keys(form) {
 		for _, v := range form[name] {
 			if word := r.value(name, v, 0); word != "" {
 				return word
@@ -73,7 +72,7 @@ func (r *reader) value(field string, v any, depth int) string {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted.Keys(v) {
 			if word := r.value(name, v[name], depth+1); word != "" {
 				return word
 			}

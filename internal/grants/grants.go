@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Fact is a weakening by a change.
@@ -333,7 +335,7 @@ func removedOwners(old, text string) (out []Fact) {
 			out = append(out, Fact{"weakens", "leaves no code owner for " + pattern})
 		}
 	}
-	slices.SortFunc(out, func(a, b Fact) int { return strings.Compare(a.Says, b.Says) })
+	sorted.By(out, func(a, b Fact) int { return strings.Compare(a.Says, b.Says) })
 	return out
 }
 

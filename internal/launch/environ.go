@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
@@ -29,7 +30,7 @@ func CleanEnv(env, keep []string) (out, gone []string) {
 		}
 		out = append(out, entry)
 	}
-	slices.Sort(gone)
+	sorted.Strings(gone)
 	return out, slices.Compact(gone)
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Finder says whether an expression matches in a text. It tries the expression
@@ -71,7 +73,7 @@ func (f *Finder) findStarts(re *syntax.Regexp) bool {
 
 // noteFirstBytes sorts begins, and notes where those of each byte are.
 func (f *Finder) noteFirstBytes() {
-	slices.Sort(f.begins)
+	sorted.Strings(f.begins)
 	f.begins = slices.CompactFunc(f.begins, func(a, b string) bool { return strings.HasPrefix(b, a) })
 	i := 0
 	for c := range 256 {

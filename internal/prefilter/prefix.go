@@ -2,7 +2,8 @@ package prefilter
 
 import (
 	"regexp/syntax"
-	"slices"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // maxPrefixes is how many literals an expression may begin with.
@@ -23,7 +24,7 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 	if all != some || len(set) == 0 || len(set) > maxPrefixes {
 		return nil, false, nil
 	}
-	slices.Sort(set)
+	sorted.Strings(set)
 	for _, s := range set { // what begins with another follows it
 		if n := len(literals); n > 0 && len(s) >= len(literals[n-1]) && s[:len(literals[n-1])] == literals[n-1] {
 			continue

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 const (
@@ -58,7 +60,7 @@ func RequiredToo(expr string) ([][]string, error) {
 			out = append(out, set)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b []string) int {
+	sorted.By(out, func(a, b []string) int {
 		return cmp.Or(cmp.Compare(shortestLength(b), shortestLength(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 	})
 	out = slices.CompactFunc(out, slices.Equal)

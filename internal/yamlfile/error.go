@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/brief"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Pos is a place in a file. Both numbers are counted from 1; 0 is unknown.
@@ -88,7 +88,7 @@ func (e Errors) Err() error {
 			rank[one.Name] = len(rank)
 		}
 	}
-	slices.SortStableFunc(e, func(a, b *Error) int {
+	sorted.By(e, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return e

@@ -1,11 +1,10 @@
 package action
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/shieldcli/shield/internal/brief"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Leaf is one text within a payload.
@@ -59,7 +58,7 @@ func (w *leafWalk) value(path, name string, v any) bool {
 }
 
 func (w *leafWalk) object(prefix string, m map[string]any) bool {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+	for _, name := range sorted.Keys(m) {
 		path := prefix + brief.Text(name, maxPathName)
 		if !isWord(name) && !w.add(Leaf{Path: path, Name: name, Text: name, Key: true}) {
 			return false

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 //go:generate go run ./gen
@@ -165,7 +166,7 @@ func (a *Action) rename() error {
 			aliases = append(aliases, name)
 		}
 	}
-	slices.Sort(aliases) // the same input must always give the same error
+	sorted.Strings(aliases) // the same input must always give the same error
 	for _, name := range aliases {
 		field := CanonicalField(a.Type, name)
 		if _, taken := a.Payload[field]; taken {

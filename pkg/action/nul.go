@@ -2,11 +2,11 @@ package action
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // texts are fields with text to write, send or edit, in which a NUL is an ordinary byte. Fields whose
@@ -40,7 +40,7 @@ func (a *Action) noNUL(field string, v any) error {
 			}
 		}
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted.Keys(v) {
 			if strings.IndexByte(name, 0) >= 0 {
 				return invalid("payload", "the name of a field contains a NUL byte; remove it")
 			}

@@ -3,11 +3,11 @@ package analysis
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -44,7 +44,7 @@ func (c *Case) command() {
 // withList analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
 func (c *Case) withList(text string) {
-	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+	for _, field := range sorted.Keys(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
 		if len(list) > 0 && len(list) <= maxLeaves && commandField(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
 			c.run(text+" "+argv(list), &c.place, false)
@@ -54,7 +54,7 @@ func (c *Case) withList(text string) {
 
 // elevated adds the effect of running with more privileges, if a field of the payload asks for them.
 func (c *Case) elevated() {
-	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := fmt.Sprint(c.Action.Payload[field])
 		words := knowledge.Words(field)
 		switch {
@@ -71,7 +71,7 @@ func (c *Case) elevated() {
 // addOtherMachine adds the effect of running on another machine or in a container, if a field of the payload
 // asks for it.
 func (c *Case) addOtherMachine() {
-	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+	for _, field := range sorted.Keys(c.Action.Payload) {
 		words := knowledge.Words(field)
 		if len(words) == 0 || c.Action.Text(field) == "" {
 			continue
@@ -115,7 +115,7 @@ func (c *Case) inFolder() {
 // working directory.
 func (c *Case) runInOtherFolders(text string) {
 	own := c.place.CWD
-	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+	for _, field := range sorted.Keys(c.Action.Payload) {
 		dir := c.Action.Text(field)
 		if dir == "" || commandField(field) != folderField {
 			continue
@@ -279,12 +279,12 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	default:
 		return "", false
 	}
-	for _, field := range slices.Sorted(maps.Keys(payload)) {
+	for _, field := range sorted.Keys(payload) {
 		if commandField(field) == argumentsField {
 			text = strings.TrimLeft(text+" "+arguments(payload[field]), " ")
 		}
 	}
-	for _, field := range slices.Sorted(maps.Keys(payload)) {
+	for _, field := range sorted.Keys(payload) {
 		switch commandField(field) {
 		case shellField:
 			if name, _ := payload[field].(string); name != "" {
@@ -362,7 +362,7 @@ func withEnvironment(env any, text string) string {
 			text = withEnvironment(item, text)
 		}
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(env)) {
+		for _, name := range sorted.Keys(env) {
 			if value, isText := env[name].(string); isText {
 				set(name, value)
 			}

@@ -2,10 +2,10 @@ package analysis
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -62,7 +62,7 @@ type gitOperand struct {
 
 // fields adds the fields of an object.
 func (g *gitCall) fields(payload map[string]any) {
-	for _, name := range slices.Sorted(maps.Keys(payload)) {
+	for _, name := range sorted.Keys(payload) {
 		g.add(name, payload[name])
 	}
 }
@@ -201,7 +201,7 @@ func (g *gitCall) line() string {
 	for _, w := range append(g.verbs, g.options...) {
 		word(w)
 	}
-	slices.SortStableFunc(g.operands, func(a, b gitOperand) int { return a.rank - b.rank })
+	sorted.By(g.operands, func(a, b gitOperand) int { return a.rank - b.rank })
 	if g.sub == "push" && len(g.operands) > 0 && g.operands[0].rank > 1 && g.operands[0].rank < 6 {
 		word("origin")
 	}

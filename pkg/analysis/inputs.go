@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
@@ -307,7 +308,7 @@ func (r *inputReader) tree(p string, depth int) error {
 		if err != nil || len(entries) > maxInputFiles {
 			return errInputBound
 		}
-		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		sorted.By(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		fmt.Fprintf(r.sum, "folder %d;", len(entries))
 		for _, e := range entries {
 			fmt.Fprintf(r.sum, "%d:%s", len(e.Name()), e.Name())

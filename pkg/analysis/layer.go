@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Layer replaces files of the disk, for judging actions that ran at another time or in a folder that does
@@ -91,7 +93,7 @@ func (f *files) merged(folder string, most int) ([]fs.DirEntry, error) {
 			out = append(out, layerEntry{name, e})
 		}
 	}
-	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sorted.By(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return out, nil
 }
 

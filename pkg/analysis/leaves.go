@@ -1,10 +1,10 @@
 package analysis
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
@@ -13,7 +13,7 @@ import (
 // each text is judged by its field's name and its form.
 func (c *Case) addOtherFields(t *tool) {
 	s := unknownTool{Case: c, left: maxLeaves, known: true, runs: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.recursive })}
-	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := c.Action.Payload[field]
 		if v == nil || c.isFieldHandled(t, field) {
 			continue

@@ -2,12 +2,12 @@ package analysis
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
@@ -144,7 +144,7 @@ func everyText(to *strings.Builder, v any) {
 			everyText(to, item)
 		}
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted.Keys(v) {
 			everyText(to, v[name])
 		}
 	}
@@ -170,7 +170,7 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 			c.leavesOf(o, to, field, item)
 		}
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted.Keys(v) {
 			under := name
 			if field != "" && field != "headers" && field != "auth" {
 				under = field // a credential inside a body is data, not a sign-in, whatever its field's name

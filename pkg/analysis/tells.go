@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
@@ -301,7 +301,7 @@ func isPageCode(field string) bool {
 // page adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
 // read the page and click.
 func (c *Case) page() {
-	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+	for _, field := range sorted.Keys(c.Action.Payload) {
 		text, ok := c.Action.Payload[field].(string)
 		if !ok || text == "" || !isPageCode(field) {
 			continue

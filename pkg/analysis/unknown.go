@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
@@ -125,7 +125,7 @@ func (s *unknownTool) examineTexts(field string, v any) {
 		if text := languageOf(v); text != "" {
 			s.language = text
 		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted.Keys(v) {
 			if words := knowledge.Words(name); s.known && len(words) > 0 && proseWords[words[len(words)-1]] {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/decode"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A View is one text that rules and models read.
@@ -182,7 +183,7 @@ func textOf(v any) string {
 		for name := range v {
 			names = append(names, name)
 		}
-		slices.Sort(names)
+		sorted.Strings(names)
 		lines := make([]any, len(names))
 		for i, name := range names {
 			lines[i] = v[name]

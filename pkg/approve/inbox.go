@@ -14,6 +14,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -212,7 +213,7 @@ func (b *inbox) waiting() ([]*inboxQuestion, error) {
 			delete(b.seen, id)
 		}
 	}
-	slices.SortFunc(list, func(x, y *inboxQuestion) int {
+	sorted.By(list, func(x, y *inboxQuestion) int {
 		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
 	})
 	return list[:min(len(list), maxWaiting)], nil

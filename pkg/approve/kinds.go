@@ -18,6 +18,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/kind/facts"
 	"github.com/shieldcli/shield/pkg/state"
@@ -108,7 +109,7 @@ func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval
 		}
 		return sh.Groups(nil, func(name, _ []byte) error { return sh.Each(name, each) })
 	})
-	slices.SortFunc(list, func(a, b AdvanceApproval) int {
+	sorted.By(list, func(a, b AdvanceApproval) int {
 		return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.Name, b.Name))
 	})
 	return list, err

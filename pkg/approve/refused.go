@@ -11,10 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/state"
 )
 
@@ -159,7 +159,7 @@ func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (sam
 	if err != nil || same != "" {
 		return same, err
 	}
-	slices.SortFunc(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
+	sorted.By(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
 	if over := len(kept) - maxRefusals + 1; over > 0 {
 		drop = append(drop, kept[:over]...)
 	}
@@ -184,7 +184,7 @@ func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
 			return nil
 		})
 	})
-	slices.SortFunc(list, func(a, b Refusal) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Ref, b.Ref)) })
+	sorted.By(list, func(a, b Refusal) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Ref, b.Ref)) })
 	return list, err
 }
 

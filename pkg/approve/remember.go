@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	programs "github.com/shieldcli/shield/pkg/shell/command"
@@ -55,7 +56,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		}
 		list = append(list, Approval{e.Key[:approvalID], visibleLine(r.Subject, maxSubject), visibleLine(r.Who, maxSubject), r.Until.UTC()})
 	}
-	slices.SortFunc(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
+	sorted.By(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
 }
 

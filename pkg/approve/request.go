@@ -12,6 +12,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -174,7 +175,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	for name := range payload {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int {
+	sorted.By(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(fieldRank(a), fieldRank(b)), strings.Compare(a, b))
 	})
 	room := maxPayload

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/state"
 )
@@ -143,7 +144,7 @@ func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
 			return nil
 		})
 	})
-	slices.SortFunc(list, func(a, b ToolClass) int {
+	sorted.By(list, func(a, b ToolClass) int {
 		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.ID, b.ID))
 	})
 	return list, err

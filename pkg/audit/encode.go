@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -181,7 +181,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		for name := range v {
 			names = append(names, name)
 		}
-		slices.Sort(names)
+		sorted.Strings(names)
 		b = append(b, '{')
 		for i, name := range names {
 			if i > 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/brief"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -101,7 +102,7 @@ func (t tally) list(order func(a, b Named) int) []Named {
 	for name, c := range t {
 		out = append(out, Named{name, *c})
 	}
-	slices.SortFunc(out, order)
+	sorted.By(out, order)
 	return out
 }
 

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 var (
@@ -105,11 +106,11 @@ func ended(unpacked io.Reader) error {
 // pack returns an archive: the manifest, its signature, then the other files sorted by name. It
 // contains no time or user, so the same files give the same bytes.
 func pack(files map[string][]byte) ([]byte, error) {
-	names := slices.Sorted(maps.Keys(files))
+	names := sorted.Keys(files)
 	first := func(name string) int {
 		return slices.Index([]string{signatureFile, manifestFile}, name)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return first(b) - first(a) })
+	sorted.By(names, func(a, b string) int { return first(b) - first(a) })
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {

@@ -16,12 +16,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // Limits of a bundle.
@@ -104,7 +105,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 	if err := b.Manifest.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.files)) {
+	for _, name := range sorted.Keys(b.files) {
 		switch want, listed := b.Files[name]; {
 		case !listed:
 			return nil, fmt.Errorf("the bundle contains %s, which is not in the manifest; ask its publisher for a new bundle", name)
@@ -112,7 +113,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ; fetch it again, or ask its publisher", name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+	for _, name := range sorted.Keys(b.Files) {
 		if _, there := b.files[name]; !there {
 			return nil, fmt.Errorf("the manifest lists %s, which is not in the bundle; download it again", name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -38,8 +39,8 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 		doubted = append(doubted, d.Cause)
 	}
 	c.Evidence = before
-	slices.Sort(rules)
-	slices.Sort(doubted)
+	sorted.Strings(rules)
+	sorted.Strings(doubted)
 	rules, doubted = slices.Compact(rules), slices.Compact(doubted)
 	if k.opts.Model == nil || slices.Contains(k.opts.SkipTypes, c.Action.Type) || c.Harmless() {
 		return rules, doubted, false, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/tokenizer"
 	"github.com/shieldcli/shield/pkg/analysis"
 )
@@ -439,7 +440,7 @@ func (m *Model) label(p float64) Score {
 func Digest(files fs.FS) (string, error) {
 	h := sha256.New()
 	names := append([]string{"config.json", "tokenizer.json", "shield.json"}, modelFiles[:]...)
-	slices.Sort(names)
+	sorted.Strings(names)
 	for _, name := range names {
 		f, err := files.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {

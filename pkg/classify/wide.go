@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
@@ -117,7 +117,7 @@ func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []flo
 	for i, window := range windows {
 		order[i] = ranked{window, logistic(w.likely(table, tokens.Frame(nil, window)) + w.Margin)}
 	}
-	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
+	sorted.By(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
 	most = make([]float64, len(windows))
 	for i := range order {
 		windows[i], most[i] = order[i].window, order[i].most

@@ -9,8 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Problem is a reason why an endpoint cannot be used.
@@ -130,7 +131,7 @@ func unlisted(model string, base *url.URL, body []byte) *Problem {
 		}
 		ids = append(ids, printable(m.ID, 60))
 	}
-	slices.Sort(ids)
+	sorted.Strings(ids)
 	some := strings.Join(ids[:min(len(ids), 5)], ", ")
 	if len(ids) > 5 {
 		some += ", …"

@@ -2,12 +2,12 @@ package evaluate
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A quoter writes JSON that stays inert inside a prompt. Any JSON parser reads it as the same data. In
@@ -51,7 +51,7 @@ func (q *quoter) value(v any, depth int) {
 	case []any:
 		q.list(len(v), '[', ']', depth, func(i int) { q.value(v[i], depth+1) })
 	case map[string]any:
-		keys := slices.Sorted(maps.Keys(v))
+		keys := sorted.Keys(v)
 		q.list(len(keys), '{', '}', depth, func(i int) {
 			q.text(keys[i])
 			q.raw(": ")

@@ -6,12 +6,12 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -157,7 +157,7 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 		return list
 	case map[string]any:
 		object := make(map[string]any, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
+		for _, k := range sorted.Keys(v) {
 			shows := s.string("", k)
 			if n := mediaBytes(k, v); n > 0 {
 				object[shows] = fmt.Sprintf("[%d bytes of an image or audio file]", n)

@@ -1,10 +1,9 @@
 package evaluate
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
@@ -61,7 +60,7 @@ func eachText(v any, f func(string) bool) bool {
 			}
 		}
 	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
+		for _, k := range sorted.Keys(v) {
 			if !f(k) || !eachText(v[k], f) {
 				return false
 			}

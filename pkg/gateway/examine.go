@@ -3,13 +3,13 @@ package gateway
 import (
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
@@ -85,7 +85,7 @@ func (g *Gateway) examined(value object, c *call) (out object, findings Findings
 	mark := g.opts.Mode == Marked && g.opts.Mark != nil && c != nil && c.action != nil
 	result := object{}
 	invalid := false
-	for _, name := range slices.Sorted(maps.Keys(value)) {
+	for _, name := range sorted.Keys(value) {
 		structured := name == "structuredContent"
 		w.wrap = nil
 		if mark && !structured {
@@ -130,7 +130,7 @@ func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 		}
 	case object:
 		out, changed := make(object, len(v)), false
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted.Keys(v) {
 			at := where + "/" + pointer(name)
 			w.text(at, "", nil, name) // a finding in a key is reported, but the key is not changed
 			e, did := w.value(at, name, v, v[name])

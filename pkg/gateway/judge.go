@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -154,7 +154,7 @@ var members = map[string][]string{
 }
 
 func known(m *message) error {
-	for _, name := range slices.Sorted(maps.Keys(m.params)) {
+	for _, name := range sorted.Keys(m.params) {
 		if !slices.Contains(members[m.method], name) {
 			return fmt.Errorf("%s has no parameter %q; leave it out", m.method, canonjson.Quote(name))
 		}

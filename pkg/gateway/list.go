@@ -11,6 +11,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/canonjson"
 	"github.com/shieldcli/shield/internal/decode"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // answerList forwards a page of the tool list without the withheld tools.
@@ -53,7 +54,7 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 	if next != "" {
 		g.catalog.continues(l, next)
 	}
-	for _, name := range slices.Sorted(maps.Keys(withheld)) {
+	for _, name := range sorted.Keys(withheld) {
 		g.notify("the tool %s is withheld: %s; review it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
 	}
 	for _, t := range tools {
@@ -264,7 +265,7 @@ func (f *PinFile) renamed(t *tool) string {
 		return string(canonjson.AppendValue(nil, o))
 	}
 	want := same(t.definition)
-	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+	for _, name := range sorted.Keys(f.Tools) {
 		if same(f.Tools[name].Definition) == want {
 			return name
 		}
@@ -299,7 +300,7 @@ func shadows(t *tool, others []PinFile) string {
 	plain := plainName(t.name)
 	said := string(t.definition)
 	for _, f := range others {
-		for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+		for _, name := range sorted.Keys(f.Tools) {
 			pin := f.Tools[name]
 			switch {
 			case name == instructionsName || pin.Hash == t.hash:

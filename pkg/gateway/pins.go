@@ -10,10 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +22,7 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // Limits of pin files.
@@ -311,7 +310,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 		}
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b PinFile) int {
+	sorted.By(all, func(a, b PinFile) int {
 		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.ID, b.ID))
 	})
 	return all, damaged, nil
@@ -326,7 +325,7 @@ func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kin
 	var done []string
 	err := p.update(ctx, func(f *PinFile) error {
 		if len(names) == 0 {
-			names = slices.Sorted(maps.Keys(f.Waiting))
+			names = sorted.Keys(f.Waiting)
 		}
 		for _, name := range names {
 			name, hash, _ := strings.Cut(name, "@")

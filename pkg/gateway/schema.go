@@ -3,10 +3,9 @@ package gateway
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // maxCompared is how many bytes of schema values are compared with a call's arguments.
@@ -64,7 +63,7 @@ func (m *matcher) object(at string, schema, v object) string {
 	properties, _ := schema["properties"].(object)
 	others, closed := schema["additionalProperties"].(object)
 	_, patterns := schema["patternProperties"]
-	for _, name := range slices.Sorted(maps.Keys(v)) {
+	for _, name := range sorted.Keys(v) {
 		inside, known := properties[name]
 		of, ok := inside.(object)
 		switch {

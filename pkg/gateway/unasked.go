@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/canonjson"
 	"github.com/shieldcli/shield/internal/decode"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -120,7 +121,7 @@ func words(s string) string {
 // stores the result's requestState for this request.
 func (g *Gateway) inputs(c *call, result object) string {
 	requests := inner(result, "inputRequests")
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
+	for _, name := range sorted.Keys(requests) {
 		request, _ := requests[name].(object)
 		method := text(request, "method")
 		if method == "roots/list" {

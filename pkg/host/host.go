@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
@@ -99,7 +100,7 @@ func (h *Host) Events() []string {
 
 // Tools returns the host's names of the tools that its file maps to actions.
 func (h *Host) Tools() []string {
-	return slices.Sorted(maps.Keys(h.form.Tools))
+	return sorted.Keys(h.form.Tools)
 }
 
 // Internal returns the host's names of the tools that change nothing outside the host.

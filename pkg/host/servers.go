@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A ServerCommand is the command line with which a client starts an MCP server.
@@ -213,7 +215,7 @@ func editList(list span, at []int, was, now []string, written forms) edit {
 
 // apply returns a document with edits applied.
 func apply(doc []byte, edits []edit) []byte {
-	slices.SortFunc(edits, func(a, b edit) int { return b.start - a.start })
+	sorted.By(edits, func(a, b edit) int { return b.start - a.start })
 	out := bytes.Clone(doc)
 	for _, e := range edits {
 		out = slices.Concat(out[:e.start], []byte(e.text), out[e.end:])

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // editTOML is [EditServers] for a TOML table of tables. It finds lines by their form, so it parses the
@@ -47,7 +47,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 		}
 		server["args"] = words
 	}
-	slices.Sort(changed)
+	sorted.Strings(changed)
 	out = []byte(editLines(string(doc), table, commands))
 	var got map[string]any
 	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmpty(want, table), withoutEmpty(got, table)) {

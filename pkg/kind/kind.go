@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/kind/facts"
@@ -70,9 +71,9 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	if len(f.list) == 0 || !command && len(f.list) == 1 && len(c.Effects) == 0 {
 		return Kind{}, errors.New("no effect of the action is known")
 	}
-	slices.Sort(f.list)
+	sorted.Strings(f.list)
 	findings = slices.Clone(findings)
-	slices.Sort(findings)
+	sorted.Strings(findings)
 	return Kind{Facts: slices.Compact(f.list), Findings: slices.Compact(findings)}, nil
 }
 
@@ -124,8 +125,8 @@ func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	if files != "" {
 		k.Facts = append(k.Facts, "files "+files)
 	}
-	slices.Sort(k.Facts)
-	slices.Sort(k.Findings)
+	sorted.Strings(k.Facts)
+	sorted.Strings(k.Findings)
 	return k, nil
 }
 
@@ -195,7 +196,7 @@ func (f *collector) effect(e *effect.Effect) error {
 	for i, l := range e.Labels {
 		labels[i] = string(l)
 	}
-	slices.Sort(labels)
+	sorted.Strings(labels)
 	f.add(strings.Join(append(words, labels...), " "))
 	return nil
 }
@@ -328,7 +329,7 @@ func (f *collector) program(e *effect.Effect) error {
 			words = append(words, w)
 		}
 	}
-	slices.Sort(options)
+	sorted.Strings(options)
 	f.add(strings.Join(append(words, slices.Compact(options)...), " "))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 )
 
@@ -37,7 +38,7 @@ func Variants(a *action.Action) (out []*action.Action) {
 		b.Hash, b.Raw = "", nil
 		out = append(out, &b)
 	}
-	for _, key := range slices.Sorted(maps.Keys(a.Payload)) {
+	for _, key := range sorted.Keys(a.Payload) {
 		text, ok := a.Payload[key].(string)
 		if !ok || strings.Contains(text, "\n") || len(text) > 1000 {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -90,6 +91,6 @@ func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string
 			}
 		}
 	}
-	slices.Sort(rules)
+	sorted.Strings(rules)
 	return slices.Compact(rules), met, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/action"
@@ -73,7 +74,7 @@ func (l *linter) examine(f *rulefile.File) []Finding {
 			l.add(e.Pos, Note, "rule %s is a heuristic rule: the policy alone does not judge its examples; use shield explain", r.Name)
 		}
 	}
-	slices.SortStableFunc(l.out, func(a, b Finding) int {
+	sorted.By(l.out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return l.out

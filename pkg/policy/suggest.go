@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -69,7 +70,7 @@ func Suggest(ctx context.Context, approvals []Approval, preset string, least int
 			out = append(out, sug)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Suggestion) int { return cmp.Compare(a.Rule, b.Rule) })
+	sorted.By(out, func(a, b Suggestion) int { return cmp.Compare(a.Rule, b.Rule) })
 	return out, nil
 }
 

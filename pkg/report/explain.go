@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/brief"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -307,7 +308,7 @@ func tree(effects []judged, size int) *node {
 		s.Start = min(max(s.Start, 0), size)
 		s.End = min(max(s.End, s.Start), size)
 	}
-	slices.SortStableFunc(effects, func(a, b judged) int {
+	sorted.By(effects, func(a, b judged) int {
 		return cmp.Or(cmp.Compare(a.From.Start, b.From.Start), cmp.Compare(b.From.End, a.From.End))
 	})
 	root := &node{span: effect.Span{Start: 0, End: size}}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A Mode is how a result with findings is treated. Each mode includes the effect of the one before it.
@@ -122,7 +124,7 @@ func edited(s string, spans []span) string {
 		return s
 	}
 	spans = slices.Clone(spans)
-	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	sorted.By(spans, func(a, b span) int { return a.start - b.start })
 	var b strings.Builder
 	at := 0
 	for i := 0; i < len(spans); {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/speech"
 	"github.com/shieldcli/shield/internal/term"
 )
@@ -139,7 +140,7 @@ func (t *text) phrases() {
 
 // dropOverlapping removes hits that end inside an earlier hit.
 func dropOverlapping(hits []speech.Hit) []speech.Hit {
-	slices.SortFunc(hits, func(a, b speech.Hit) int {
+	sorted.By(hits, func(a, b speech.Hit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
 	end := -1
@@ -209,7 +210,7 @@ func Examine(result any) *Report {
 		found = append(found, Finding{Kind: Unexamined, What: "more suspicious text than shield examines", Severity: High})
 	}
 	if len(found) > maxFindings {
-		slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(rank(b.Severity), rank(a.Severity)) })
+		sorted.By(found, func(a, b Finding) int { return cmp.Compare(rank(b.Severity), rank(a.Severity)) })
 		r.More = len(found) - maxFindings
 		found = found[:maxFindings]
 	}

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/internal/sqlitefile"
 )
 
@@ -125,7 +124,7 @@ func (f *finder) database(s *source, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(all)) {
+	for _, id := range sorted.Keys(all) {
 		one := all[id]
 		if len(one.rows) == 0 {
 			continue
@@ -133,7 +132,7 @@ func (f *finder) database(s *source, name string) error {
 		if len(f.files) >= maxFiles {
 			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
 		}
-		slices.SortFunc(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
+		sorted.By(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
 		top := id
 		for range 16 { // a sub-agent belongs to the session that started it
 			if up := all[all[top].parent]; up == nil {

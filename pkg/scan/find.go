@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A file is a transcript to read.
@@ -271,7 +272,7 @@ func (s *sample) unknown(string) {
 
 // order groups files by conversation, each with its main file first, and drops files that occur twice.
 func order(files []file) (tasks [][]file) {
-	slices.SortStableFunc(files, func(a, b file) int {
+	sorted.By(files, func(a, b file) int {
 		if c := strings.Compare(a.task, b.task); c != 0 {
 			return c
 		}

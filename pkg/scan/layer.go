@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -151,7 +152,7 @@ func (l *layer) moves(from, to string) {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	sorted.Strings(names)
 	var moved []analysis.Entry
 	for _, name := range names {
 		moved = append(moved, l.at[name])

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -304,24 +305,24 @@ func (s *scanner) finish() {
 	for _, c := range t.causes {
 		r.Causes = append(r.Causes, *c)
 	}
-	slices.SortFunc(r.Causes, func(a, b Cause) int {
+	sorted.By(r.Causes, func(a, b Cause) int {
 		return cmp.Or(b.Times-a.Times, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.At, b.At))
 	})
 	r.Causes = r.Causes[:min(len(r.Causes), 10)]
-	slices.SortFunc(t.danger, func(a, b Ran) int { return cmp.Compare(a.At, b.At) })
+	sorted.By(t.danger, func(a, b Ran) int { return cmp.Compare(a.At, b.At) })
 	r.Dangerous, r.DangerousMore = t.danger, t.moreRan
 	for _, one := range t.shown {
 		r.Secrets = append(r.Secrets, *one)
 	}
-	slices.SortFunc(r.Secrets, func(a, b Shown) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
+	sorted.By(r.Secrets, func(a, b Shown) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
 	for _, l := range t.loopList {
 		r.Loops = append(r.Loops, *l)
 	}
-	slices.SortFunc(r.Loops, func(a, b Loop) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.At, b.At)) })
+	sorted.By(r.Loops, func(a, b Loop) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.At, b.At)) })
 	for kind, n := range t.kinds {
 		r.Unknown = append(r.Unknown, Count{kind, n})
 	}
-	slices.SortFunc(r.Unknown, func(a, b Count) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })
+	sorted.By(r.Unknown, func(a, b Count) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })
 	for _, l := range t.skippedFiles {
 		if len(r.Left) == maxLeft {
 			r.LeftMore++
@@ -329,7 +330,7 @@ func (s *scanner) finish() {
 		}
 		r.Left = append(r.Left, l)
 	}
-	slices.SortFunc(r.Hosts, func(a, b Host) int { return cmp.Compare(a.Host, b.Host) })
+	sorted.By(r.Hosts, func(a, b Host) int { return cmp.Compare(a.Host, b.Host) })
 	n := 0
 	for _, d := range t.days {
 		n += d.tier2

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/host"
@@ -124,7 +125,7 @@ func (s *scanner) replay(ctx context.Context, tasks [][]file) error {
 		n = runtime.GOMAXPROCS(0)
 	}
 	// The largest first, so that none runs alone at the end.
-	slices.SortStableFunc(tasks, func(a, b []file) int { return int(sizeOf(b)>>10 - sizeOf(a)>>10) })
+	sorted.By(tasks, func(a, b []file) int { return int(sizeOf(b)>>10 - sizeOf(a)>>10) })
 	next := make(chan []file)
 	var workers sync.WaitGroup
 	var failed error

@@ -2,13 +2,13 @@ package service
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -66,7 +66,7 @@ func (m *Metrics) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(m.counts)) {
+	for _, name := range sorted.Keys(m.counts) {
 		fmt.Fprintf(&b, "%s %d\n", name, m.counts[name])
 	}
 	n := uint64(0)

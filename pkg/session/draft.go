@@ -3,11 +3,11 @@ package session
 import (
 	"context"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/state"
 )
 
@@ -125,7 +125,7 @@ func (o overlayTx) Each(group []byte, fn func(key, value []byte) error) error {
 		}
 		return fn(key, value)
 	})
-	for _, key := range slices.Sorted(maps.Keys(own)) {
+	for _, key := range sorted.Keys(own) {
 		if own[key] != nil && err == nil {
 			err = fn([]byte(key), own[key])
 		}
@@ -142,7 +142,7 @@ func (o overlayTx) Groups(key []byte, fn func(name, value []byte) error) error {
 		}
 		return fn(name, value)
 	})
-	for _, name := range slices.Sorted(maps.Keys(o.overlay.groups)) {
+	for _, name := range sorted.Keys(o.overlay.groups) {
 		if !seen[name] && err == nil {
 			err = fn([]byte(name), o.overlay.groups[name][string(key)])
 		}

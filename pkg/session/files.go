@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -166,7 +167,7 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	maps.Copy(files, have.files)
 	var old []string // to be forgotten if there is no room
 	listed := false
-	for _, path := range slices.Sorted(maps.Keys(put)) {
+	for _, path := range sorted.Keys(put) {
 		if _, known := files[path]; !known && len(files) >= s.opts.MaxFiles {
 			if !listed {
 				old, listed = s.oldestFiles(files, put), true
@@ -200,7 +201,7 @@ func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 			out = append(out, path)
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(files[a].at, files[b].at), cmp.Compare(a, b)) })
+	sorted.By(out, func(a, b string) int { return cmp.Or(cmp.Compare(files[a].at, files[b].at), cmp.Compare(a, b)) })
 	return out
 }
 
@@ -285,6 +286,6 @@ func (s *Session) list() (out []effect.File) {
 			out = append(out, effect.File{Path: path, Tree: e.tree, Labels: labelsOf(e.labels)})
 		}
 	}
-	slices.SortFunc(out, func(a, b effect.File) int { return cmp.Compare(a.Path, b.Path) })
+	sorted.By(out, func(a, b effect.File) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -33,7 +34,7 @@ func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 			out = append(out, path)
 		}
 	}
-	slices.Sort(out)
+	sorted.Strings(out)
 	return out
 }
 
@@ -47,7 +48,7 @@ func downloadedPaths(files map[string]fileEntry) (out []string) {
 			out = append(out, path)
 		}
 	}
-	slices.Sort(out)
+	sorted.Strings(out)
 	return out
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // maxRunTime is the longest time a command is assumed to run: a file changed later after the session's
@@ -65,6 +67,6 @@ func (s *Session) MadePaths() (out []string) {
 			out = append(out, path)
 		}
 	}
-	slices.Sort(out)
+	sorted.Strings(out)
 	return out
 }

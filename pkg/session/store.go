@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/state"
@@ -216,7 +217,7 @@ func (s *Store) sharedRecord(sh shelf, k Key) (r *Record, from [][]byte, err err
 }
 
 func sortLabels(r *Record) {
-	slices.SortStableFunc(r.Labels, func(a, b Labelled) int {
+	sorted.By(r.Labels, func(a, b Labelled) int {
 		return cmp.Compare(slices.Index(Labels, a.Label), slices.Index(Labels, b.Label))
 	})
 }
@@ -518,7 +519,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 			return nil
 		})
 	})
-	slices.SortStableFunc(out, func(a, b Record) int { return cmp.Compare(b.Seen, a.Seen) })
+	sorted.By(out, func(a, b Record) int { return cmp.Compare(b.Seen, a.Seen) })
 	return out, err
 }
 

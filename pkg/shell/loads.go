@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -95,7 +96,7 @@ func (s *state) loadable(brought *effect.Paths, loaders []*command.Loader, in st
 	if folders {
 		out = append(out, below(brought.Chosen("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), in)...)
 	}
-	slices.Sort(out)
+	sorted.Strings(out)
 	return slices.Compact(out)
 }
 

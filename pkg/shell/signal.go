@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -285,7 +286,7 @@ var guardPrograms = sync.OnceValue(func() []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	sorted.Strings(names)
 	return names
 })
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
@@ -42,7 +43,7 @@ func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string
 		}
 	}
 	all = append(all, rules...)
-	slices.Sort(all)
+	sorted.Strings(all)
 	return slices.Compact(all), met, nil
 }
 
@@ -86,7 +87,7 @@ func labelsEndingAnswers(c *analysis.Case) string {
 			}
 		}
 	}
-	slices.Sort(out)
+	sorted.Strings(out)
 	return strings.Join(out, " ")
 }
 

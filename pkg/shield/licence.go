@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/exam"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/audit"
@@ -511,7 +512,7 @@ questions:
 	}
 	r.Median, r.P95 = quantile(took, 0.5), quantile(took, 0.95)
 	r.Prompts, r.Computed, r.Written = quantile(prompts, 0.5), quantile(computed, 0.5), quantile(written, 0.5)
-	slices.Sort(r.Missed)
+	sorted.Strings(r.Missed)
 	return r, nil
 }
 

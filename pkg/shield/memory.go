@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/classify"
@@ -175,7 +176,7 @@ func (r *sessionMemory) Brought() *effect.Paths {
 			paths = append(paths, path)
 		}
 	}
-	slices.Sort(paths)
+	sorted.Strings(paths)
 	return effect.NewPaths(paths)
 }
 

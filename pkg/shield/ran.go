@@ -3,11 +3,11 @@ package shield
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
@@ -156,7 +156,7 @@ func textsOf(result any) []string {
 				walk(name, e, depth+1)
 			}
 		case map[string]any:
-			for _, k := range slices.Sorted(maps.Keys(v)) {
+			for _, k := range sorted.Keys(v) {
 				walk(k, v[k], depth+1)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/resp"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // A remoteView is one transaction on a [remote]. It caches what it reads and writes everything at the
@@ -314,7 +314,7 @@ func (v *remoteView) all(at place) *remoteHash {
 
 func (v *remoteView) each(at place, fn func(key, value []byte) error) error {
 	h := v.all(at)
-	for _, key := range slices.Sorted(maps.Keys(h.values)) {
+	for _, key := range sorted.Keys(h.values) {
 		if value := h.values[key]; value != nil && v.err == nil {
 			if err := fn([]byte(key), value); err != nil {
 				return err

@@ -20,12 +20,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // Limits bound one set, and the store.
@@ -337,7 +337,7 @@ func (s *Store) List() ([]Set, error) {
 			out = append(out, *set)
 		}
 	}
-	slices.SortFunc(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	sorted.By(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
 	return out, err
 }
 
@@ -391,7 +391,7 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 			}
 		}
 	}
-	slices.SortFunc(sets, func(a, b Set) int { return number(a.ID) - number(b.ID) })
+	sorted.By(sets, func(a, b Set) int { return number(a.ID) - number(b.ID) })
 	for i := range sets {
 		set := &sets[i]
 		age := now.Sub(set.At)
@@ -493,7 +493,7 @@ func (s *Store) Untold(session string) ([]Set, error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	sorted.By(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
 	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
 		return nil, err
 	}

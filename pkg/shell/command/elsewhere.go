@@ -1,12 +1,12 @@
 package command
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -297,7 +297,7 @@ func PlacesOf(program string) []string { return placesOf()[program] }
 
 var placesOf = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
-	for _, word := range slices.Sorted(maps.Keys(PlaceVariables)) {
+	for _, word := range sorted.Keys(PlaceVariables) {
 		program, variable, _ := strings.Cut(word, "/")
 		out[program] = append(out[program], variable)
 	}

@@ -3,6 +3,8 @@ package command
 import (
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // found returns the file names, given by -name tests, for which find reaches the arguments at places, which run a
@@ -23,7 +25,7 @@ func found(args []Word, places ...int) []string {
 		}
 		out = append(out, names...)
 	}
-	slices.Sort(out)
+	sorted.Strings(out)
 	return slices.Compact(out)
 }
 

@@ -3,10 +3,10 @@ package recipe
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sorted"
 )
 
 // packageSteps returns the scripts of package.json, composer.json or deno.json that goals name, with their pre and
@@ -67,7 +67,7 @@ func collect(v any, under string, depth int, out *[]string) {
 			}
 			*out = append(*out, text)
 		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		for _, key := range sorted.Keys(v) {
 			if taken && (key == "command" || key == "args") {
 				continue
 			}
