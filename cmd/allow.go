@@ -202,7 +202,7 @@ func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusa
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("this action can only be allowed once; leave out --%s: %s", scope, cmp.Or(r.NoKindReason, "the files that it uses cannot be checked for changes later"))
+		return nil, fmt.Errorf("this action can only be allowed once, because %s; leave out --%s", cmp.Or(r.NoKindReason, "the files that it uses cannot be checked for changes later"), scope)
 	case scope == "session" && r.KindSession == "":
 		return nil, errors.New("the action has no session; leave out --session to allow it once")
 	case scope != "session" && answersFile(set, w) == "":
@@ -228,7 +228,7 @@ func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusa
 	fmt.Fprintf(w.Out, "This kind: %s\n", term.Escape(covers))
 	for _, n := range r.KindExamples {
 		if !kept.Kind.IsExact() {
-			fmt.Fprintf(w.Out, "  it also allows: %s\n", term.Escape(n))
+			fmt.Fprintf(w.Out, "  this approval also allows: %s\n", term.Escape(n))
 		}
 	}
 	if kept.Project != "" {

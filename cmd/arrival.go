@@ -27,7 +27,7 @@ func (a questionRoute) checkReachable() error {
 	if a.How != "" || a.Chosen {
 		return nil
 	}
-	return errors.New("its questions reach no user; set approval.channels: auto, or approval.unattended: deny to deny them")
+	return errors.New("shield's questions reach no user; set approval.channels: auto, or deny them with approval.unattended: deny")
 }
 
 // String returns one line for people.

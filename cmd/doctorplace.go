@@ -31,10 +31,10 @@ func settingPosition(set *config.Loaded, setting string) string {
 // is not accepted.
 func examineContainer(out *findings, set *config.Loaded, w *World) {
 	if _, err := inContainer(set, w); err != nil {
-		out.add(fine, "", "container: none: %v%s", err, settingPosition(set, "container"))
+		out.add(fine, "", "container: none detected, because %v%s", err, settingPosition(set, "container"))
 		return
 	}
-	out.add(fine, "", "container: yes, so the presets offline and permissive allow packages of its sources and changes of its files outside the home folders")
+	out.add(fine, "", "container: detected, so the presets offline and permissive allow packages from its configured sources, and changes outside its home folders")
 }
 
 // examineWorkspace checks the roots: a change outside all of them is never harmless.

@@ -49,7 +49,7 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 	in := bufio.NewReader(w.In)
 	event, err := readQuestion(in, w)
 	if err != nil {
-		return fmt.Errorf("hook --%s: only shield itself uses this flag; leave it out: %w", watch.Flag, err)
+		return fmt.Errorf("hook --%s: %w; leave the flag out: only shield itself uses it", watch.Flag, err)
 	}
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()

@@ -161,9 +161,9 @@ func (t hookShell) splitLine(line string) (command string, seconds int, err erro
 }
 
 var (
-	errUnknownLine = errors.New("the command is not one that shield installs")
+	errUnknownLine = errors.New("the hook command is not one that shield installs")
 	errOlderLine   = errors.New("an older version of shield installed this hook, which does not deny when shield is stopped or replaced")
-	errOtherLine   = errors.New("the installed command does not block when shield is missing, killed or gives no clear answer")
+	errOtherLine   = errors.New("the hook command does not block when shield is missing, killed or gives no clear answer")
 )
 
 // hookLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
@@ -233,7 +233,7 @@ func findTool(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("the program %s, which the hook needs, is in none of %s", name, strings.Join(toolFolders, ", "))
+	return "", fmt.Errorf("the program %s, which the hook needs, is in none of %s; install it there", name, strings.Join(toolFolders, ", "))
 }
 
 // killGrace is how long after shield's deadline the line itself denies: later than shield's own
@@ -271,13 +271,13 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	for _, word := range call.Args {
 		text, ok := literal(word)
 		if !ok {
-			return got, errors.New("the command uses variables or files of its own")
+			return got, errors.New("the hook command contains a variable or a wildcard")
 		}
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
 		if _, ok := literal(a.Value); !ok || !slices.Contains(pinnedVariables, a.Name.Value) {
-			return got, fmt.Errorf("the command sets the variable %s", a.Name.Value)
+			return got, fmt.Errorf("the hook command sets the variable %s", a.Name.Value)
 		}
 		if text, _ := literal(a.Value); a.Name.Value == "XDG_STATE_HOME" {
 			got.state = filepath.Join(text, "shield")
@@ -286,11 +286,11 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	}
 	for _, variable := range pinnedVariables {
 		if !slices.Contains(set, variable) {
-			return got, fmt.Errorf("the command does not set the variable %s", variable)
+			return got, fmt.Errorf("the hook command does not set the variable %s", variable)
 		}
 	}
 	if len(words) < 3 || words[1] != "hook" || words[2] != h.Name || !filepath.IsAbs(words[0]) {
-		return got, fmt.Errorf("the command is not ABSOLUTE-PATH/shield hook %s", h.Name)
+		return got, fmt.Errorf("the hook command is not ABSOLUTE-PATH/shield hook %s", h.Name)
 	}
 	got.program = words[0]
 	for i, word := range words {
@@ -300,12 +300,12 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		}
 		if ok {
 			if got.deadline, err = time.ParseDuration(value); err != nil || got.deadline <= 0 {
-				return got, fmt.Errorf("--timeout %q is not a duration such as 50s", shortenText(value))
+				return got, fmt.Errorf("--timeout %q in the hook command is not a duration such as 50s", shortenText(value))
 			}
 		}
 	}
 	if got.ends <= got.deadline+watch.Grace {
-		return got, fmt.Errorf("the command denies after %s, before shield can answer", got.ends)
+		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.ends)
 	}
 	return got, nil
 }

@@ -145,4 +145,4 @@ func tailOf(path string) []byte {
 	return text
 }
 
-var errHeadless = errors.New("the host runs without a user, so shield records no prompt")
+var errHeadless = errors.New("the host runs without a user, so its prompts are not recorded")

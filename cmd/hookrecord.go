@@ -96,7 +96,7 @@ var statWords = sync.OnceValues(func() ([]string, error) {
 			return words, nil
 		}
 	}
-	return nil, fmt.Errorf("%s does not print the identity of a file", path)
+	return nil, fmt.Errorf("%s cannot print the inode and times of a file; install the stat of GNU coreutils, BusyBox or BSD", path)
 })
 
 // sha256Command returns the shell words that print the SHA-256 of standard input.
@@ -164,7 +164,7 @@ func (r record) read() (identity, digest string, err error) {
 		return "", "", err
 	}
 	if _, err := fmt.Sscanf(string(text), "%s %s\n", &identity, &digest); err != nil {
-		return "", "", fmt.Errorf("%s: the record of the program is damaged", r.file)
+		return "", "", fmt.Errorf("%s, the record of the installed program, is damaged", r.file)
 	}
 	return identity, digest, nil
 }

@@ -115,7 +115,7 @@ func unenforced(problems []string) error {
 	for i, p := range problems {
 		problems[i] = term.Escape(p) // a repository may have written the settings
 	}
-	return fmt.Errorf("a denial is not enforced:\n  %s", strings.Join(problems, "\n  "))
+	return fmt.Errorf("the host does not enforce denials by shield:\n  %s", strings.Join(problems, "\n  "))
 }
 
 // missing lists the files from which the host would read a hook and that do not exist.
@@ -252,7 +252,7 @@ func (s *hookSettings) companionFileProblems() (problems []string) {
 		files, err := s.files(p)
 		for _, file := range files {
 			if doc, _, readErr := file.read(); err != nil || readErr != nil || !p.Whole(doc) {
-				problems = append(problems, fmt.Sprintf("%s: is missing or was changed; %s again", file.path, s.how))
+				problems = append(problems, fmt.Sprintf("%s is missing or was changed; %s again", file.path, s.how))
 			}
 		}
 	}
@@ -366,7 +366,7 @@ func (s *hookSettings) examineCheck(line installedLine) error {
 		}
 	}
 	if line.check != want {
-		return fmt.Errorf("the command does not notice that %s was replaced; %s again", line.program, s.how)
+		return fmt.Errorf("the hook command does not notice that %s was replaced; %s again", line.program, s.how)
 	}
 	if want == "" {
 		return nil
@@ -431,23 +431,23 @@ func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the hook did not deny a test command: shield gave no answer within %s; run 'shield doctor'", statusTime)
 	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialStatus():
-		return fmt.Errorf("the hook did not deny a test command: it ended with %v: %q", cmd.ProcessState, shortenText(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: it ended with %v (%q); run 'shield doctor'", cmd.ProcessState, shortenText(errs.String()))
 	case len(out.Bytes()) > maxDenial:
-		return fmt.Errorf("the hook did not deny a test command: more than %d KiB of output", maxDenial>>10)
+		return fmt.Errorf("the hook did not deny a test command: it printed more than %d KiB; run 'shield doctor'", maxDenial>>10)
 	}
 	reason := strings.TrimSpace(errs.String())
 	if !s.host.Silent() {
 		reason, err = s.Denied(ctx, out.Bytes())
 	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
-		err = errors.New("the hook must print the reason on standard error, and nothing on standard output")
+		err = errors.New("it must print the reason on standard error, and nothing on standard output")
 	}
 	switch {
 	case strings.Contains(reason, noVerdict):
-		return fmt.Errorf("the hook gives no verdict: %q", shortenText(errs.String()))
+		return fmt.Errorf("the hook gives no verdict on a test command (%q); run 'shield doctor'", shortenText(errs.String()))
 	case err != nil:
-		return fmt.Errorf("the hook did not deny a test command: %w: %q, %q", err, shortenText(out.String()), shortenText(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: %w (it printed %q, %q); run 'shield doctor'", err, shortenText(out.String()), shortenText(errs.String()))
 	case !strings.Contains(errs.String(), reason):
-		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error: %q", shortenText(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error (%q); run 'shield doctor'", shortenText(errs.String()))
 	}
 	if err := s.tryJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("the hook denies everything: %w", err)

@@ -71,7 +71,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 				switch {
 				case !ok:
 				case f.Scope == "project", found != nil, !appliesTo(&all[k], dirs):
-					return t, fmt.Errorf("%s defines a server of the same name", path)
+					return t, fmt.Errorf("%s defines another server of the same name; rename one", path)
 				default:
 					found, tool = &all[k], name
 				}

@@ -83,7 +83,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
 	switch {
 	case set.Container != "auto":
-		return nil, errors.New("the setting container is no, so shield does not look for a container; set container: auto to change that")
+		return nil, errors.New("the setting container is no; set container: auto to look for one")
 	case w.Kernel == nil || w.OS != "linux":
 		return nil, errors.New("shield can detect containers on Linux only")
 	}

@@ -301,7 +301,7 @@ func check(s *report.Score, l limits) error {
 		case g.Rows == 0:
 			c.OK, c.Why = false, "no row has that label; use a file with labelled rows"
 		case s.Malformed > 0:
-			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read", s.Malformed)
+			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read; correct them", s.Malformed)
 		}
 		ok = ok && c.OK
 		s.Checks = append(s.Checks, c)

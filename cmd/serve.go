@@ -156,7 +156,7 @@ func (s *server) reload(c *cli.Context) error {
 	}
 	if s.program == nil {
 		if s.program, err = os.Stat(s.w.Executable); err != nil {
-			return fmt.Errorf("serve: shield's own file: %w", err)
+			return fmt.Errorf("serve: shield's program file cannot be read: %w; install shield again", err)
 		}
 	}
 	if set.Serve.Listen != "" {

@@ -226,7 +226,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 			continue
 		}
 		if strings.HasPrefix(s.set.Origin[want.name], "locked by ") {
-			return fmt.Errorf("%s cannot be set to %s, because it is %s", want.name, want.value, s.set.Origin[want.name])
+			return fmt.Errorf("%s cannot be set to %s, because it is %s; ask your administrator to change it", want.name, want.value, s.set.Origin[want.name])
 		}
 		changes = append(changes, config.Change{Name: want.name, Value: want.value})
 	}

@@ -68,7 +68,7 @@ func nothingSuggested(c *cli.Context, w *World, from, least int) error {
 	if err != nil {
 		return err
 	}
-	why := "no command in the log that a person allowed after a rule had asked"
+	why := "no command that a person allowed after a rule had asked"
 	if from > 0 {
 		why = fmt.Sprintf("%d commands that a person allowed after a rule asked, but no %d of them are the same command in the same folder, or touch files of the same kind in one folder, "+
 			"so no exception would save a question; see 'shield policy suggest --help' for what is never proposed", from, least)

@@ -196,7 +196,7 @@ func TestHookLineReplaced(t *testing.T) {
 			h.mode(h.bin, 0o755)
 			_ = os.Chtimes(h.bin, info.ModTime(), info.ModTime())
 		}, 2},
-		"the command uses variables or files of its own": {func(h *hooked) {
+		"the hook command contains a variable or a wildcard": {func(h *hooked) {
 			h.copy(h.bin)
 			h.reinstall()
 			if err := os.WriteFile(h.bin, []byte(evil), 0o755); err != nil { // the same file

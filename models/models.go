@@ -41,11 +41,11 @@ func Size() int64 {
 // what it was built with.
 func Intact() error {
 	if graph == "" {
-		return errors.New("this build was made without cgo and does not carry the model")
+		return errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
 	}
 	got, err := Sum(Default(), graph, packed)
 	if err == nil && got != sum {
-		err = fmt.Errorf("the program was changed: the sum of its model is %s, and should be %s", got, sum)
+		err = fmt.Errorf("shield's program file was changed: the checksum of its model is %s instead of %s; install shield again", got, sum)
 	}
 	return err
 }

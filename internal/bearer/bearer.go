@@ -124,7 +124,7 @@ func private(name string) ([]byte, error) {
 		err = owner.Check(info, owner.Access)
 	}
 	if err != nil {
-		return nil, errors.Join(err, fmt.Errorf("the token file must belong to you and have mode 0600: %s", name))
+		return nil, errors.Join(err, fmt.Errorf("the token file %s must belong to you and have mode 0600; correct both with chown and chmod", name))
 	}
 	return text, nil
 }

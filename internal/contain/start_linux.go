@@ -66,9 +66,9 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	}
 	switch {
 	case level < truncates:
-		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files"}
+		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files; use Linux 6.2 or later, or allow user namespaces"}
 	case need:
-		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect files inside the workspace: git hooks, agent settings; nor permissions and times of other files"}
+		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect git hooks and agent settings in the workspace, or file permissions; allow user namespaces"}
 	}
 	return start(command(), own, &confine.Order{}, level, links, refused)
 }
@@ -321,7 +321,7 @@ func abi() (int, error) {
 	case errno == unix.ENOSYS:
 		return 0, &UnavailableError{"the kernel has no Landlock; use Linux 5.13 or later"}
 	case errno == unix.EOPNOTSUPP:
-		return 0, &UnavailableError{"Landlock is turned off in the kernel: it is not in the list of the boot option lsm="}
+		return 0, &UnavailableError{"Landlock is turned off in the kernel: it is not in the list of the boot option lsm=; add it there"}
 	case errno != 0:
 		return 0, &UnavailableError{"Landlock: " + errno.Error()}
 	}

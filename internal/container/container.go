@@ -61,7 +61,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.kind)
 	}
 	if first, err := mountsOf(root, "1"); err != nil || !slices.Contains(first, top) {
-		return nil, errors.New("process 1 has another root file system, or this process cannot read it")
+		return nil, errors.New("process 1 has another root file system, or its list of mounts cannot be read")
 	}
 	if err := checkNamespaces(root); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	for _, glob := range sockets {
 		found, err := fs.Glob(root, glob)
 		if len(found) > 0 || err != nil {
-			return nil, fmt.Errorf("/%s is the socket of the container runtime", glob)
+			return nil, fmt.Errorf("/%s, the socket of the container runtime, gives access to the host", glob)
 		}
 	}
 	return c, nil
@@ -106,7 +106,7 @@ func checkNamespaces(root fs.FS) error {
 		case err != nil || !ok || failed != nil:
 			return fmt.Errorf("the %s namespace of this process cannot be read", name)
 		case n == hostNamespaces[name]:
-			return fmt.Errorf("the %s namespace is the host's", name)
+			return fmt.Errorf("this process shares the %s namespace with the host", name)
 		}
 	}
 	if _, err := fs.Stat(root, "proc/sys/net/core/somaxconn"); err != nil { // exists in every network namespace
@@ -130,11 +130,11 @@ func checkCapabilities(root fs.FS) error {
 		line, _, _ := strings.Cut(rest, "\n")
 		bits, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
 		if !ok || err != nil {
-			return fmt.Errorf("%s cannot be read", set)
+			return fmt.Errorf("the capability set %s of this process cannot be read", set)
 		}
 		for bit, name := range escapes {
 			if bits&(1<<bit) != 0 {
-				return fmt.Errorf("the process has %s", name)
+				return fmt.Errorf("this process has the capability %s, which gives access to the host", name)
 			}
 		}
 	}

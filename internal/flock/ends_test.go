@@ -37,7 +37,7 @@ func TestHeldError(t *testing.T) {
 	}{
 		{HeldError{Path: "/a", Waited: time.Second, Holder: "process 1 (x)", Err: ErrHeld}, "process 1 (x) has held the lock /a for over 1s; end it and try again"},
 		{HeldError{Path: "/a", Waited: time.Second, Err: ErrHeld}, "another process has held the lock /a for over 1s; end it and try again"},
-		{HeldError{Path: "/a", Err: context.Canceled}, "another process holds the lock /a: context canceled"},
+		{HeldError{Path: "/a", Err: context.Canceled}, "another process holds the lock /a (context canceled); wait until it ends"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)

@@ -56,7 +56,7 @@ func (e *HeldError) Error() string {
 		holder = "another process"
 	}
 	if e.Waited == 0 {
-		return fmt.Sprintf("%s holds the lock %s: %v", holder, e.Path, e.Err)
+		return fmt.Sprintf("%s holds the lock %s (%v); wait until it ends", holder, e.Path, e.Err)
 	}
 	return fmt.Sprintf("%s has held the lock %s for over %v; end it and try again", holder, e.Path, e.Waited)
 }

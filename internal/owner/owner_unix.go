@@ -70,7 +70,7 @@ func Give(f *os.File, like fs.FileInfo) error {
 		return nil
 	}
 	if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
-		return fmt.Errorf("writing %s would change its owner: %w", like.Name(), err)
+		return fmt.Errorf("writing %s would change its owner: %w; write it as that user", like.Name(), err)
 	}
 	return nil
 }

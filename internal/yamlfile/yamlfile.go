@@ -106,7 +106,7 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 	case *ast.MappingValueNode:
 		values = []*ast.MappingValueNode{n}
 	default:
-		return nil, At(n).Errorf("expected a mapping, found %s", KindOf(n))
+		return nil, At(n).Errorf("expected a mapping, found %s; write KEY: VALUE", KindOf(n))
 	}
 	var errs Errors
 	out := make([]Field, 0, len(values))
@@ -144,7 +144,7 @@ func Text(n ast.Node) (string, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return "", At(n).Errorf("expected text, found %s; put it in quotes", KindOf(n))
 	default:
-		return "", At(n).Errorf("expected text, found %s", KindOf(n))
+		return "", At(n).Errorf("expected text, found %s; write one word or a quoted text", KindOf(n))
 	}
 }
 
@@ -152,7 +152,7 @@ func Text(n ast.Node) (string, error) {
 func Elements(n ast.Node) ([]ast.Node, error) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return nil, At(n).Errorf("expected a list, found %s", KindOf(n))
+		return nil, At(n).Errorf("expected a list, found %s; write [A, B]", KindOf(n))
 	}
 	return seq.Values, nil
 }
@@ -194,10 +194,10 @@ func Whole[T int | int64](n ast.Node) (T, error) {
 		if err == nil && int64(T(v)) == v && strconv.FormatInt(v, 10) == text {
 			return T(v), nil
 		}
-		return 0, At(n).Errorf("expected a whole number such as 60, found %s", Quote(text))
+		return 0, At(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(text))
 	case *ast.FloatNode:
-		return 0, At(n).Errorf("expected a whole number, found %s", Quote(n.GetToken().Value))
+		return 0, At(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(n.GetToken().Value))
 	default:
-		return 0, At(n).Errorf("expected a whole number, found %s", KindOf(n))
+		return 0, At(n).Errorf("expected a whole number, found %s; write one such as 60", KindOf(n))
 	}
 }

@@ -78,7 +78,7 @@ func (a *Action) canonicalize() error {
 		if typ != a.Type {
 			return nil // a different tool with that name: unknown
 		}
-		return &Error{Code: MissingField, Field: "payload." + field, Err: errors.New("missing; " + typ + " needs it")}
+		return &Error{Code: MissingField, Field: "payload." + field, Err: errors.New("missing; add it: " + typ + " needs this field")}
 	}
 	given := a.Type
 	a.Type = typ

@@ -149,7 +149,7 @@ func withoutURL(err error) error {
 	var wrapped *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("no answer in time")
+		return errors.New("the chat service did not answer in time; check the network and the proxy")
 	case errors.As(err, &wrapped):
 		return wrapped.Err
 	}
@@ -242,7 +242,7 @@ func questionText(r *Request, most int) (text string, whole bool) {
 // finalText returns the final text of a question's message, and the answer.
 func finalText(g pageAnswer, err error) (Answer, string, error) {
 	if err != nil {
-		return Answer{}, "No longer waiting: answered on another channel, or no answer in time.", err
+		return Answer{}, "No longer waiting: answered on another channel, or not answered in time.", err
 	}
 	a, err := g.answer()
 	return a, outcomeText(g.Choice) + " by " + g.By + ".", err

@@ -44,7 +44,7 @@ func TestTelegramService(t *testing.T) {
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
-		}, nil, "no answer in time"},
+		}, nil, "did not answer in time"},
 		"cut off":         {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil, "EOF"},
 		"giant updates":   {text(200, sent), text(200, `{"ok":true,"result":[`+strings.Repeat(" ", maxBotAnswer)+`]}`), "getUpdates: the answer of the chat service is longer than"},
 		"another reader":  {text(200, sent), text(409, `{"ok":false,"description":"Conflict: terminated by other getUpdates request"}`), "getUpdates: status 409: Conflict"},

@@ -263,7 +263,7 @@ func TestReactionsService(t *testing.T) {
 				"hangs": {func(_ http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
 					<-r.Context().Done()
-				}, "no answer in time"},
+				}, "did not answer in time"},
 				"wants to be left alone": {func(rw http.ResponseWriter, _ *http.Request) {
 					rw.Header().Set("Retry-After", "1e300")
 					rw.WriteHeader(http.StatusTooManyRequests)
@@ -298,7 +298,7 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 	var n notices
 	a := f.asks(t)
 	a.o.Notice = &n
-	if want == "no answer in time" {
+	if want == "did not answer in time" {
 		a.channels[0].(*reactions).requestTimeout = 300 * time.Millisecond
 	}
 	ctx, cancel := context.WithCancel(t.Context())

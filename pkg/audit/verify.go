@@ -218,7 +218,7 @@ func (v *verifier) run() error {
 		if v.kept != nil && cur.seq == v.kept.Seq {
 			if cur.hash != v.kept.Hash {
 				// All lines up to here are consistent, so the change is at this line or before.
-				v.broken(cur.place, cur.seq, Changed, "this entry follows the ones before, but its hash is not the one in the state file: the entry was replaced")
+				v.broken(cur.place, cur.seq, Changed, "this entry was replaced: its hash is not the one in the state file")
 				return nil
 			}
 			v.met = true
@@ -324,12 +324,12 @@ func (v *verifier) classify(cur link) error {
 	case cur.ok && cur.seq > want:
 		return v.ahead(cur, after, want)
 	case follows:
-		v.broken(n, want, Inserted, "this line was inserted: the next line continues the line before")
+		v.broken(n, want, Inserted, "this line was inserted: the line after it has the hash of the line before it")
 	case head.Seq > 0 && cur.follows(v.before):
-		v.broken(v.last, head.Seq, Inserted, "this line was inserted: the next line continues the line before")
+		v.broken(v.last, head.Seq, Inserted, "this line was inserted: the line after it has the hash of the line before it")
 	case cur.ok && cur.seq == want && v.whole(cur, after):
 		// It contains the hash of the original line.
-		v.broken(v.last, head.Seq, Changed, "this line was replaced: the next line continues a different one")
+		v.broken(v.last, head.Seq, Changed, "this line was replaced: the line after it has the hash of another line")
 	case !cur.ok, cur.seq == want, after.ok && after.seq == want+1, cur.prev == head.Hash:
 		v.broken(n, want, Changed, "the line was changed after it was written")
 	default:
@@ -370,7 +370,7 @@ func (v *verifier) ahead(cur, after link, want uint64) error {
 	case moved:
 		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, want))
 	case follows:
-		v.broken(line, want, Inserted, "this line was inserted: the next line continues the line before")
+		v.broken(line, want, Inserted, "this line was inserted: the line after it has the hash of the line before it")
 	case here:
 		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, want))
 	case after.ok && after.seq == want+1:

@@ -258,7 +258,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"nothing kept", Head{}, nil},
 		{"the last entry", head, nil},
-		{"this entry follows the ones before, but its hash is not the one in the state file: the entry was replaced", Head{1, "x"}, ErrChanged},
+		{"this entry was replaced: its hash is not the one in the state file", Head{1, "x"}, ErrChanged},
 		{"a later entry", Head{2, "x"}, ErrCut},
 	} {
 		if err := Check(path, tt.kept); !errors.Is(err, tt.want) {

@@ -94,11 +94,11 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 func sidecarURL(addr string) (*url.URL, error) {
 	u, err := url.Parse(addr)
 	if err != nil {
-		return nil, errors.New("it is not a URL; write http://127.0.0.1:PORT")
+		return nil, errors.New("the address is not a URL; write http://127.0.0.1:PORT")
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, errors.New("it has another form; write https://HOST, http://127.0.0.1:PORT or unix:/PATH")
+		return nil, errors.New("the address has an unknown form; write https://HOST, http://127.0.0.1:PORT or unix:/PATH")
 	case u.User != nil:
 		return nil, errors.New("the URL must not contain a user or password; remove it")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -210,7 +211,7 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	case errors.Is(err, ErrBudgetExhausted):
 		return e.failOpen(failureVerdict("budget", ErrBudgetExhausted.Error()))
 	case errors.Is(ctx.Err(), context.Canceled):
-		return failureVerdict("interrupted", "evaluator error: interrupted")
+		return failureVerdict("interrupted", "evaluator error: interrupted; try again")
 	case errors.As(err, &state):
 		return failureVerdict("state", "evaluator error: "+e.clean(err.Error(), canaries))
 	case errors.As(err, &random):
@@ -232,7 +233,11 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 // unread returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
 // model answer nonsense on purpose.
 func (e *Evaluator) unread(err error, canaries []string) verdict.Verdict {
-	return failureVerdict("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canaries))
+	text := e.clean(err.Error(), canaries)
+	if !strings.Contains(text, "; ") {
+		text += "; try again, or use another model (evaluator.model)"
+	}
+	return failureVerdict("evaluator", "failed to parse evaluator response: "+text)
 }
 
 // failureVerdict returns the BLOCK of a failure.

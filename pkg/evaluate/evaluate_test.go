@@ -388,7 +388,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, v, said{"BLOCK", 0.5, "evaluator error: interrupted", "interrupted", false, 0})
+	check(t, v, said{"BLOCK", 0.5, "evaluator error: interrupted; try again", "interrupted", false, 0})
 }
 
 func TestWaits(t *testing.T) {

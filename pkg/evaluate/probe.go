@@ -84,7 +84,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 	if err != nil {
 		text := plain(err).Error()
 		if errors.Is(err, context.DeadlineExceeded) {
-			text = "no answer in time"
+			text = "the time limit was reached"
 		}
 		return fault("base_url", "start the service, or correct evaluator.base_url or evaluator.proxy", "%s does not answer: %s", base, text)
 	}

@@ -188,7 +188,7 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 		return
 	}
 	if err := r.ask(m.raw); err != nil {
-		g.odd("dropped a notification of the client: %v", err)
+		g.odd("dropped a notification of the client: %v; update the client", err)
 	}
 }
 
@@ -203,6 +203,6 @@ func (g *Gateway) clientAnswer(r *route, m *message) {
 		return
 	}
 	if err := r.ask(m.raw); err != nil {
-		g.odd("dropped an answer of the client: %v", err)
+		g.odd("dropped an answer of the client: %v; update the client", err)
 	}
 }

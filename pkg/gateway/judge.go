@@ -89,7 +89,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	if v, given := m.params["arguments"]; given {
 		var ok bool
 		if arguments, ok = v.(object); !ok {
-			return nil, errors.New("arguments: expected a JSON object")
+			return nil, errors.New("arguments: the value is not a JSON object; send an object")
 		}
 	}
 	p := &proposal{cwd: g.opts.Dir}

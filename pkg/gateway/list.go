@@ -40,7 +40,7 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 	for _, raw := range raws {
 		t, err := g.newTool(raw)
 		if err != nil {
-			g.notify("withheld a tool of the server: %v", err)
+			g.notify("withheld a tool of the server: %v; update the server", err)
 			continue
 		}
 		tools = append(tools, t)
@@ -142,15 +142,15 @@ func toolTexts(m *message) ([][]byte, error) {
 			switch {
 			case e.Name != "tools":
 			case !ok:
-				return nil, errors.New("the answer to tools/list has no list of tools")
+				return nil, errors.New("the server's answer to tools/list has no list of tools; update the server")
 			case len(values) > maxTools:
-				return nil, fmt.Errorf("the server lists more than %d tools", maxTools)
+				return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxTools)
 			default:
 				return elements(e.Raw)
 			}
 		}
 	}
-	return nil, errors.New("the answer to tools/list has no list of tools")
+	return nil, errors.New("the server's answer to tools/list has no list of tools; update the server")
 }
 
 // pin compares a page of tools with the pins and returns the withheld tools, with the reason. last
@@ -174,10 +174,10 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 	}
 	for _, t := range tools {
 		if l.tools[t.name] != nil {
-			return nil, fmt.Errorf("the tool %s is listed twice", t.name)
+			return nil, fmt.Errorf("the server lists the tool %s twice; update the server", t.name)
 		}
 		if len(l.tools) >= maxTools {
-			return nil, fmt.Errorf("more than %d tools are listed", maxTools)
+			return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxTools)
 		}
 		l.tools[t.name] = t
 	}
@@ -185,7 +185,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 		k.listed = map[string]*tool{}
 	}
 	if maps.Copy(k.listed, l.tools); len(k.listed) > 2*maxTools { // by lists that were never completed
-		return nil, fmt.Errorf("more than %d tools are listed", 2*maxTools)
+		return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", 2*maxTools)
 	}
 	others, err := g.others()
 	if err != nil {

@@ -319,7 +319,7 @@ func (w *remoteWay) events(body io.Reader, asked bool) (resumable bool, err erro
 		}
 		m, err := readBody(ev.data)
 		if err != nil {
-			if w.g.odd("dropped a message of the server: %v", err) {
+			if w.g.odd("dropped a message of the server: %v; update the server", err) {
 				return false, err
 			}
 			continue

@@ -28,7 +28,7 @@ func (g *Gateway) fromServer(r *route, in *frames) error {
 				g.refuse(c, err.Error())
 				g.over(c)
 			}
-			if g.odd("dropped a message of the server: %v", err) {
+			if g.odd("dropped a message of the server: %v; update the server", err) {
 				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxRefused)
 			}
 			continue
@@ -119,7 +119,7 @@ func (g *Gateway) answered(r *route, c *call, m *message) {
 	}
 	result, ok := m.result.(object)
 	if !ok {
-		g.refuse(c, "the result is not a JSON object")
+		g.refuse(c, "its result is not a JSON object; tell the user to update the server")
 		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {

@@ -56,7 +56,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	w.value("", "", nil, value)
 	t.findings = w.findings
 	if hint(value, "readOnlyHint") && changes(t, &g.opts.Server) {
-		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint although its name says that it changes something"})
+		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint, although the name of the tool says that it changes data"})
 	}
 	return t, nil
 }

@@ -37,7 +37,7 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	w := walk{examiner: askExaminer{}}
 	w.value("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
 	if len(w.findings) > 0 {
-		return "the server asks the user for a secret: " + w.findings[0].Kind
+		return "the server asks the user for a secret (" + w.findings[0].Kind + "); put the secret into the server's own settings"
 	}
 	return ""
 }
@@ -61,15 +61,15 @@ func (g *Gateway) link(address string) string {
 	u, err := url.Parse(canonical)
 	switch {
 	case host == "" || err != nil:
-		return "the server asks the user to open an invalid URL"
+		return "the server asks the user to open an invalid URL; update the server"
 	case u.Scheme != "https":
-		return "the server asks the user to open a URL without https"
+		return "the server asks the user to open a URL without https; open it by hand if you trust it"
 	case u.User != nil:
-		return "the server asks the user to open a URL that contains a user name"
+		return "the server asks the user to open a URL that contains a user name; open the site by hand"
 	}
 	addr := effect.ParseAddr(host)
 	if !slices.ContainsFunc(g.opts.Hosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
-		return fmt.Sprintf("the server asks the user to open %s, which is not in trusted.hosts", canonjson.Quote(host))
+		return fmt.Sprintf("the server asks the user to open %s, which is not in trusted.hosts; add it there if you trust it", canonjson.Quote(host))
 	}
 	return ""
 }
@@ -128,7 +128,7 @@ func (g *Gateway) inputs(c *call, result object) string {
 			continue
 		}
 		if method != "sampling/createMessage" && method != "elicitation/create" {
-			return fmt.Sprintf("the server asks the client for %q, which MCP does not allow here", canonjson.Quote(method))
+			return fmt.Sprintf("the server asks the client for %q, which MCP does not allow here; update the server", canonjson.Quote(method))
 		}
 		if why := g.refuseServerRequest(method, inner(request, "params")); why != "" {
 			return why

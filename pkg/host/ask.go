@@ -33,7 +33,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	}
 	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.value()})
 	if err != nil {
-		return "", fmt.Errorf("the version or the permission mode of %s cannot be read", h.Title())
+		return "", fmt.Errorf("the version or the permission mode of %s cannot be read; update shield", h.Title())
 	}
 	seen, _ := out.(map[string]any)
 	version, _ = seen["version"].(string)

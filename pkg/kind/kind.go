@@ -60,9 +60,9 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 		by, carried := f.enclosing(i)
 		switch {
 		case by == nil:
-			return Kind{}, errors.New("shield does not know the program")
+			return Kind{}, errors.New("shield does not know the program that it runs")
 		case carried != nil:
-			return Kind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered; allow the exact action once", carried.Program)
+			return Kind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered", carried.Program)
 		}
 		if err := f.program(by); err != nil {
 			return Kind{}, err
@@ -89,7 +89,7 @@ func Personal(c *analysis.Case, findings []string) error {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if slices.Contains(never, e.Word()) {
-			return fmt.Errorf("the user must approve each action of this kind: %s", e.Word())
+			return fmt.Errorf("the user must approve each action with the effect %s", e.Word())
 		}
 		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
 			return errors.New("the action runs code from outside the workspace")
@@ -110,10 +110,10 @@ func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Word() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload, effect.RemoteShell:
-			return Kind{}, fmt.Errorf("the user must approve each action of this kind: %s", e.Word())
+			return Kind{}, fmt.Errorf("the user must approve each action with the effect %s", e.Word())
 		case effect.Dynamic, effect.RunInput, effect.RunDecoded:
 			if e.Cause != effect.CauseScript && !c.UnknownTool(e) {
-				return Kind{}, errors.New("the code that the action runs is unknown beforehand")
+				return Kind{}, errors.New("the code that the action runs is unknown before it runs")
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func (f *collector) program(e *effect.Effect) error {
 	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
 		return fmt.Errorf("the effects of %s are unknown", e.Program)
 	case command.Language(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
-		return fmt.Errorf("%s runs code that can change", e.Program)
+		return fmt.Errorf("the code that %s runs can change", e.Program)
 	}
 	subs := command.Subcommands(e.Program, e.Args)
 	words := []string{"run", e.Program}
@@ -299,7 +299,7 @@ func (f *collector) program(e *effect.Effect) error {
 			left = left[1:]
 			continue
 		case strings.ContainsAny(w, "$`"):
-			return errors.New("some arguments are unknown")
+			return errors.New("some of its arguments are unknown")
 		case len(w) > 1 && w[0] == '-':
 			name, value, assigned := strings.Cut(w, "=")
 			if command.TextOptions[e.Program+"/"+name] {

@@ -202,11 +202,11 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	case err != nil:
 		l.add(e.Pos, Warning, "rule %s: the example is not a valid action: %v", r.Name, err)
 	case want && v.Rule == "":
-		l.add(e.Pos, Warning, "rule %s does not match this example, and no other rule does", r.Name)
+		l.add(e.Pos, Warning, "rule %s does not match this example, and no other rule does; correct the rule or the example", r.Name)
 	case want && v.Rule != r.Name:
-		l.add(e.Pos, Warning, "rule %s does not decide this example, rule %s does", r.Name, v.Rule)
+		l.add(e.Pos, Warning, "rule %s does not decide this example, rule %s does; move the rule up, or correct the example", r.Name, v.Rule)
 	case !want && v.Rule == r.Name:
-		l.add(e.Pos, Warning, "rule %s matches this example, but it is listed under pass", r.Name)
+		l.add(e.Pos, Warning, "rule %s matches this example, which is listed under pass; correct the rule, or move the example", r.Name)
 	}
 }
 

@@ -64,12 +64,12 @@ allow:
   - name: broad
     paths: [/z/**]
 `, []string{
-		"10:9 warning: rule tests does not decide this example, rule everything does",
+		"10:9 warning: rule tests does not decide this example, rule everything does; move the rule up, or correct the example",
 		"11:9 warning: rule tests: the example is not a valid action",
 		"13:9 warning: rule tests matches this example",
 		"15:5 note: rule silent has no reason",
-		"20:5 warning: rule late is never reached: verify rule everything in line 18 comes first and matches the same actions; move the narrower rule up",
-		"24:5 warning: rule broad is never reached: verify rule everything in line 18 comes first and matches the same actions; add an exception to that rule",
+		"20:5 warning: rule late is never reached: the verify rule everything in line 18 comes first and matches the same actions; move the narrower rule up",
+		"24:5 warning: rule broad is never reached: the verify rule everything in line 18 comes first and matches the same actions; add an exception to that rule",
 		"24:5 note: rule broad allows every kind of effect",
 	})
 }
@@ -149,7 +149,7 @@ func TestCheckReach(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, want string }{
 		"the same types": {
 			"deny:\n- {name: a, reason: r, action_types: [read_file, write_file]}\n- {name: b, reason: r, action_types: [write_file], paths: [/x]}\n",
-			"3:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same actions; move the narrower rule up"},
+			"3:3 warning: rule b is never reached: the deny rule a in line 2 comes first and matches the same actions; move the narrower rule up"},
 		"the same types by another name": {
 			"deny:\n- {name: a, reason: r, action_types: [execute_command]}\n- {name: b, reason: r, action_types: [Bash], commands: [x]}\n",
 			"3:3 warning: rule b is never reached"},
@@ -166,18 +166,18 @@ func TestCheckReach(t *testing.T) {
 			"3:3 warning: rule b is never reached"},
 		"one of two types": {
 			"deny:\n- {name: a, reason: r, action_types: [read_file]}\n- {name: b, reason: r, action_types: [read_file, write_file]}\n",
-			"3:3 note: rule b is never reached for read_file: deny rule a"},
+			"3:3 note: rule b is never reached for read_file: the deny rule a"},
 		"a condition": {
 			"deny:\n- {name: a, reason: r, action_types: [read_file], when: .x}\n- {name: b, reason: r, action_types: [read_file]}\n", ""},
 		"a stricter rule behind": {
 			"verify:\n- {name: a, reason: r, action_types: [write_file]}\n- {name: b, reason: r, action_types: [write_file], paths: [/etc/**], tier_override: 3}\n",
-			"3:3 warning: rule b is never reached for a fully known path: verify rule a in line 2 comes first"},
+			"3:3 warning: rule b is never reached for a fully known path: the verify rule a in line 2 comes first"},
 		"a verify rule behind a deny rule": {
 			"deny:\n- {name: a, reason: r, action_types: [send_email]}\nverify:\n- {name: b, reason: r, action_types: [send_email], content: [x]}\n",
-			"4:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same actions; add an exception to that rule"},
+			"4:3 warning: rule b is never reached: the deny rule a in line 2 comes first and matches the same actions; add an exception to that rule"},
 		"an allow rule behind a preset": {
 			"extends: default\nallow:\n- {name: b, action_types: [delete_file], paths: [$WORKSPACE/gen/**]}\n",
-			"3:3 warning: rule b is never reached: verify rule evaluate_destructive_file_ops of the preset comes first and matches the same actions; to except this from it, add to the list verify: {name: evaluate_destructive_file_ops, except: {…}}"},
+			"3:3 warning: rule b is never reached: the verify rule evaluate_destructive_file_ops of the preset comes first and matches the same actions; to except this from it, add to the list verify: {name: evaluate_destructive_file_ops, except: {…}}"},
 		"an allow rule behind a preset's exceptions": {
 			"extends: default\nallow:\n- {name: b, action_types: [write_file], paths: [$WORKSPACE/gen/**]}\n",
 			"3:3 note: rule b is only reached for the exceptions of rule evaluate_file_writes"},

@@ -88,7 +88,7 @@ func (b blocker) why(list string) string {
 	if b.rule.Pos.Line > 0 {
 		where = fmt.Sprintf("in line %d", b.rule.Pos.Line)
 	}
-	s := fmt.Sprintf("%s rule %s %s comes first and matches the same actions", b.list, b.rule.Name, where)
+	s := fmt.Sprintf("the %s rule %s %s comes first and matches the same actions", b.list, b.rule.Name, where)
 	switch {
 	case isCore(b.rule.Name):
 		return s + "; remove your rule: that one is part of the protected core, which allows no exceptions"

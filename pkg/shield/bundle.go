@@ -159,7 +159,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *b
 		case name != "" && name != b.Name:
 			return fmt.Errorf("the bundle at this URL is named %s and was named %s; to use both, publish them at different URLs", b, name)
 		case b.Version < version:
-			return fmt.Errorf("%s is older than version %d, which was installed before; the installed bundle stays in use", b, version)
+			return fmt.Errorf("%s is older than version %d, which was installed before, so the installed bundle stays in use; publish a higher version", b, version)
 		case b.Version == version && b.Digest != digest:
 			return fmt.Errorf("%s differs from the installed bundle of the same version; publish changes under a higher version", b)
 		case known != nil && b.Version == version:

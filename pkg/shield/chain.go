@@ -126,7 +126,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	tier := in.First
 	defer func() {
 		if x := recover(); x != nil {
-			v = refusal(tier, "panic", p.redactor.String(fmt.Sprintf("tier %d failed: panic: %.200q; blocked", tier, fmt.Sprint(x))))
+			v = refusal(tier, "panic", p.redactor.String(fmt.Sprintf("blocked: tier %d failed with an internal error, panic: %.200q; please report this", tier, fmt.Sprint(x))))
 		}
 	}()
 	defer it.Turn.end()

@@ -273,7 +273,7 @@ func (r *sessionMemory) stricter(v verdict.Verdict, c *analysis.Case) verdict.Ve
 
 // unreadableSession returns the BLOCK for an action whose session cannot be read.
 func unreadableSession(err error) verdict.Verdict {
-	return refusal(TierPolicy, "session", "the record of this session cannot be read: "+err.Error()+"; blocked")
+	return refusal(TierPolicy, "session", "blocked: the record of this session cannot be read: "+err.Error())
 }
 
 func ago(d time.Duration) string {
@@ -424,7 +424,7 @@ func (r *sessionMemory) add(v verdict.Verdict, s *session.Session, d *session.De
 
 // sessionNotSaved is the BLOCK for an action whose effects could not be saved for the next action.
 func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
-	return refusal(v.Tier, "session", "the action could not be recorded in its session: "+err.Error()+"; blocked")
+	return refusal(v.Tier, "session", "blocked: the action could not be recorded in its session: "+err.Error())
 }
 
 // remember stores what the action of an outcome adds, if it is one of a stream. A failure makes the

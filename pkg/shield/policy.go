@@ -140,7 +140,7 @@ func PolicyPreset(cfg Config) (string, error) {
 		return "", err
 	}
 	if name = policy.Extends(data); name == "" {
-		return "", errors.New("the policy in use extends no preset, whose rules exceptions could be made to")
+		return "", errors.New("the policy in use extends no preset, so there is no rule to add an exception to; add extends to the policy")
 	}
 	return name, nil
 }

@@ -32,7 +32,7 @@ func Talks(kind sanitize.Kind) bool {
 func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("a tool result was not recorded: panic: %.200q", fmt.Sprint(x))
+			err = fmt.Errorf("internal error: a tool result was not recorded, panic: %.200q; please report this", fmt.Sprint(x))
 		}
 	}()
 	if len(r.Actions) == 0 {

@@ -48,7 +48,7 @@ func (cfg *Config) storePassword() (string, error) {
 	if s.StorePassFile != "" {
 		password, err := owner.ReadSecret(s.StorePassFile, 4<<10)
 		if err == nil && password == "" {
-			err = errors.New("it is empty")
+			err = errors.New("the file is empty; write the password into it")
 		}
 		if err != nil {
 			return "", fmt.Errorf("store_password_file: %w", err)
@@ -63,5 +63,5 @@ func (cfg *Config) storePassword() (string, error) {
 			return password, nil
 		}
 	}
-	return "", fmt.Errorf("store_password_env: environment variable %s, which should hold the password, is not set", s.StorePassEnv)
+	return "", fmt.Errorf("store_password_env: environment variable %s, which should hold the password, is not set; set it where shield is started", s.StorePassEnv)
 }

@@ -88,7 +88,7 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // stays until the source returns.
 func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
-		return fmt.Errorf("tiers %d to %d do not exist", r.First, r.Last)
+		return fmt.Errorf("tiers %d to %d do not exist; choose from 0 to 3", r.First, r.Last)
 	}
 	if p.sessions != nil && p.host == "" && p.kept == nil { // each stream is a session of its own
 		own := *p
@@ -317,7 +317,7 @@ func (f *flow) write(ctx context.Context, out Sink, ready <-chan *streamJob) err
 // any failure is a BLOCK.
 func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int) Outcome {
 	if last < TierPolicy || last > TierApprove {
-		return p.refuse(1, "tier", fmt.Sprintf("tier %d does not exist", last))
+		return p.refuse(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", last))
 	}
 	if p.single && a.Type == "execute_command" && last >= TierClassify {
 		go p.warm() // load the model during the analysis; other actions are mostly decided by Tier 0

@@ -116,9 +116,9 @@ func toolText(name string, t *approve.Tool, lasts bool) string {
 		text += ", which sends the arguments to " + t.Remote
 	}
 	if t.About != "" {
-		text += "\nits server says: " + t.About
+		text += "\ndescription by its server: " + t.About
 	} else {
-		text += "\nthe server's description is not known"
+		text += "\ndescription by its server: none"
 	}
 	if !lasts {
 		text += "\nyour own settings do not define the server, so the class ends with the session"

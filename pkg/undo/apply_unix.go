@@ -74,7 +74,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	}
 	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
 	if err != nil {
-		return nil, nil, fmt.Errorf("nothing was restored, because the files that would be replaced cannot be copied first: %w", err)
+		return nil, nil, fmt.Errorf("nothing was restored, because the files that would be replaced cannot be copied first: %w; move them away, then try again", err)
 	}
 	step()
 	var out []Result

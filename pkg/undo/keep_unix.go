@@ -467,7 +467,7 @@ func openRegular(dir int, name string) (*os.File, *unix.Stat_t, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
-		return nil, nil, errors.New("not a regular file")
+		return nil, nil, errors.New("the path is not a regular file")
 	}
 	return os.NewFile(uintptr(fd), name), &st, nil
 }

@@ -93,7 +93,7 @@ func (r *Reader) open(rec *Record) error {
 	}
 	if !isVerdict(members) {
 		if len(rec.Raw) > r.opts.MaxBytes {
-			return &action.Error{Code: action.TooLarge, Err: errors.New("the input line is longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes")}
+			return &action.Error{Code: action.TooLarge, Err: errors.New("the input line is longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes; split it, or raise --max-bytes")}
 		}
 		rec.Action, err = action.FromMembers(rec.Raw, members)
 		return err
@@ -202,7 +202,7 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 			ok = false
 		}
 		if !ok {
-			return unsealed(canonjson.Quote(m.Name), "not in the form that this version of shield writes; judge the action again")
+			return unsealed(canonjson.Quote(m.Name), "written in a form that this version of shield does not read; judge the action again")
 		}
 	}
 	if v.Decision == None {

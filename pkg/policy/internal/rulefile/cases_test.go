@@ -171,7 +171,7 @@ func TestTrusted(t *testing.T) {
 	}
 	for _, text := range []string{"yes", "'true'", "1", "[true]", "~"} {
 		f, err := Parse("f.yaml", []byte("deny: [{name: a, paths: [/x], trusted: "+text+"}]"), Checks{})
-		if err == nil || !strings.Contains(err.Error(), "the value must be true or false") {
+		if err == nil || !strings.Contains(err.Error(), "write true or false") {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}

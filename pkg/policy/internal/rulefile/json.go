@@ -18,7 +18,7 @@ func example(n ast.Node) (e Example, err error) {
 		nodes = seq.Values
 	}
 	if len(nodes) == 0 || len(nodes) > maxBefore+1 {
-		return e, e.Pos.Errorf("a list of actions must have 1 to %d actions", maxBefore+1)
+		return e, e.Pos.Errorf("the list must have 1 to %d actions; split it", maxBefore+1)
 	}
 	for i, n := range nodes {
 		b, err := appendAction(nil, n)

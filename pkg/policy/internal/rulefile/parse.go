@@ -169,7 +169,7 @@ func name(n ast.Node) (string, error) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
 		default:
-			return "", yamlfile.At(n).Errorf("name %s: only letters, digits, '_', '-' and '.' are allowed", yamlfile.Quote(s))
+			return "", yamlfile.At(n).Errorf("name %s: use only letters, digits, '_', '-' and '.'", yamlfile.Quote(s))
 		}
 	}
 	return s, nil
@@ -184,7 +184,7 @@ func tier(list string, f yamlfile.Field) (int, error) {
 		return 0, err
 	}
 	if t < 1 || t > 3 {
-		return 0, yamlfile.At(f.Value).Errorf("tier_override must be 1, 2 or 3")
+		return 0, yamlfile.At(f.Value).Errorf("tier_override must be 1, 2 or 3; correct it")
 	}
 	return t, nil
 }
@@ -236,7 +236,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
 			c.Restorable = word.Value
 		} else if c.Restorable, err = truth(f.Value); err != nil {
-			err = yamlfile.At(f.Value).Errorf("the value must be true, false or kept")
+			err = yamlfile.At(f.Value).Errorf("write true, false or kept")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
@@ -262,7 +262,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 func truth(n ast.Node) (string, error) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
-		return "", yamlfile.At(n).Errorf("the value must be true or false")
+		return "", yamlfile.At(n).Errorf("write true or false")
 	}
 	return strconv.FormatBool(b.Value), nil
 }
@@ -304,7 +304,7 @@ func hosts(f yamlfile.Field, check func(string) error) ([]string, error) {
 	written, err := texts(f, maxGlob, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
 		if _, known := knowledge.Hosts(name); listed && !known {
-			return fmt.Errorf("no list of hosts %q%s", s, suggest.Question(name, knowledge.HostNames()))
+			return fmt.Errorf("unknown list of hosts %q%s; name a known list, or write the hosts", s, suggest.Question(name, knowledge.HostNames()))
 		}
 		if listed || check == nil {
 			return nil

@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 		{"tab", "deny:\n\t- name: a\n", "f.yaml:2:1: the line is indented by a tab"},
 		{"bad indent", "deny:\n  - name: a\n - name: b\n", "f.yaml:"},
 		{"example of a session", "deny: [{name: a, match: [[1]]}]\n", "expected an action, or a command as text, found a number"},
-		{"example of an empty session", "deny: [{name: a, match: [[]]}]\n", "a list of actions must have 1 to 101 actions"},
+		{"example of an empty session", "deny: [{name: a, match: [[]]}]\n", "the list must have 1 to 101 actions"},
 		{"example in a session is a list", "deny: [{name: a, match: [[[ls]]]}]\n", "expected an action, or a command as text, found a list"},
 		{"session has no criterion; add labels, after or value_flow", "deny: [{name: a, session: {}}]\n", "session has no criterion; add labels, after or value_flow"},
 		{"session of another kind", "deny: [{name: a, session: [secret]}]\n", "expected a mapping"},
@@ -75,7 +75,7 @@ func TestParseErrors(t *testing.T) {
 		{"session within no time", "deny: [{name: a, session: {after: read_file, within: soon}}]\n", "within \"soon\" is neither a time"},
 		{"session within no actions", "deny: [{name: a, session: {after: read_file, within: 0 actions}}]\n", "neither a time"},
 		{"session within years", "deny: [{name: a, session: {after: read_file, within: 10000h}}]\n", "neither a time"},
-		{"session with a value that flows somehow", "deny: [{name: a, session: {value_flow: whole}}]\n", "the value must be true or false"},
+		{"session with a value that flows somehow", "deny: [{name: a, session: {value_flow: whole}}]\n", "write true or false"},
 		{"example is no list", "deny: [{name: a, match: ls}]\n", "expected a list, found text"},
 	}
 	for _, test := range tests {

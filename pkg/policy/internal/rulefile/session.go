@@ -94,7 +94,7 @@ const (
 func knownLabels(entry string) error {
 	for label := range strings.SplitSeq(entry, "+") {
 		if !slices.Contains(sessionLabels, label) {
-			return fmt.Errorf("%q is not a label of a session%s (they are %s)", label, suggest.Question(label, sessionLabels), strings.Join(sessionLabels, ", "))
+			return fmt.Errorf("%q is not a label of a session%s; use one of %s", label, suggest.Question(label, sessionLabels), strings.Join(sessionLabels, ", "))
 		}
 	}
 	return nil
