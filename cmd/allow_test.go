@@ -49,7 +49,7 @@ func TestAllowCommand(t *testing.T) {
 		}
 		return errNoTerminal
 	}
-	check(statusBroken, "allow: only the user can do this: there is no terminal here", "allow", ref)
+	check(statusBroken, "allow: only the user can do this, but there is no terminal here", "allow", ref)
 	w.person = func(int) error { return nil }
 	if asked > 0 {
 		t.Errorf("asked %d times", asked)

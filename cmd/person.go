@@ -30,7 +30,7 @@ func requirePerson(w *World, command string, sure int) error {
 		check = func(sure int) error { return s.checkAttended(os.Getpid(), w.Environ(), sure) }
 	}
 	if err := check(sure); err != nil {
-		return fmt.Errorf("%s: only the user can do this: %w", command, err)
+		return fmt.Errorf("%s: only the user can do this, but %w", command, err)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the process that started the command is unknown: %w; use another terminal", err)
+		return fmt.Errorf("the process that started the command is unknown (%w); use another terminal", err)
 	case sure == notByAgent:
 		return nil
 	case all[0].TTY == 0:
@@ -170,7 +170,7 @@ func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth
 	}
 	all, err := s.running()
 	if err != nil {
-		return fmt.Errorf("the program that shows this terminal is unknown: %w; use another terminal", err)
+		return fmt.Errorf("the program that shows this terminal is unknown (%w); use another terminal", err)
 	}
 	for i := range all {
 		p := &all[i]

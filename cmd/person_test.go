@@ -112,7 +112,7 @@ func TestAttended(t *testing.T) {
 		"tmux whose client script made":  {inTmux(processes{4: process(3, pts(1), "script"), 21: process(4, pts(2), "tmux", "new")}), nil, atTerminal, "tmux (process 20) created"},
 		"another server of tmux":         {inTmux(processes{20: process(1, 0, "tmux", "-L", "own", "new", "-d")}), nil, atTerminal, "tmux (process 20) created"},
 		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, atTerminal, "created this terminal, and no user is attached to it; attach to it first"},
-		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, notByAgent, "the process that started the command is unknown: hidden"},
+		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, notByAgent, "the process that started the command is unknown (hidden)"},
 		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, notByAgent, "Claude Code"},
 	} {
 		for _, sure := range []int{notByAgent, atTerminal, typedByHand} {
@@ -153,7 +153,7 @@ func TestForPeople(t *testing.T) {
 		w, asked := newWorld(t), 0
 		w.person = func(int) error { asked++; return errNoTerminal }
 		status, out, errs := run(t, inProcess(w), "", args...)
-		if status != statusBroken || asked != 1 || out != "" || !strings.Contains(errs, "only the user can do this: there is no terminal") {
+		if status != statusBroken || asked != 1 || out != "" || !strings.Contains(errs, "only the user can do this, but there is no terminal") {
 			t.Errorf("%q: status %d, stdout %q, stderr %q, asked %d times", args, status, out, errs, asked)
 		}
 	}

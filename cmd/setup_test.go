@@ -21,7 +21,7 @@ func TestSetupIsForPersons(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"setup", "--yes"}, {"setup", "--undo", "--yes"}, {"setup", "--yes", "--preset", "permissive"}} {
-		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only the user can do this: an agent started it") {
+		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only the user can do this, but an agent started it") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}
@@ -29,7 +29,7 @@ func TestSetupIsForPersons(t *testing.T) {
 		t.Errorf("asked %v", asked)
 	}
 	for _, args := range [][]string{{"hook", "uninstall", "claude-code"}, {"hook", "uninstall", "--all"}, {"mcp", "uninstall", "claude-code"}} {
-		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only the user can do this: an agent started it") {
+		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only the user can do this, but an agent started it") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}

@@ -362,7 +362,7 @@ func (s *Settings) faults() []fault {
 			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT; write both", yamlfile.Quote(v.Listen))})
 		}
 		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
-			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file"})
+			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file; set them"})
 		}
 	}
 	return out
@@ -374,9 +374,9 @@ func (b *Bundle) faults() (out []fault) {
 	case err != nil:
 		out = append(out, fault{"policy.keys", err.Error()})
 	case b.Source != "" && len(b.Keys) == 0:
-		out = append(out, fault{"policy.bundle", "needs policy.keys: the public keys of the signers"})
+		out = append(out, fault{"policy.bundle", "needs policy.keys; set it to the public keys of the signers"})
 	case b.Source == "" && len(b.Keys) > 0:
-		out = append(out, fault{"policy.keys", "needs policy.bundle: the URL or file of the signed bundle"})
+		out = append(out, fault{"policy.keys", "needs policy.bundle; set it to the URL or file of the signed bundle"})
 	}
 	if err := bundle.CheckSource(b.Source); err != nil {
 		out = append(out, fault{"policy.bundle", err.Error()})

@@ -229,7 +229,7 @@ func (p *program) arguments(v, re, flags any) (string, string, *pattern, error) 
 	expr, rok := re.(string)
 	given, fok := flags.(string)
 	if !ok || !rok || !fok && flags != nil {
-		return "", "", nil, fmt.Errorf("cannot match a %s with a %s and flags of type %s", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
+		return "", "", nil, fmt.Errorf("cannot match a %s with a %s and flags of type %s; use strings", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
 	}
 	r, err := p.compile(expr, given)
 	return text, given, r, err

@@ -78,9 +78,9 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.Forbidden(c, named, key); name != "" {
-			why = "the user said not to change " + name
+			why = "the user said not to change " + name + "; ask the user first"
 		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.userNamesFor(ctx, c, r, named, destroysOnly(c)) == nil {
-			why = "deletes or overwrites a remote resource that the user did not name"
+			why = "deletes or overwrites a remote resource that the user did not name; ask the user to confirm"
 		}
 		if why == "" {
 			return v
@@ -129,7 +129,7 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMe
 			heard = &session.Heard{In: "source unknown", At: s.Start()}
 		}
 		if !c.Holds(part.Names, heard.At) {
-			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection", part.Names[0], heard.In)
+			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.Names[0], heard.In)
 		}
 	}
 	return ""

@@ -86,7 +86,7 @@ func (q *queue) run(ctx context.Context, r *request) error {
 		return err
 	case <-ctx.Done():
 		if r.taken.CompareAndSwap(false, true) {
-			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds the lock", q.medium.name(), ctx.Err())
+			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds it: end that process, or try again", q.medium.name(), ctx.Err())
 		}
 		return <-r.done
 	}

@@ -74,7 +74,7 @@ func decodeRecord(b []byte) (*record, error) {
 	case r.Version > recordVersion:
 		return nil, newerError(r.Version)
 	case r.Version < 1:
-		return nil, fmt.Errorf("the record of rate limit and budget has version %d; the first is 1", r.Version)
+		return nil, fmt.Errorf("the record of rate limit and budget has version %d, and versions begin with 1", r.Version)
 	}
 	return r, nil
 }

@@ -10,6 +10,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -24,6 +25,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/state"
 )
 
 // A row is what a reader sees.
@@ -215,56 +219,90 @@ func comments(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 
 // developers are files whose texts only people read who build shield, write its tables or export
 // models, and texts that a model reads.
-var developers = regexp.MustCompile(`^cmd/examples\.go|/gen/|^internal/(hostile|exam|runtests|gentest|redistest|scripttest|servetest|tokenizer|sqlitefile|speech|committed)/|` +
-	`^pkg/evaluate/(evaltest/|facts\.go|prompt\.go)|^pkg/host/internal/form/|^pkg/shell/command/internal/grammar/|^pkg/classify/(graph|wire|wide)\.go|` +
+var developers = regexp.MustCompile(`^cmd/(examples|hookorigin)\.go|/gen/|^internal/(hostile|exam|runtests|gentest|redistest|scripttest|servetest|tokenizer|sqlitefile|speech|committed)/|` +
+	`^pkg/evaluate/(evaltest/|facts\.go|prompt\.go|speech\.go)|^pkg/host/internal/form/|^pkg/shell/command/internal/grammar/|^pkg/classify/(graph|wire|wide)\.go|` +
 	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go|^pkg/approve/sentence\.go`)
 
 // notTexts are calls whose strings are patterns, headers or lists of words.
-var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^panic$|^(says|abstract\.Unknown)$`)
+var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^panic$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
 
 // within are the texts that a cause is only ever printed in: a file and a call, and the text.
 var within = []struct {
 	file, call *regexp.Regexp
 	text       string
+	begins     *regexp.Regexp // the begin of the cause; nil for any
+	all        bool           // also for a cause that has an action, in place of the one in text
 }{
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|doubt|differsHere)$`), "unknown effect: %s; write the value in full"},
-	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`\.giveUp$`), "unknown effect: %s; split it into smaller steps"},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key Reason$|^assign \w+\.(Reason|Labels|Kind|Sure|Cause)$|\.(runs|guard|itself|code)$`), "What this would do (shield explain): run_code (%s)"},
-	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)"},
-	{regexp.MustCompile(`^pkg/state/errors`), regexp.MustCompile(`errors\.New`), "%s: /home/me/.local/state/shield/state.db: permission denied; run 'shield doctor --repair-state'"},
-	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "state file is damaged: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'"},
-	{regexp.MustCompile(`^pkg/host/ask`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Questions: asked on the approval page (not in Claude Code's own prompt: %s)"},
-	{regexp.MustCompile(`^pkg/gateway/unasked`), regexp.MustCompile(`^$|Sprintf`), "shield: refused the server's request \"elicitation/create\": %s"},
-	{regexp.MustCompile(`^pkg/gateway/list`), regexp.MustCompile(`^append$|Sprintf`), "the tool search is withheld: %s; ask the user to review it with: shield mcp tools diff github"},
-	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`^assign (drop|why)$`), "shield: dropped the server's notification \"notifications/x\": %s"},
-	{regexp.MustCompile(`^pkg/gateway/pins`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the accepted tool definitions in mcp/ab.json are damaged: %s; delete the file, and accept the tools again"},
-	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign how$|\.(take|find|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s"},
-	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.Why$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s"},
-	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`^assign err$|errors\.New`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\""},
-	{regexp.MustCompile(`^pkg/report/score`), regexp.MustCompile(`^$|title$|^key `), "Heading in a report of 'shield score': %s"},
-	{regexp.MustCompile(`^cmd/arrival\.go`), regexp.MustCompile(`append$|errors\.New`), "Questions cannot be asked: %s. Until then, what needs approval is denied."},
-	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.unexamined$`), "unexamined: %s; split it into smaller steps"},
-	{regexp.MustCompile(`^pkg/(kind/|analysis/inputs)`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "this action can only be allowed once; leave out --session: %s"},
-	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s"},
-	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.unkept$`), "shield cannot keep a copy of src/a.go: %s"},
-	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.leave$`), "Files that were skipped: session.jsonl: %s"},
-	{regexp.MustCompile(`^internal/bounds/`), regexp.MustCompile(`^key `), "this command cannot be contained: %s"},
-	{regexp.MustCompile(`^internal/container/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "container: no: %s"},
-	{regexp.MustCompile(`^internal/genuine/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "FAIL  shield.tar.gz: %s; do not install it, download the release again"},
-	{regexp.MustCompile(`^cmd/hook(line|status|origin)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Claude Code: a denial is not enforced: %s; run 'shield hook install claude-code'"},
-	{regexp.MustCompile(`^cmd/hookpermission\.go|^pkg/host/permission`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Claude Code: shield does not answer all permission prompts of the host: %s"},
-	{regexp.MustCompile(`^pkg/effect/globs\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "policy.yaml:12: the path pattern \"src/**\" is not valid: %s"},
-	{regexp.MustCompile(`^pkg/evaluate/(parse|envelope)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "failed to parse evaluator response: %s"},
-	{regexp.MustCompile(`^pkg/gateway/(list|tool|message)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "withheld all tools of the server github: %s"},
-	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'"},
-	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp"},
-	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr"},
-	{regexp.MustCompile(`^pkg/policy/gaps\.go`), regexp.MustCompile(`^$|Sprintf`), "allow rule read_docs does not cover this: %s"},
-	{regexp.MustCompile(`^internal/ancestry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "allow: only the user can do this: the process that started the command is unknown: %s; use another terminal"},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|differsHere)$`), "unknown effect: %s; write the value in full", nil, false},
+	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split it into smaller steps", nil, false},
+	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordGuardChange`), "What this would do (shield explain): change_guard (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.lost$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key Reason$|^assign \w+\.(Reason|Labels|Kind|Sure|Cause)$|\.(runs|guard|itself|code)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
+	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)", nil, false},
+	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the shared store was replaced or rolled back: rediss://10.0.0.5:6379/0: %s; find out which program or backup did this, then run 'shield doctor --repair-state'", regexp.MustCompile(`^the store (is|was)`), false},
+	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "another program changed a value in the shared store: rediss://10.0.0.5:6379/0: %s; find the program that wrote the value, delete the key from the store, then run 'shield doctor --repair-state'", regexp.MustCompile(`^the seal`), false},
+	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf|Sprintf`), "state file is damaged: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^(?:[^%rdw]|r[^a])`), false},
+	{regexp.MustCompile(`^pkg/host/ask`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Questions: asked on the approval page (not in Claude Code's own prompt: %s)", nil, true},
+	{regexp.MustCompile(`^pkg/gateway/unasked`), regexp.MustCompile(`^$|Sprintf`), "shield: refused the server's request \"elicitation/create\": %s", nil, true},
+	{regexp.MustCompile(`^pkg/gateway/list`), regexp.MustCompile(`^append$|Sprintf`), "the tool search is withheld: %s; ask the user to review it with: shield mcp tools diff github", nil, false},
+	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`^assign (drop|why)$`), "shield: dropped the server's notification \"notifications/x\": %s", regexp.MustCompile(`^(?:MCP|no|its|it) `), false},
+	{regexp.MustCompile(`^pkg/gateway/pins`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the accepted tool definitions in mcp/ab.json are damaged: %s; delete the file, and accept the tools again", nil, false},
+	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign how$|\.(take|find|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s", regexp.MustCompile(`^(?:[^s[]|s[^h])`), false},
+	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.Why$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
+	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\"", regexp.MustCompile(`^(it |%q has)`), true},
+	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "%s: the chat service limits the rate; wait 2s", regexp.MustCompile(`^the (bot's|chat with|users who)`), false},
+	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.listen: %s", regexp.MustCompile(`^must be an IP`), true},
+	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.servers: the url of github %s", regexp.MustCompile(`^(must begin|begins|contains)`), true},
+	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(`^add$`), "shield.yaml:9:5: mcp.servers: %s", nil, true},
+	{regexp.MustCompile(`^pkg/config/`), regexp.MustCompile(``), "shield.yaml:9:5: policy.bundle: %s", regexp.MustCompile(`^needs`), true},
+	{regexp.MustCompile(`^pkg/config/`), regexp.MustCompile(``), "shield.yaml:9:5: rate_limit: %s", regexp.MustCompile(`^(must|expected)`), true},
+	{regexp.MustCompile(`^internal/yamlfile/`), regexp.MustCompile(`Errorf$`), "shield.yaml:9:5: %s", nil, true},
+	{regexp.MustCompile(`^pkg/policy/(internal/rulefile/|jqfunc\.go)`), regexp.MustCompile(`Errorf$|errors\.New`), "policy.yaml:9:5: %s", nil, true},
+	{regexp.MustCompile(`^pkg/policy/reach`), regexp.MustCompile(`^fmt\.Sprintf$`), "policy.yaml:9:5 warning: rule a is never reached: %s; move the narrower rule up", regexp.MustCompile(`comes first`), false},
+	{regexp.MustCompile(`^pkg/policy/reach`), regexp.MustCompile(`^fmt\.Sprintf$`), "policy.yaml:9:5 warning: %s: the deny rule b in line 2 comes first and matches the same actions; move the narrower rule up", nil, false},
+	{regexp.MustCompile(`^pkg/shield/reason\.go`), regexp.MustCompile(`^$`), "%s; for an answer, configure a model (evaluator.provider) or a person", regexp.MustCompile(`^needs review`), false},
+	{regexp.MustCompile(`^pkg/evaluate/evaluate\.go`), regexp.MustCompile(`^assign reason$`), "%s; allowed with reduced confidence, since fail_closed is false", regexp.MustCompile(`no model can be used$`), false},
+	{regexp.MustCompile(`^pkg/(evaluate/(evaluate|limits)|state/errors)\.go`), regexp.MustCompile(``), "%s; asked because: unknown effect: the target of the change is unknown: $X; write the value in full", regexp.MustCompile(`^(needs review, and no model|rate limit|daily eval)`), false},
+	{regexp.MustCompile(`^pkg/approve/approve\.go`), regexp.MustCompile(`errors\.New`), "Denied: %s", regexp.MustCompile(`^answered on`), false},
+	{regexp.MustCompile(`^pkg/host/(inspect|splice|settings|servers)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook install: /home/me/.claude/settings.json: %s", nil, true},
+	{regexp.MustCompile(`^pkg/scan/(records|conversation)`), regexp.MustCompile(``), "Records that were not read: 3 of the kind: %s", nil, false},
+	{regexp.MustCompile(`^pkg/sanitize/sanitize\.go`), regexp.MustCompile(`^assign why$`), "not scanned: %s", nil, false},
+	{regexp.MustCompile(`^pkg/shell/internal/`), regexp.MustCompile(`\.doubt$`), "unknown effect: the PowerShell text cannot be read: %s; use a simpler command in plain text", nil, false},
+	{regexp.MustCompile(`^pkg/report/score`), regexp.MustCompile(`^$|title$|^key `), "Heading in a report of 'shield score': %s", nil, false},
+	{regexp.MustCompile(`^cmd/arrival\.go`), regexp.MustCompile(`append$|errors\.New`), "Questions cannot be asked: %s. Until then, what needs approval is denied.", regexp.MustCompile(`^[^s]`), true},
+	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.unexamined$`), "unexamined: %s; split it into smaller steps", nil, false},
+	{regexp.MustCompile(`^pkg/(kind/|analysis/inputs)`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "this action can only be allowed once, because %s; leave out --session", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s", nil, true},
+	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.unkept$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
+	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.leave$`), "Files that were skipped: session.jsonl: %s", nil, true},
+	{regexp.MustCompile(`^internal/bounds/`), regexp.MustCompile(`^key `), "this command cannot be contained: %s", nil, true},
+	{regexp.MustCompile(`^internal/container/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "container: none detected, because %s", nil, false},
+	{regexp.MustCompile(`^internal/genuine/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "FAIL  shield.tar.gz: %s; do not install it, download the release again", nil, false},
+	{regexp.MustCompile(`^cmd/hook(line|status)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook status: claude-code: the host does not enforce denials by shield:\n  /home/me/.claude/settings.json: %s; run 'shield hook install claude-code' again", regexp.MustCompile(`^(?:the (?:h(?:ook|ost waits)|program|command)|an|it|--|%s is)`), true},
+	{regexp.MustCompile(`^cmd/hookstatus\.go`), regexp.MustCompile(`^say$`), "shield: %s: no hook of shield is installed for tool results; run 'shield hook install claude-code' again", nil, false},
+	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^requirePerson$`), "%s: only the user can do this, but there is no terminal here; run the command in a terminal", nil, true},
+	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^noteTerminalInput$`), "shield: reading %s; ctrl-d ends", nil, false},
+	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^key DefaultText$`), "Help of a flag: --flag VALUE  … (default: %s)", nil, false},
+	{regexp.MustCompile(`^cmd/(help|sections)\.go`), regexp.MustCompile(`^$`), "Heading in the help of shield: %s", nil, false},
+	{regexp.MustCompile(`^cmd/setup\.go`), regexp.MustCompile(`^$`), "Choice in a menu of 'shield setup': %s", regexp.MustCompile(`^(ask|a model)`), false},
+	{regexp.MustCompile(`^cmd/tools\.go`), regexp.MustCompile(`^assign lasts$`), "Row of 'shield tools list': mcp__github__search  reads  %s", nil, false},
+	{regexp.MustCompile(`^cmd/hookpermission\.go|^pkg/host/permission`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Claude Code: shield does not answer all permission prompts of the host: %s", nil, false},
+	{regexp.MustCompile(`^pkg/effect/globs\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "policy.yaml:12: the path pattern \"src/**\" is not valid: %s", nil, true},
+	{regexp.MustCompile(`^pkg/evaluate/(parse|envelope)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "failed to parse evaluator response: %s; try again, or use another model (evaluator.model)", regexp.MustCompile(`^[^c]|^c[^a]`), true},
+	{regexp.MustCompile(`^pkg/gateway/message\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: dropped a message of the server: %s; update the server", nil, false},
+	{regexp.MustCompile(`^pkg/gateway/tool\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld a tool of the server: %s; update the server", nil, false},
+	{regexp.MustCompile(`^pkg/gateway/list\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld all tools of the server: %s", regexp.MustCompile(`^(the server|there is no state)`), true},
+	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.text$`), "Description of a metric: %s", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`noteUnkept$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
+	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'", nil, false},
+	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp", nil, false},
+	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr", nil, false},
+	{regexp.MustCompile(`^pkg/policy/gaps\.go`), regexp.MustCompile(`^$|Sprintf`), "allow rule read_docs does not cover this: %s", nil, true},
+	{regexp.MustCompile(`^internal/ancestry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "allow: only the user can do this, but the process that started the command is unknown (%s); use another terminal", nil, false},
 }
 
 // lists are texts that nobody reads as a sentence: lists of words, commands, headers and templates.
-var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \|)`)
+var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \||shield doctor --repair|shield audit (?:checkpoint|segment) v1|\*\*\* End|# based on|- action_types|# %s\n|---\n|sends (?:credentials|local data) to$|model: looks like an attack$|%s, judged by|there is nothing to write|shield is repairing|the value is too large for the cache|hourly approval limit reached$|text/html|\[untrusted)`)
 
 // advice returns the sentence of policies/dangers.yaml in which the reason of an unknown effect
 // of a cause is printed.
@@ -291,8 +329,60 @@ func advice(stack []ast.Node) string {
 	return ""
 }
 
+// effectKind returns the kind of the effect whose reason a text is, in the form of 'shield explain'.
+func effectKind(stack []ast.Node) string {
+	for i := len(stack) - 1; i >= 0; i-- {
+		lit, ok := stack[i].(*ast.CompositeLit)
+		for k := 0; ok && k < len(lit.Elts); k++ {
+			field, ok := lit.Elts[k].(*ast.KeyValueExpr)
+			if name, kind := "", ""; ok && called(field.Key) == "Kind" {
+				name, kind, _ = strings.Cut(called(field.Value), "effect.")
+				if name == "" && kind != "" {
+					return strings.ToLower(regexp.MustCompile(`(.)([A-Z])`).ReplaceAllString(kind, "${1}_$2"))
+				}
+			}
+		}
+	}
+	return "run_code"
+}
+
+// stateError returns the whole error of a kind of the state or of the audit log, or "".
+func stateError(path, text string) string {
+	const db, log, store = "/home/me/.local/state/shield/state.db", "/home/me/.local/state/shield/audit.jsonl", "rediss://10.0.0.5:6379/0"
+	const mode, busy = "the mode 0644 gives other users access; run 'chmod 0600' on it", "process 12 (shield) has held the lock for over 10s; end it and try again"
+	for _, e := range []struct {
+		path, of, cause string
+		kind            error
+	}{
+		{"pkg/state/errors.go", db, "the checksum is wrong", state.ErrCorrupt},
+		{"pkg/state/errors.go", db, "the record of rate limit and budget has version 9, and this shield reads up to version 3", state.ErrNewer},
+		{"pkg/state/errors.go", db, "permission denied", state.ErrUnwritable},
+		{"pkg/state/errors.go", db, "the file was removed while shield read it", state.ErrVanished},
+		{"pkg/state/errors.go", db, mode, state.ErrExposed},
+		{"pkg/state/errors.go", db, busy, state.ErrBusy},
+		{"pkg/state/errors.go", store, "connection refused", state.ErrAway},
+		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrRefused},
+		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrReset},
+		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrForeign},
+		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrCut},
+		{"pkg/audit/audit.go", log, "its last line is longer than 65536 bytes", audit.ErrChanged},
+		{"pkg/audit/audit.go", log, "no space left on device", audit.ErrUnwritable},
+		{"pkg/audit/audit.go", log, mode, audit.ErrExposed},
+		{"pkg/audit/audit.go", log, busy, audit.ErrBusy},
+	} {
+		if e.path != path || e.kind.Error() != text {
+			continue
+		}
+		if strings.HasPrefix(path, "pkg/audit/") {
+			return (&audit.Error{Kind: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
+		}
+		return (&state.Error{Kind: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
+	}
+	return ""
+}
+
 // piece is what begins or ends in the middle of a sentence: it is read in the text around it only.
-var piece = regexp.MustCompile(`^(?:[;,:.(…]|%w|(?:and|or|is|has|in|on|of|to|whether|what|since|by|from|with|that|which|passes|matches) )|[:,;(]$|^[^ ]+: %[vw]$|^(?:complete -c| list )`)
+var piece = regexp.MustCompile(`^(?:[;,:.(…]|%s; (?:remove your rule|move the|add an exception|install that version|check store|set store|find |make the folder|free disk|see 'shield)|%w|(?:and|or|is|has|in|on|of|to|whether|what|since|by|from|with|that|which|passes|matches) )|[:,;(]$|^[^ ]+: %[vw]$|^(?:complete -c| list )`)
 
 // finding joins the two texts of a finding: what is wrong, and how to fix it.
 func finding(call *ast.CallExpr) string {
@@ -341,22 +431,29 @@ func messages(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 		if e, ok := n.(ast.Expr); ok {
 			if text, ok := flat(e); ok {
 				text = strings.TrimSpace(text)
-				call := context(stack)
+				call, whole := context(stack), stateError(path, text)
 				switch {
+				case whole != "":
+					rows = append(rows, row{Kind: "text of " + filepath.ToSlash(filepath.Dir(path)), Message: whole})
 				case len(word.FindAllString(text, -1)) < 3, strings.Count(text, " ") < 2, len(text) > 400, strings.Contains(text, "\n\t"):
 				case piece.MatchString(text), lists.MatchString(text):
 				case strings.HasPrefix(path, "pkg/shell/command/") && strings.HasSuffix(call, ".doubt"): // only tests print it
 				case notTexts.MatchString(call), call == "key Usage", call == "key Description", call == "key Name", call == "key name", call == "key What", call == "assign name", call == "assign before", strings.Contains(text, "{ "), strings.HasPrefix(call, "key ?"), strings.HasPrefix(call, "assign cause"), wrapping.MatchString(text):
 				default:
 					for _, w := range within {
-						if w.file.MatchString(path) && w.call.MatchString(call) && !strings.Contains(text, "; ") {
-							sentence := w.text
-							if by := advice(stack); by != "" {
-								sentence = by
-							}
-							text = fmt.Sprintf(sentence, text)
-							break
+						if !w.file.MatchString(path) || !w.call.MatchString(call) || w.begins != nil && !w.begins.MatchString(text) || !w.all && strings.Contains(text, "; ") {
+							continue
 						}
+						sentence := w.text
+						if by := advice(stack); by != "" {
+							sentence = by
+						}
+						head, tail, _ := strings.Cut(sentence, "%s")
+						if strings.Contains(text, "; ") && strings.Contains(tail, "; ") { // the cause has its own action
+							tail = ""
+						}
+						text = strings.ReplaceAll(head, "EFFECT", effectKind(stack)) + text + tail
+						break
 					}
 					rows = append(rows, row{Kind: "text of " + filepath.ToSlash(filepath.Dir(path)), Message: text})
 				}

@@ -207,7 +207,7 @@ func want(policy string, n ast.Node) (Want, error) {
 		return Want{}, err
 	}
 	if !slices.Contains(decisions, s) {
-		return Want{}, yamlfile.At(n).Errorf("%s is not a decision%s", yamlfile.Quote(s), suggest.Question(s, decisions))
+		return Want{}, yamlfile.At(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.Quote(s), suggest.Question(s, decisions))
 	}
 	w := Want{Policy: policy, Decision: s}
 	if tier, ok := bytes.CutPrefix([]byte(s), []byte("ESCALATE ")); ok {
