@@ -7,6 +7,6 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/darwin_arm64.zst
-var packed []byte
+var packed string
 
-var carried = &library{name: "libonnxruntime.dylib", size: 35361880, sum: "9626bbdd201fbed7e3addcbd9fc7e97ec4954c03afcf40a9883af50498bffb06", packed: packed}
+var carried = &library{name: "libonnxruntime.dylib", size: 35361880, sum: "9626bbdd201fbed7e3addcbd9fc7e97ec4954c03afcf40a9883af50498bffb06", code: false, packed: packed}

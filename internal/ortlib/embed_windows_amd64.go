@@ -7,6 +7,6 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/windows_amd64.zst
-var packed []byte
+var packed string
 
-var carried = &library{name: "onnxruntime.dll", size: 14131232, sum: "8a1aad8d59d02a5337d4e3f5bbd1158c3f7bf84fe3b3f0052f957dd3e75a91cb", packed: packed}
+var carried = &library{name: "onnxruntime.dll", size: 14131232, sum: "8a1aad8d59d02a5337d4e3f5bbd1158c3f7bf84fe3b3f0052f957dd3e75a91cb", code: true, packed: packed}

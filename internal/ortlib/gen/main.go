@@ -22,6 +22,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/shieldcli/shield/internal/ortlib/x86"
 )
 
 const (
@@ -67,6 +69,9 @@ func run(targets []target, check bool, tarball string) error {
 	return nil
 }
 
+// code reports whether the library is rewritten before it is compressed.
+func (t *target) code() bool { return t.arch == "amd64" }
+
 func (t *target) file() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }
 
 func (t *target) make(check bool, tarball string) error {
@@ -83,6 +88,9 @@ func (t *target) make(check bool, tarball string) error {
 	}
 	if err := verify(data, t.sum); err != nil {
 		return err
+	}
+	if t.code() {
+		x86.Pack(data)
 	}
 	packed, err := pack(data)
 	if err != nil {
@@ -120,6 +128,9 @@ func (t *target) embed(packed []byte) error {
 	if err != nil {
 		return err
 	}
+	if t.code() {
+		x86.Unpack(data)
+	}
 	if err := verify(data, t.sum); err != nil {
 		return err
 	}
@@ -132,10 +143,10 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/%[1]s_%[2]s.zst
-var packed []byte
+var packed string
 
-var carried = &library{name: %[3]q, size: %[4]d, sum: %[5]q, packed: packed}
-`, t.os, t.arch, t.name, len(data), t.sum)
+var carried = &library{name: %[3]q, size: %[4]d, sum: %[5]q, code: %[6]t, packed: packed}
+`, t.os, t.arch, t.name, len(data), t.sum, t.code())
 	return os.WriteFile(fmt.Sprintf("embed_%s_%s.go", t.os, t.arch), []byte(text), 0o644)
 }
 

@@ -1,0 +1,61 @@
+// Package x86 rewrites machine code of x86-64 so that it compresses better: the operand of a call, and of a load of or
+// from a near address, becomes a place in the file instead of a distance, so it is the same wherever the instruction
+// stands. That saves a sixth of a large library; xz and others do the same.
+package x86
+
+import "encoding/binary"
+
+// Pack rewrites code in place. Code of more than 1 GiB stays as it is.
+func Pack(code []byte) {
+	for i := len(code) - longest; i >= 0; i-- {
+		if at := operand(code, i); at > 0 {
+			rewrite(code, at, func(distance, at, size int32) int32 {
+				if distance < size-at {
+					return distance + at
+				}
+				return distance - size // so that each distance has a place of its own
+			})
+		}
+	}
+}
+
+// Unpack undoes [Pack] in place, for any bytes: it goes the other way, so that each step finds the bytes that the same
+// step of Pack has left.
+func Unpack(code []byte) {
+	for i := 0; i <= len(code)-longest; i++ {
+		if at := operand(code, i); at > 0 {
+			rewrite(code, at, func(place, at, size int32) int32 {
+				if place >= 0 {
+					return place - at
+				}
+				return place + size
+			})
+		}
+	}
+}
+
+const (
+	longest = 7       // bytes of an instruction
+	maxSize = 1 << 30 // bytes of code
+)
+
+// operand returns the offset of the operand of an instruction at i; 0 if there is none.
+func operand(code []byte, i int) int {
+	switch b := code[i]; {
+	case b == 0xe8: // CALL
+		return i + 1
+	case b&0xfb == 0x48 && (code[i+1] == 0x8d || code[i+1] == 0x8b) && code[i+2]&0xc7 == 5: // LEA and MOV of what is near RIP
+		return i + 3
+	}
+	return 0
+}
+
+// rewrite replaces the operand at an offset by to, which is given the operand, the offset and the length of the code.
+// Operands from -offset to length-1 are rewritten, to others of these.
+func rewrite(code []byte, at int, to func(operand, at, size int32) int32) {
+	bytes := code[at : at+4]
+	n := int64(int32(binary.LittleEndian.Uint32(bytes)))
+	if len(code) <= maxSize && n >= -int64(at) && n < int64(len(code)) {
+		binary.LittleEndian.PutUint32(bytes, uint32(to(int32(n), int32(at), int32(len(code)))))
+	}
+}

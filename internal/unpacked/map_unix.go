@@ -1,0 +1,14 @@
+//go:build unix
+
+package unpacked
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapped maps a file for reading. It is never unmapped.
+func mapped(f *os.File, size int64) ([]byte, error) {
+	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
+}

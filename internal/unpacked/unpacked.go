@@ -1,0 +1,162 @@
+// Package unpacked keeps what the program carries compressed in a cache folder, unpacked, so that a start need not
+// unpack it again.
+package unpacked
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// A File is one file that the program carries.
+type File struct {
+	Name   string                 // in the folder, behind the start of Sum
+	Size   int64                  // in bytes
+	Sum    string                 // SHA-256 of the content, in hex
+	Unpack func() ([]byte, error) // returns the content; it need not check size and sum
+}
+
+// Extract returns the path of the file in dir, a cache folder, and unpacks it if it is missing. Processes can call it
+// at the same time.
+//
+// An unpacked file is hashed while it is written. Later it is recognised by
+// name, size and owner, and by a folder that no other user can write to:
+// hashing 35 MB at each start would take longer than loading the model, and
+// anyone who can write to the folder as its owner can change shield itself.
+func (f *File) Extract(dir string) (string, error) {
+	fail := func(err error) (string, error) { return "", fmt.Errorf("unpack to %s: %w", dir, err) }
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail(err)
+	}
+	if info, err := os.Lstat(dir); err != nil {
+		return fail(err)
+	} else if !info.IsDir() {
+		return fail(errors.New("the path is not a folder; remove the file"))
+	}
+	if err := owner.CheckFolder(dir); err != nil {
+		return fail(err)
+	}
+	path := filepath.Join(dir, f.Sum[:16]+"-"+f.Name)
+	if f.at(path) {
+		return path, nil
+	}
+	if err := f.write(dir, path); err != nil {
+		return fail(err)
+	}
+	if !f.at(path) {
+		return fail(errors.New("the unpacked file was changed; delete the folder, and shield unpacks it again"))
+	}
+	return path, nil
+}
+
+// Read returns the content, in memory that is not Go's if it can be mapped from dir, and that stays as long as the
+// process. dir is as for [File.Extract]; if it is "" or cannot be used, the content is unpacked in memory.
+func (f *File) Read(dir string) ([]byte, error) {
+	if dir != "" {
+		if path, err := f.Extract(dir); err == nil {
+			if data, err := f.load(path); err == nil {
+				return data, nil
+			}
+		}
+	}
+	return f.content()
+}
+
+// load maps an unpacked file, which is checked again: between the check of a path and its use another file can take
+// its place.
+func (f *File) load(path string) ([]byte, error) {
+	file, err := owner.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !f.intact(info) {
+		return nil, errors.New("the unpacked file was changed")
+	}
+	return mapped(file, f.Size)
+}
+
+// at reports whether path is the unpacked file, without following a link.
+func (f *File) at(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && f.intact(info)
+}
+
+// intact reports whether info is of a regular file of the right size that other users cannot change. The content is
+// not read.
+func (f *File) intact(info fs.FileInfo) bool {
+	return info.Mode().IsRegular() && info.Size() == f.Size && owner.Check(info, 0o022) == nil
+}
+
+func (f *File) write(dir, path string) error {
+	data, err := f.content()
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, "unpacking-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	// Linux 6.18 maps as much at once as was written at once, and counts all of it as resident.
+	for part := range slices.Chunk(data, 64<<10) {
+		if _, err = tmp.Write(part); err != nil {
+			break
+		}
+	}
+	if closing := tmp.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp.Name(), 0o500); err != nil {
+		return err
+	}
+	// Another process may have been first: both files are the same.
+	if err := os.Rename(tmp.Name(), path); err != nil && !f.at(path) {
+		return err
+	}
+	return nil
+}
+
+// content unpacks the file, and refuses it if its size or sum is wrong.
+func (f *File) content() ([]byte, error) {
+	data, err := f.Unpack()
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); int64(len(data)) != f.Size || hex.EncodeToString(sum[:]) != f.Sum {
+		return nil, fmt.Errorf("the %s in this program is damaged; install shield again", f.Name)
+	}
+	return data, nil
+}
+
+const maxWindow = 1 << 27 // memory limit for decompressing, in bytes; zstd --long=27 compresses with it
+
+// Decompress returns the content of a zstd archive, which is of about size bytes.
+func Decompress(packed string, size int64) ([]byte, error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	data, err := z.DecodeAll([]byte(packed), make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	return data, nil
+}
