@@ -61,7 +61,7 @@ func modelCommand(w *World) *cli.Command {
 // modelStore returns the user's models.
 func modelStore(w *World) *modelstore.Store {
 	return modelstore.Open(modelsDir(w), &modelstore.Embedded{
-		FS: defaultmodel.Default(), Digest: defaultmodel.Digest, Size: defaultmodel.Size(), Intact: defaultmodel.Intact,
+		FS: defaultmodel.Default(""), Digest: defaultmodel.Digest, Size: defaultmodel.Size(), Intact: defaultmodel.Intact,
 	}, w.Now)
 }
 

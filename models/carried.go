@@ -4,10 +4,15 @@ package models
 
 import _ "embed"
 
-// graph is default/model.onnx in ONNX Runtime's own format.
+// rest is default/model.onnx in ONNX Runtime's own format, without the table, compressed by zstd.
 //
-//go:embed graph_gen.ort
-var graph string
+//go:embed graph_gen.zst
+var rest string
+
+// table is the table of n-grams, a part of the graph that is also used without the rest.
+//
+//go:embed table_gen.bin
+var table string
 
 // packed is the tokenizer of the default model.
 //

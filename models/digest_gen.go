@@ -8,8 +8,9 @@ const Digest = "sha256:1517f33a6a8e4ac3d565246d580929d3d2befb36fe0d11f26700998e8
 // sum is the [Sum] of what the program carries.
 const sum = "sha256:958843cab304b104e49a04ff3ac0390d4d3add493dd7192fe65d5c576ab21bf5"
 
-// Where in the packed graph the table of n-grams stands, in bytes.
+// The packed graph, and where in it the table of n-grams starts.
 const (
-	tableStart = 7865612
-	tableSize  = 1048573
+	tableStart = 7865612 // bytes
+	graphSize  = 8914632 // bytes
+	graphSum   = "c8d33cc55dadf1f1cd18144f4fa3782876c96317f9e6a17470677a5c0f922843"
 )

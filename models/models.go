@@ -2,11 +2,15 @@
 package models
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+
+	"github.com/shieldcli/shield/internal/unpacked"
 )
 
 //go:generate go run ./gen
@@ -15,20 +19,36 @@ import (
 var files embed.FS
 
 // Default returns the folder of the default model. What is large in it is there in
-// forms that need no reading, and is in the program, where no one can write to
-// it: reading and copying would take half of the time that the model needs to
-// start.
-func Default() fs.FS {
+// forms that need no reading: reading and copying would take half of the time that
+// the model needs to start. The graph is unpacked to the folder cache on first use;
+// if that is "" or cannot be used, in memory each time.
+func Default(cache string) fs.FS {
 	sub, err := fs.Sub(files, "default")
 	if err != nil {
 		panic(err) // the name above is not a valid path
 	}
-	return folder{sub}
+	return folder{sub, cache}
 }
 
-// Size is how much of the default model the program carries, in bytes.
+// graph is the graph of the default model.
+var graph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unpack: func() ([]byte, error) {
+	if rest == "" {
+		return nil, errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
+	}
+	data, err := unpacked.Decompress(rest, graphSize)
+	if err != nil || len(data) < tableStart {
+		return nil, cmp.Or(err, errors.New("the model in this program is damaged; install shield again"))
+	}
+	return slices.Insert(data, tableStart, []byte(table)...), nil
+}}
+
+// Graph returns the graph of the default model, unpacked in memory: model.onnx in the format that ONNX Runtime uses as
+// it lies, https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
+func Graph() ([]byte, error) { return graph.Read("") }
+
+// Size is the size of the default model, unpacked, in bytes.
 func Size() int64 {
-	size := len(graph) + len(packed)
+	size := graphSize + len(packed)
 	for _, name := range plain {
 		if text, err := files.ReadFile("default/" + name); err == nil {
 			size += len(text)
@@ -40,10 +60,11 @@ func Size() int64 {
 // Intact returns an error if what the program carries of the default model is not
 // what it was built with.
 func Intact() error {
-	if graph == "" {
-		return errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
+	data, err := Graph()
+	if err != nil {
+		return err
 	}
-	got, err := Sum(Default(), graph, packed)
+	got, err := Sum(Default(""), string(data), packed)
 	if err == nil && got != sum {
 		err = fmt.Errorf("shield's program file was changed: the checksum of its model is %s instead of %s; install shield again", got, sum)
 	}
@@ -68,14 +89,16 @@ func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 // plain are the files of the model that the program carries as they are.
 var plain = []string{"config.json", "shield.json", "tokenizer.json"}
 
-type folder struct{ fs.FS }
+type folder struct {
+	fs.FS
+	cache string
+}
 
 // PackedTokenizer returns tokenizer.json in the form of tokenizer.OpenPacked.
 func (folder) PackedTokenizer() string { return packed }
 
-// PackedGraph returns model.onnx in the format that ONNX Runtime uses as it lies,
-// https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
-func (folder) PackedGraph() string { return graph }
+// PackedGraph returns what [Graph] returns, mapped from the cache folder if possible. It must not be modified.
+func (f folder) PackedGraph() ([]byte, error) { return graph.Read(f.cache) }
 
 // PackedTable returns the table of n-grams, a part of the graph.
-func (folder) PackedTable() string { return graph[tableStart : tableStart+tableSize] }
+func (folder) PackedTable() string { return table }

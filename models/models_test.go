@@ -15,7 +15,7 @@ import (
 // program carries of that folder what is given out.
 func TestDefault(t *testing.T) {
 	t.Parallel()
-	source, folder := os.DirFS("default"), Default()
+	source, folder := os.DirFS("default"), Default("")
 	digest, _, err := modelstore.Digest(t.Context(), source)
 	if err != nil || digest != Digest {
 		t.Errorf("digest %s, %v; want %s", digest, err, Digest)
@@ -42,12 +42,17 @@ func TestIntact(t *testing.T) {
 	if err := Intact(); err != nil {
 		t.Error(err)
 	}
+	data, err := Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := string(data)
 	for name, changed := range map[string][2]string{
 		"graph":     {graph[:len(graph)-1] + "x", packed},
 		"tokenizer": {graph, "x" + packed[1:]},
 		"moved":     {graph + packed[:1], packed[1:]},
 	} {
-		if got, err := Sum(Default(), changed[0], changed[1]); err != nil || got == sum {
+		if got, err := Sum(Default(""), changed[0], changed[1]); err != nil || got == sum {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}

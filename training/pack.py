@@ -1,6 +1,6 @@
 """Writes an optimised ONNX graph in ONNX Runtime's own format, which is loaded without copying the weights.
 
-usage: setarch -R python training/pack.py models/default/model.onnx models/graph_gen.ort
+usage: setarch -R python training/pack.py models/default/model.onnx GRAPH
 
 Without setarch the order of the parts differs from run to run; what they say does not."""
 

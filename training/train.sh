@@ -65,5 +65,5 @@ cat "$CORPORA"/actions-{malicious,benign}.jsonl | "$work/causes" >"$work/causes.
 cat training/cases/*.jsonl | "$work/rows" >"$work/cases.rows"
 (cd training && "$PYTHON" safe.py "$work/cases.rows" --model ../models/default) | tee "$work/safe.json"
 "$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --mix "$work/mix.json" --wide "$work/wide.json" --doubts training/doubts.json --measured training/measured.json --out models/default/shield.json
-setarch -R "$PYTHON" training/pack.py models/default/model.onnx models/graph_gen.ort
-go generate ./models
+setarch -R "$PYTHON" training/pack.py models/default/model.onnx "$work/graph.ort"
+go -C models run ./gen -graph "$work/graph.ort"

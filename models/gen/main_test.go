@@ -6,18 +6,23 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/internal/gentest"
+	"github.com/shieldcli/shield/models"
 )
 
 // TestFresh checks that go generate would change nothing: that digest and tokenizer
 // are those of the files which ship, and that the packed graph holds their weights.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"default", "graph_gen.ort"}, []string{"digest_gen.go", "tokenizer_gen.bin"})
+	gentest.Fresh(t, func() {
+		if err := run(""); err != nil {
+			t.Error(err)
+		}
+	}, []string{"default"}, []string{"digest_gen.go", "tokenizer_gen.bin"})
 }
 
 // TestOtherGraph holds that a packed graph of other weights, and an ONNX file that
 // is damaged or has no table, are refused.
 func TestOtherGraph(t *testing.T) {
-	packed, err := os.ReadFile("../graph_gen.ort")
+	packed, err := models.Graph()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +37,8 @@ func TestOtherGraph(t *testing.T) {
 		{"the file is cut", string(model[:len(model)/2]), string(packed), "EOF"},
 		{"no table", "", string(packed), "no initializer"},
 	} {
-		t.Chdir(gentest.Folder(t, map[string]string{"default/model.onnx": test.model, "graph_gen.ort": test.packed}))
-		_, _, err := table()
+		t.Chdir(gentest.Folder(t, map[string]string{"default/model.onnx": test.model}))
+		_, _, err := table([]byte(test.packed))
 		gentest.Refused(t, test.name, err, test.want)
 	}
 }
@@ -41,7 +46,7 @@ func TestOtherGraph(t *testing.T) {
 // TestRefuses holds that no digest is written where there is no model.
 func TestRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	gentest.Refused(t, "no model", run(), "no such file")
+	gentest.Refused(t, "no model", run(""), "no such file")
 	if _, err := os.Stat("digest_gen.go"); err == nil {
 		t.Error("a digest was written")
 	}

@@ -276,7 +276,7 @@ func (m *Model) read() (*loaded, error) {
 // table of the wide model.
 type packed interface {
 	PackedTokenizer() string
-	PackedGraph() string
+	PackedGraph() ([]byte, error)
 	PackedTable() string
 }
 
@@ -325,7 +325,11 @@ func (m *Model) readGraph() (runner, error) {
 		return nil, err
 	}
 	if m.packed != nil {
-		return newSession(path, bytesOf(m.packed.PackedGraph()), &ownGraph, packedGraph, m.Single)
+		data, err := m.packed.PackedGraph()
+		if err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		return newSession(path, data, &ownGraph, packedGraph, m.Single)
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFile)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"unsafe"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -59,8 +60,14 @@ type session struct {
 	inputs []port
 }
 
-// newSession loads a graph. Data in form packed must stay unchanged as long as the process lives, in memory
-// that is not Go's: the runtime uses it in place. single is for a process that runs the graph once.
+// used is the memory of Go that the runtime uses in place, as long as the process lives.
+var used struct {
+	sync.Mutex
+	runtime.Pinner
+}
+
+// newSession loads a graph. Data in form packed must stay unchanged as long as the process lives: the runtime
+// uses it in place. single is for a process that runs the graph once.
 func newSession(library string, data []byte, g *graph, f form, single bool) (runner, error) {
 	inputs, err := g.known()
 	if err != nil {
@@ -85,6 +92,9 @@ func newSession(library string, data []byte, g *graph, f form, single bool) (run
 	// https://github.com/microsoft/onnxruntime/blob/v1.24.1/include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h
 	var entries []string
 	if f == packedGraph {
+		used.Lock()
+		used.Pin(unsafe.SliceData(data))
+		used.Unlock()
 		entries = append(entries, "session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
 	}
 	if single {

@@ -91,7 +91,7 @@ func TestEstimate(t *testing.T) {
 func TestEstimateOfDefault(t *testing.T) {
 	t.Parallel()
 	openTest(t, "bert") // skips where there is no runtime
-	m, err := OpenModel(models.Default(), models.Digest, library)
+	m, err := OpenModel(models.Default(""), models.Digest, library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (c *counted) run(ctx context.Context, ids []int64) ([]float32, error) {
 func TestWindowsOfDefault(t *testing.T) {
 	t.Parallel()
 	openTest(t, "bert") // skips where there is no runtime
-	m, err := OpenModel(models.Default(), models.Digest, library)
+	m, err := OpenModel(models.Default(""), models.Digest, library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestOwnModel(t *testing.T) {
 	for _, open := range []struct {
 		files  fs.FS
 		single bool
-	}{{folder, false}, {models.Default(), false}, {models.Default(), true}} {
+	}{{folder, false}, {models.Default(""), false}, {models.Default(""), true}} {
 		m, err := OpenModel(open.files, models.Digest, library)
 		if err != nil {
 			t.Fatal(err)
@@ -273,7 +273,7 @@ func texts(t *testing.T, nth int) iter.Seq[string] {
 // without a table.
 func TestNoEstimate(t *testing.T) {
 	t.Parallel()
-	m, err := OpenModel(models.Default(), models.Digest, library)
+	m, err := OpenModel(models.Default(""), models.Digest, library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestWideCard(t *testing.T) {
 
 // BenchmarkEstimate is what the estimate costs, to be compared with BenchmarkScore.
 func BenchmarkEstimate(b *testing.B) {
-	m, err := OpenModel(models.Default(), models.Digest, library)
+	m, err := OpenModel(models.Default(""), models.Digest, library)
 	if err != nil {
 		b.Fatal(err)
 	}

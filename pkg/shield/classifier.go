@@ -27,7 +27,7 @@ func (cfg *Config) classifier() config.Classifier { return cfg.settings().Classi
 // no runtime: Tier 1 then works with rules alone.
 func OpenModel(cfg Config) (*classify.Model, error) {
 	c := cfg.classifier()
-	files, digest := models.Default(), models.Digest
+	files, digest := models.Default(unpackedTo(cfg, "model")), models.Digest
 	switch {
 	case c.Model == "" || c.Model == noModel:
 		return nil, nil
@@ -76,7 +76,15 @@ func runtimePath(cfg Config) (string, error) {
 	if cfg.CacheDir == "" {
 		return "", errors.New("onnxruntime: no cache folder to unpack it to; set HOME, or name a library with --onnxruntime FILE")
 	}
-	return ortlib.Extract(filepath.Join(cfg.CacheDir, "onnxruntime"))
+	return ortlib.Extract(unpackedTo(cfg, "onnxruntime"))
+}
+
+// unpackedTo returns the folder of the cache to which something is unpacked; "" without a cache.
+func unpackedTo(cfg Config, name string) string {
+	if cfg.CacheDir == "" {
+		return ""
+	}
+	return filepath.Join(cfg.CacheDir, name)
 }
 
 // newClassifier returns Tier 1 and the fingerprint of its model. Without a runtime Tier 1 falls back
