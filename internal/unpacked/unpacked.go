@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
@@ -130,6 +131,7 @@ func (f *File) write(dir, path string) error {
 	if err := os.Rename(tmp.Name(), path); err != nil && !f.at(path) {
 		return err
 	}
+	debug.FreeOSMemory() // once for each release of shield; otherwise a stream keeps it
 	return nil
 }
 
