@@ -172,9 +172,9 @@ func decides(o types.Object) bool {
 	}
 	switch x := o.(type) {
 	case *types.Const:
-		return x.Name() != "None" && slices.Contains([]string{"Decision", "Who"}, typeName(x.Type()))
+		return x.Name() != "None" && slices.Contains([]string{"Decision", "Authority"}, typeName(x.Type()))
 	case *types.Func:
-		return x.Name() == "Least"
+		return x.Name() == "AuthorityOfTier"
 	}
 	return false
 }

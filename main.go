@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	noquery.End()
+	noquery.RestoreCI()
 	// A stage's memory is bounded by its records, not by what it has read: garbage
 	// may pile up, but not beside large records.
 	debug.SetGCPercent(400)
@@ -39,11 +39,11 @@ func main() {
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd()
 	exe, _ := os.Executable()
-	status := cmd.Run(ctx, os.Args[1:], cmd.World{
+	status := cmd.Run(ctx, os.Args[1:], cmd.Environment{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS, Kernel: os.DirFS("/"),
-		Reload: reload, Ahead: watch.Ahead(),
+		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
+		Reload: reload, EarlyWatch: watch.EarlyWatch(),
 	})
 	stop()
 	os.Exit(status)

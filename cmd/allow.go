@@ -21,7 +21,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-func allowCommand(w *World) *cli.Command {
+func allowCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:      "allow",
 		Usage:     "allow a refused action: once, or its kind in this session, in this project or everywhere",
@@ -42,14 +42,14 @@ func allowCommand(w *World) *cli.Command {
 	}
 }
 
-func allow(c *cli.Context, w *World) error {
+func allow(c *cli.Context, w *Environment) error {
 	if c.NArg() > 1 {
 		return fmt.Errorf("allow: unexpected operand %q; give one reference", shortenText(c.Args().Get(1)))
 	}
-	if err := requirePerson(w, "allow", atTerminal); err != nil {
+	if err := requirePerson(w, "allow", atPersonTerminal); err != nil {
 		return err
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func allow(c *cli.Context, w *World) error {
 	refusals := shield.Refusals(key, store, w.Now)
 	ref := c.Args().First()
 	if c.NArg() == 0 {
-		if ref, err = pickRefusal(c.Context, w, refusals); ref == "" || err != nil {
+		if ref, err = selectRefusal(c.Context, w, refusals); ref == "" || err != nil {
 			return err
 		}
 	}
@@ -79,28 +79,28 @@ func allow(c *cli.Context, w *World) error {
 	}
 	var s *approve.AdvanceApproval
 	if scope != "" {
-		if s, err = kindToAllow(c, w, set, r, scope); err != nil {
+		if s, err = previewAdvanceApproval(c, w, set, r, scope); err != nil {
 			return fmt.Errorf("allow %s: %w", r.Ref, err)
 		}
 	}
-	by, err := confirmRefusal(c, w, set, r)
+	by, err := confirmAllowRefused(c, w, set, r)
 	if err != nil {
 		return err
 	}
 	if s != nil {
 		s.By = by
-		if err := keepStanding(c, w, set, store, refusals, r, s, scope); err != nil {
+		if err := storeAdvanceApproval(c, w, set, store, refusals, r, s, scope); err != nil {
 			return fmt.Errorf("allow %s: %w", r.Ref, err)
 		}
-		_, err = fmt.Fprintf(w.Out, "Allowed %s as %s. Tell the agent to try again. To undo: shield approvals revoke %s\n", scopeWords[scope], s.Name, s.Name)
+		_, err = fmt.Fprintf(w.Out, "Allowed %s as %s. Tell the agent to try again. To undo: shield approvals revoke %s\n", scopeDescriptions[scope], s.Name, s.Name)
 		return err
 	}
 	g, err := refusals.Allow(c.Context, r, by)
 	if err != nil {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What), g.By); err != nil {
-		refusals.Take(c.Context, g.Binding) // An approval that is not logged does not count.
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.Subject), g.By); err != nil {
+		refusals.TakeGrant(c.Context, g.ActionKey) // An approval that is not logged does not count.
 		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
@@ -109,7 +109,7 @@ func allow(c *cli.Context, w *World) error {
 
 // pickRefusal lists the refusals that can be allowed, and returns the name of the one that
 // the person types; "" for none.
-func pickRefusal(ctx context.Context, w *World, refusals *approve.Refusals) (string, error) {
+func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Refusals) (string, error) {
 	list, err := refusals.List(ctx, w.User)
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func pickRefusal(ctx context.Context, w *World, refusals *approve.Refusals) (str
 	t := listTable(w.Out, "REF", "AGE", "ACTION", "FOLDER")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.At, 0))), term.Escape(shortenText(r.What)), term.Escape(r.CWD))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.At, 0))), term.Escape(shortenText(r.Subject)), term.Escape(r.CWD))
 	}
 	if err := t.Flush(); err != nil {
 		return "", err
@@ -139,11 +139,11 @@ func pickRefusal(ctx context.Context, w *World, refusals *approve.Refusals) (str
 }
 
 // confirmRefusal asks the person at the terminal, and returns that person's name.
-func confirmRefusal(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal) (by string, err error) {
-	o := approval(set, w, "allow")
+func confirmAllowRefused(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal) (by string, err error) {
+	o := approvalOptions(set, w, "allow")
 	o.Approval = set.Approval
-	o.Channels, o.StateDir, o.Clock, o.Plain = nil, stateDir(&set.Settings, w), w.Now, !colour(c, w, true)
-	ask := w.confirm
+	o.Channels, o.StateDir, o.Clock, o.NoBoldText = nil, stateDir(&set.Settings, w), w.Now, !wantsColour(c, w, true)
+	ask := w.confirmAllow
 	if ask == nil {
 		ask = approve.Confirm
 	}
@@ -155,13 +155,13 @@ func confirmRefusal(c *cli.Context, w *World, set *config.Loaded, r *approve.Ref
 		return "", fmt.Errorf("allow %s: not confirmed, so nothing is allowed; run it again", r.Ref)
 	}
 	if answer.By == "" {
-		return person(w), nil
+		return userNameOrDefault(w), nil
 	}
 	return answer.By, nil
 }
 
 // logAllowed logs who allowed what.
-func logAllowed(ctx context.Context, w *World, set *config.Loaded, store *state.Store, r *approve.Refusal, said, by string) error {
+func logAllowed(ctx context.Context, w *Environment, set *config.Loaded, store *state.Store, r *approve.Refusal, said, by string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
@@ -172,14 +172,14 @@ func logAllowed(ctx context.Context, w *World, set *config.Loaded, store *state.
 	}
 	ticket := log.Submit(audit.Entry{
 		Kind: audit.KindAllow, Session: r.Session, Type: r.Type, CWD: r.CWD, ActionHash: r.Hash, Payload: r.Payload, Rule: r.Rule, Ref: r.Ref,
-		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.pid, Parent: w.parent},
+		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.judgePID, Parent: w.askingPID},
 		Reasoning: said,
 	})
 	return errors.Join(ticket.Wait(ctx), log.Close())
 }
 
 // The scopes of shield allow besides once, with their names for people.
-var scopeWords = map[string]string{"session": "this kind for this session", "project": "this kind in this project", "everywhere": "this kind everywhere"}
+var scopeDescriptions = map[string]string{"session": "this kind for this session", "project": "this kind in this project", "everywhere": "this kind everywhere"}
 
 // allowScope returns the scope that the flags ask for, "" for once.
 func allowScope(c *cli.Context) (scope string, err error) {
@@ -195,17 +195,17 @@ func allowScope(c *cli.Context) (scope string, err error) {
 }
 
 // kindToAllow prints which actions an approval with a scope covers, and returns their kind.
-func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
-	s := r.Kind
+func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
+	s := r.KindApproval
 	if s == nil && scope != "session" {
-		s = r.ExactKind
+		s = r.ExactActionApproval
 	}
 	switch {
 	case s == nil:
 		return nil, fmt.Errorf("this action can only be allowed once, because %s; leave out --%s", cmp.Or(r.NoKindReason, "the files that it uses cannot be checked for changes later"), scope)
 	case scope == "session" && r.KindSession == "":
 		return nil, errors.New("the action has no session; leave out --session to allow it once")
-	case scope != "session" && answersFile(set, w) == "":
+	case scope != "session" && advanceApprovalsFile(set, w) == "":
 		return nil, fmt.Errorf("your organisation manages this machine's policy; use --session, or allow it once")
 	case scope == "project" && r.CWD == "":
 		return nil, errors.New("the action has no folder; allow it once, or with --session")
@@ -220,7 +220,7 @@ func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusa
 		}
 		kept.Project = r.Roots[0]
 	}
-	r.Asked = "Allow " + scopeWords[scope]
+	r.QuestionText = "Allow " + scopeDescriptions[scope]
 	covers := kept.Kind.String()
 	if kept.Kind.IsExact() {
 		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
@@ -234,15 +234,15 @@ func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusa
 	if kept.Project != "" {
 		fmt.Fprintf(w.Out, "  in: %s\n", term.Escape(kept.Project))
 	}
-	if r.Denied {
+	if r.DeniedByRule {
 		fmt.Fprintf(w.Out, "Warning: this rule blocks the action without a question [%s]: %s\n", term.Escape(r.Rule), term.Escape(r.Why))
 	}
 	return &kept, nil
 }
 
 // keepStanding logs an answer in advance, and stores it in the session or in answers.yaml.
-func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
+func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)
 	}
 	if scope == "session" {
@@ -250,6 +250,6 @@ func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Sto
 		s.Name = s.Kind.Key()[:12]
 		return err
 	}
-	comment := fmt.Sprintf("%s, shield allow %s --%s by %s: %s", w.Now().Format("2006-01-02 15:04"), r.Ref, scope, s.By, r.What)
-	return approve.AddAnswer(c.Context, answersFile(set, w), s, comment)
+	comment := fmt.Sprintf("%s, shield allow %s --%s by %s: %s", w.Now().Format("2006-01-02 15:04"), r.Ref, scope, s.By, r.Subject)
+	return approve.AddAnswer(c.Context, advanceApprovalsFile(set, w), s, comment)
 }

@@ -16,9 +16,9 @@ func TestAllowCommand(t *testing.T) {
 	w := newWorld(t)
 	state := filepath.Join(t.TempDir(), "state")
 	answer, asked := approve.Answer{}, 0
-	w.confirm = func(_ context.Context, _ approve.Options, r *approve.Refusal) (approve.Answer, error) {
+	w.confirmAllow = func(_ context.Context, _ approve.Options, r *approve.Refusal) (approve.Answer, error) {
 		asked++
-		if r.Session != "s1" || r.Host != "claude-code" || r.What != "git push --force" || !strings.Contains(string(r.Payload), "git push --force") {
+		if r.Session != "s1" || r.Host != "claude-code" || r.Subject != "git push --force" || !strings.Contains(string(r.Payload), "git push --force") {
 			t.Errorf("asked about %+v", r)
 		}
 		return answer, nil
@@ -40,24 +40,24 @@ func TestAllowCommand(t *testing.T) {
 	ref := m[1]
 	check(statusAllow, ref+"  0 s  git push --force", "allow")
 	check(statusAllow, "To allow one: shield allow REF", "allow")
-	check(statusBroken, "no refusal has this reference; run 'shield allow' for the list; 'shield allow' lists those", "allow", "zzz")
-	check(statusBroken, "no refusal has this reference; run 'shield allow' for the list", "allow", "")
-	check(statusBroken, `unexpected operand "b"`, "allow", "a", "b")
-	w.person = func(sure int) error {
-		if sure != atTerminal {
+	check(statusFailure, "no refusal has this reference; run 'shield allow' for the list; 'shield allow' lists those", "allow", "zzz")
+	check(statusFailure, "no refusal has this reference; run 'shield allow' for the list", "allow", "")
+	check(statusFailure, `unexpected operand "b"`, "allow", "a", "b")
+	w.checkStartedByPerson = func(sure int) error {
+		if sure != atPersonTerminal {
 			t.Errorf("demand %d", sure)
 		}
 		return errNoTerminal
 	}
-	check(statusBroken, "allow: only the user can do this, but there is no terminal here", "allow", ref)
-	w.person = func(int) error { return nil }
+	check(statusFailure, "allow: only the user can do this, but there is no terminal here", "allow", ref)
+	w.checkStartedByPerson = func(int) error { return nil }
 	if asked > 0 {
 		t.Errorf("asked %d times", asked)
 	}
-	check(statusBroken, "allow "+ref+": not confirmed", "allow", ref)
+	check(statusFailure, "allow "+ref+": not confirmed", "allow", ref)
 	answer = approve.Answer{Approve: true, By: "ann"}
 	check(statusAllow, "Allowed once, until ", "allow", strings.ToUpper(ref))
-	check(statusBroken, "this refusal was already allowed; tell the agent to try again", "allow", ref)
+	check(statusFailure, "this refusal was already allowed; tell the agent to try again", "allow", ref)
 	check(statusAllow, "Nothing that can be allowed", "allow")
 	if asked != 2 {
 		t.Errorf("asked %d times, want twice", asked)
@@ -87,7 +87,7 @@ func TestAllowCommand(t *testing.T) {
 	if err := os.WriteFile(config, []byte("audit: {file: "+place+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(statusBroken, ": not allowed, because the audit log cannot be written:", "allow", ref, "--config", config)
+	check(statusFailure, ": not allowed, because the audit log cannot be written:", "allow", ref, "--config", config)
 	if status, _, _ := run(t, inProcess(w), event, "hook", "claude-code", "--state", state); status != statusBlock {
 		t.Error("what was not logged runs")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-func approvalsCommand(w *World) *cli.Command {
+func approvalsCommand(w *Environment) *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{configFlag(), stateFlag(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}}, more...)
 	}
@@ -41,7 +41,7 @@ func approvalsCommand(w *World) *cli.Command {
 				Usage:       "send a test notice to each URL in approval.notify_file, and to the chats of the channels telegram, slack and discord",
 				Description: "The file holds a line with a URL for each chat, mailbox or push service that gets a notice when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice names the action, without credentials; the question is answered on the page. The channels telegram, slack and discord, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Exits with 1 if a notice is not delivered.",
 				Flags:       flags(),
-				Action:      func(c *cli.Context) error { return tryNotices(c, w) },
+				Action:      func(c *cli.Context) error { return sendTestNotices(c, w) },
 			},
 			{
 				Name:   "list",
@@ -62,19 +62,19 @@ func approvalsCommand(w *World) *cli.Command {
 }
 
 // printWaiting prints the address of the approval page and the waiting questions.
-func printWaiting(c *cli.Context, w *World) error {
-	set, err := settings(c, w)
+func printWaiting(c *cli.Context, w *Environment) error {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
 	now := w.Now()
-	q, err := approve.Waiting(stateDir(&set.Settings, w), now)
+	q, err := approve.WaitingQuestions(stateDir(&set.Settings, w), now)
 	if err != nil {
 		return err
 	}
 	shown := isTerminal(w.Out) // without a terminal, an agent could read the code
 	if shown {
-		if err := requirePerson(w, "approvals", atTerminal); err != nil {
+		if err := requirePerson(w, "approvals", atPersonTerminal); err != nil {
 			return err
 		}
 	} else {
@@ -87,7 +87,7 @@ func printWaiting(c *cli.Context, w *World) error {
 		fmt.Fprintf(w.Out, "Another program is using %s, the address of the approval page.\n", q.OldAddress)
 	}
 	if len(q.Waiting) == 0 {
-		text := "Nothing is waiting for an answer.\n" + webHint(set)
+		text := "Nothing is waiting for an answer.\n" + approvalPageOffHint(set)
 		if q.Link != "" { // a running service serves the page
 			text += "The page is open at " + q.Link + " with the code " + q.Code + "\n"
 		}
@@ -101,10 +101,10 @@ func printWaiting(c *cli.Context, w *World) error {
 	fmt.Fprintf(w.Out, "%d %s for your answer:\n\n", len(q.Waiting), noun)
 	for _, one := range q.Waiting {
 		times := ""
-		if one.Times > 1 {
-			times = fmt.Sprintf(", asked %d times", one.Times)
+		if one.IdenticalCount > 1 {
+			times = fmt.Sprintf(", asked %d times", one.IdenticalCount)
 		}
-		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.Asked)), formatAge(one.Ends.Sub(now)), folder(one.CWD), times)
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.Asked)), formatAge(one.Ends.Sub(now)), inFolderSuffix(one.CWD), times)
 	}
 	switch {
 	case !shown:
@@ -118,20 +118,20 @@ func printWaiting(c *cli.Context, w *World) error {
 }
 
 // usesPage reports whether questions can come to the approval page.
-func usesPage(set *config.Loaded) bool {
+func usesApprovalPage(set *config.Loaded) bool {
 	wait, _ := set.Approval.Wait()
 	return wait > 0 || set.Approval.Channels.Auto() || slices.Contains(set.Approval.Channels, "web")
 }
 
 // webHint says why no question can wait while the page is off.
-func webHint(set *config.Loaded) string {
-	if usesPage(set) {
+func approvalPageOffHint(set *config.Loaded) string {
+	if usesApprovalPage(set) {
 		return ""
 	}
 	return "The approval page is off. To answer in a browser, set approval.channels: auto.\n"
 }
 
-func folder(path string) string {
+func inFolderSuffix(path string) string {
 	if path == "" {
 		return ""
 	}
@@ -147,15 +147,15 @@ func formatAge(d time.Duration) string {
 }
 
 // openApprovalStore opens the state file that remembers approvals.
-func openApprovalStore(c *cli.Context, w *World) (*state.Store, error) {
-	set, err := settings(c, w)
+func openApprovalStore(c *cli.Context, w *Environment) (*state.Store, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, err
 	}
 	return openStore(set, w)
 }
 
-func listApprovals(c *cli.Context, w *World) error {
+func listApprovals(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -168,24 +168,24 @@ func listApprovals(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
-	kinds, err := standingAnswers(c, w, set, store)
+	kinds, err := advanceApprovals(c, w, set, store)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 && len(kinds) > 0 && !c.Bool("json") {
-		return printStanding(w, kinds)
+		return printAdvanceApprovals(w, kinds)
 	}
 	if err := printApprovals(c, w.Out, list, "No approval is remembered.", w.Now()); err != nil || c.Bool("json") {
 		return err
 	}
-	return printStanding(w, kinds)
+	return printAdvanceApprovals(w, kinds)
 }
 
-func revokeApprovals(c *cli.Context, w *World) error {
+func revokeApprovals(c *cli.Context, w *Environment) error {
 	id, names := "", []string{"ID"}
 	if c.Bool("all") {
 		names = nil
@@ -199,7 +199,7 @@ func revokeApprovals(c *cli.Context, w *World) error {
 			return errors.New("approvals revoke: the ID is empty; use --all to forget all")
 		}
 	}
-	if err := requirePerson(w, "approvals revoke", notByAgent); err != nil {
+	if err := requirePerson(w, "approvals revoke", noAgentAncestor); err != nil {
 		return err
 	}
 	store, err := openApprovalStore(c, w)
@@ -207,11 +207,11 @@ func revokeApprovals(c *cli.Context, w *World) error {
 		return err
 	}
 	defer store.Close()
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
-	n, err := revokeStanding(c, w, set, store, id)
+	n, err := revokeAdvanceApprovals(c, w, set, store, id)
 	if err != nil {
 		return err
 	}
@@ -251,11 +251,11 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 }
 
 // tryNotices sends a notice to each place and prints its result.
-func tryNotices(c *cli.Context, w *World) error {
+func sendTestNotices(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
@@ -263,9 +263,9 @@ func tryNotices(c *cli.Context, w *World) error {
 	if set.Approval.NotifyFile == "" && len(asked) == 0 {
 		return errors.New("approvals notify: no chat or mailbox is configured; set approval.notify_file to a file with a URL in each line")
 	}
-	var places []approve.Place
+	var places []approve.NoticeTarget
 	if set.Approval.NotifyFile != "" {
-		if places, err = approve.Places(set.Approval.NotifyFile); err != nil {
+		if places, err = approve.NoticeTargets(set.Approval.NotifyFile); err != nil {
 			return fmt.Errorf("approval.notify_file: %w", err)
 		}
 	}
@@ -305,34 +305,34 @@ func tryNotices(c *cli.Context, w *World) error {
 }
 
 // standingAnswers returns the kinds of all sessions, and the answers of the user's file.
-func standingAnswers(c *cli.Context, w *World, set *config.Loaded, store *state.Store) ([]approve.AdvanceApproval, error) {
+func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store) ([]approve.AdvanceApproval, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return nil, err
 	}
 	kinds, err := shield.Refusals(key, store, w.Now).Kinds(c.Context, "")
-	if err != nil || answersFile(set, w) == "" {
+	if err != nil || advanceApprovalsFile(set, w) == "" {
 		return kinds, err
 	}
-	stored, err := approve.Answers(answersFile(set, w))
+	stored, err := approve.Answers(advanceApprovalsFile(set, w))
 	return append(kinds, stored...), err
 }
 
 // revokeStanding revokes the session approvals and answers with a name, or all for "".
-func revokeStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, name string) (int, error) {
+func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, name string) (int, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return 0, err
 	}
 	n, err := shield.Refusals(key, store, w.Now).RemoveKind(c.Context, name)
-	if err != nil || answersFile(set, w) == "" {
+	if err != nil || advanceApprovalsFile(set, w) == "" {
 		return n, err
 	}
-	m, err := approve.RemoveAnswer(c.Context, answersFile(set, w), name)
+	m, err := approve.RemoveAnswer(c.Context, advanceApprovalsFile(set, w), name)
 	return n + m, err
 }
 
-func printStanding(w *World, list []approve.AdvanceApproval) error {
+func printAdvanceApprovals(w *Environment, list []approve.AdvanceApproval) error {
 	t := listTable(w.Out, "NAME", "WHERE", "APPROVED BY", "KIND")
 	for i := range list {
 		s := &list[i]

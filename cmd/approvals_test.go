@@ -30,8 +30,8 @@ func (always) Put(context.Context, string, []byte, time.Time) error { return nil
 func ask(t *testing.T, dir, command string) {
 	t.Helper()
 	a, err := approve.New(approve.Options{
-		Approval: config.Approval{Channels: []string{"web"}}, Store: always{}, Binding: func(*analysis.Case) string { return "" },
-		StateDir: dir, Clock: clock, Person: "ann",
+		Approval: config.Approval{Channels: []string{"web"}}, Store: always{}, AnswerKey: func(*analysis.Case) string { return "" },
+		StateDir: dir, Clock: clock, PersonName: "ann",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +125,10 @@ func TestApprovalsRemembered(t *testing.T) {
 	list := check(on("approvals", "list"), "", statusAllow, "10 min", "ann (command)", "git push --force origin one")
 	_, list, _ = strings.Cut(list, "\n") // the heading
 	id, _, _ := strings.Cut(list, " ")
-	check(on("approvals", "revoke"), "", statusBroken, "ID is missing")
-	check(append(on("approvals", "revoke"), ""), "", statusBroken, "the ID is empty")
-	check(append(on("approvals", "revoke"), "abc"), "", statusBroken, "no remembered approval has the ID")
-	check(append(on("approvals", "revoke", "--all"), id), "", statusBroken, "unexpected operand")
+	check(on("approvals", "revoke"), "", statusFailure, "ID is missing")
+	check(append(on("approvals", "revoke"), ""), "", statusFailure, "the ID is empty")
+	check(append(on("approvals", "revoke"), "abc"), "", statusFailure, "no remembered approval has the ID")
+	check(append(on("approvals", "revoke", "--all"), id), "", statusFailure, "unexpected operand")
 	check(on("run"), in, statusAllow, "this exact action is approved until")
 	check(append(on("approvals", "revoke"), id), "", statusAllow, "Forgotten:", "git push --force origin one")
 	check(on("run"), in, statusAllow, "approved for 10 minutes by ann (command)")

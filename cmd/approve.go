@@ -15,15 +15,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func approveCommand(w *World) *cli.Command {
+func approveCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "approve",
 		Usage: "ask a person (Tier 3)",
 		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE goes to a person on all configured channels at once, and the first answer counts. An action that skipped the earlier stages is checked against their blocking rules first. No answer in time is a BLOCK. " +
 			"On the terminal a question shows three letters. Keys count once none was pressed for a second. Then the letters and Enter approve once; the letters, 10 and Enter approve this exact action for ten minutes; Enter alone denies; no and a reason deny and tell the agent the reason; anything else denies. At most approval.max_per_hour questions are asked in an hour.",
-		Flags: judgingFlags(unattendedFlag()),
+		Flags: streamJudgeFlags(unattendedFlag()),
 		Action: func(c *cli.Context) error {
-			return stage{tiers: shield.Range{First: shield.TierApprove, Last: shield.TierApprove}}.judge(c, w)
+			return streamStage{tierRange: shield.TierRange{First: shield.TierApprove, Last: shield.TierApprove}}.judgeInput(c, w)
 		},
 	}
 }
@@ -38,19 +38,19 @@ func describeSelfAndParent(command string) string {
 }
 
 // person returns the name of the user at this machine.
-func person(w *World) string { return cmp.Or(w.User, "a person") }
+func userNameOrDefault(w *Environment) string { return cmp.Or(w.User, "a person") }
 
 // approval returns the options for asking people, based on the settings; command is the name of the
 // asking command.
-func approval(set *config.Loaded, w *World, command string) approve.Options {
+func approvalOptions(set *config.Loaded, w *Environment, command string) approve.Options {
 	return approve.Options{
-		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), Host: w.hostAsks,
-		NotPersonReason: func() error { return requirePerson(w, command, atTerminal) },
-		Reachable:       func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
-		UndoHint:        func() string { return keptToday(set, w) },
-		Person:          person(w), Asker: describeSelfAndParent(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		StartedByProgram: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
+		NotPersonReason:   func() error { return requirePerson(w, command, atPersonTerminal) },
+		UnreachableReason: func() error { return checkUserReachable(w, strings.HasPrefix(command, "hook ")) },
+		UndoHint:          func() string { return describeKeptToday(set, w) },
+		PersonName:        userNameOrDefault(w), Asker: describeSelfAndParent(command), Getenv: w.getenvWithoutForeignBus, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// While a question is asked, the terminal is in raw mode and does not turn ^C into a signal.
-		Interrupt: func() {
+		OnInterrupt: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = p.Signal(os.Interrupt) // on Windows, which has no signals, this fails and only the question is denied
 			}
@@ -62,13 +62,13 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 // folders of PATH; a name that is not found stays as it is, and fails to run. A hook looks only in
 // system folders: hosts forward the PATH that a project sets, which could name the project's own
 // program.
-func approvalCommand(set *config.Loaded, w *World) []string {
+func approvalCommand(set *config.Loaded, w *Environment) []string {
 	argv := set.Approval.Command
 	if len(argv) == 0 {
 		return nil
 	}
 	environ := w.Environ()
-	if w.hostAsks != nil {
+	if w.checkHostAsksUser != nil {
 		environ = []string{"PATH=" + strings.Join(toolFolders, string(os.PathListSeparator))}
 	}
 	path, err := launch.LookPath(argv[0], environ)

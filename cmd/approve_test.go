@@ -17,7 +17,7 @@ import (
 
 // askingWorld returns a world in which a program stands for the person: it
 // approves what does not hold "denyme".
-func askingWorld(t testing.TB) (w World, flags []string) {
+func askingWorld(t testing.TB) (w Environment, flags []string) {
 	t.Helper()
 	w = newWorld(t)
 	w.Environ = os.Environ

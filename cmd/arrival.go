@@ -15,16 +15,16 @@ import (
 
 // A questionRoute says how shield's questions about the calls of a host reach the user.
 type questionRoute struct {
-	How string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
-	Why string // why questions cannot be asked
+	Place         string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
+	NoRouteReason string // why questions cannot be asked
 
 	// Chosen means that the settings say so: they name no channel, or set approval.unattended.
-	Chosen bool
+	ChosenBySettings bool
 }
 
 // checkReachable returns an error if questions cannot be asked and the user has not chosen that.
 func (a questionRoute) checkReachable() error {
-	if a.How != "" || a.Chosen {
+	if a.Place != "" || a.ChosenBySettings {
 		return nil
 	}
 	return errors.New("shield's questions reach no user; set approval.channels: auto, or deny them with approval.unattended: deny")
@@ -32,15 +32,15 @@ func (a questionRoute) checkReachable() error {
 
 // String returns one line for people.
 func (a questionRoute) String() string {
-	if a.How == "" {
-		return "Questions cannot be asked: " + a.Why + ". Until then, what needs approval is denied."
+	if a.Place == "" {
+		return "Questions cannot be asked: " + a.NoRouteReason + ". Until then, what needs approval is denied."
 	}
-	return "Questions: asked " + a.How + "."
+	return "Questions: asked " + a.Place + "."
 }
 
 // arrivalOf returns how the questions of a host's hook reach the user, as far as that is known outside
 // a session of the host.
-func arrivalOf(w *World, set *config.Loaded, h *host.Host) questionRoute {
+func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) questionRoute {
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
 	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.Auto()
 	if auto {
@@ -50,59 +50,59 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) questionRoute {
 	note := "" // why the host does not ask, although it supports that
 	for _, name := range channels {
 		switch {
-		case name == approve.HostChannel && canAsk(w, o.StateDir, h) == nil:
+		case name == approve.HostChannel && checkHostCanAsk(w, o.StateDir, h) == nil:
 			how := "in " + h.Title() + "'s own prompt"
 			if auto && o.CheckChannel("web") == nil {
 				how += ", and on the approval page where that prompt does not wait for a user"
 			}
-			return questionRoute{How: how}
+			return questionRoute{Place: how}
 		case name == approve.HostChannel && auto:
 			if h.CanAsk() == nil {
-				note = " (not in its own prompt: " + canAsk(w, o.StateDir, h).Error() + ")"
+				note = " (not in its own prompt: " + checkHostCanAsk(w, o.StateDir, h).Error() + ")"
 			}
 		case name == approve.HostChannel:
-			why = append(why, canAsk(w, o.StateDir, h).Error())
+			why = append(why, checkHostCanAsk(w, o.StateDir, h).Error())
 		case name == "tty":
 			why = append(why, "a hook has no terminal of its own; set approval.channels: auto")
 		default:
 			err := o.CheckChannel(name)
-			if auto && inCI(w) != nil {
-				why = append(why, inCI(w).Error())
+			if auto && checkNotInCI(w) != nil {
+				why = append(why, checkNotInCI(w).Error())
 				continue
 			}
 			if err != nil {
 				why = append(why, name+": "+err.Error())
 				continue
 			}
-			return questionRoute{How: onChannel(w, name) + note}
+			return questionRoute{Place: describeChannel(w, name) + note}
 		}
 	}
 	if len(channels) == 0 {
 		why = []string{"approval.channels is empty; set approval.channels: auto"}
 	} else if wait, err := set.Approval.Wait(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
-		return questionRoute{How: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
+		return questionRoute{Place: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
-	return questionRoute{Why: strings.Join(why, "; "), Chosen: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
+	return questionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
 }
 
 // canAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
 // or nil if it is told.
-func canAsk(w *World, stateDir string, h *host.Host) error {
+func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
 	if err := h.CanAsk(); err != nil {
 		return err
 	}
 	version := installedVersion(w, h)
 	if version != "" {
-		if err := h.AsksIn(version); err != nil {
+		if err := h.CheckVersionAsks(version); err != nil {
 			return err
 		}
 	}
-	if err := asksNobody(stateDir, h, version); err != nil {
+	if err := checkHostVersionAsks(stateDir, h, version); err != nil {
 		return err
 	}
 	_, places := h.AskSources()
-	return eachFile(w, places, []string{w.Dir}, func(p *host.Place, name string, doc []byte) error {
-		answers, err := p.Answers(context.Background(), doc)
+	return forEachPlaceFile(w, places, []string{w.Dir}, func(p *host.Place, name string, doc []byte) error {
+		answers, err := p.HasAnsweringHook(context.Background(), doc)
 		if err != nil || answers {
 			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
 		}
@@ -111,7 +111,7 @@ func canAsk(w *World, stateDir string, h *host.Host) error {
 }
 
 // onChannel describes where a channel asks its questions.
-func onChannel(w *World, name string) string {
+func describeChannel(w *Environment, name string) string {
 	switch {
 	case name == "web" && approve.Notifies(w.Getenv):
 		return "on the approval page, with a desktop notification"
@@ -125,7 +125,7 @@ func onChannel(w *World, name string) string {
 }
 
 // inCI returns an error if this process runs on a build server, where no user is.
-func inCI(w *World) error {
+func checkNotInCI(w *Environment) error {
 	if v := w.Getenv("CI"); !slices.Contains([]string{"", "0", "false"}, v) {
 		return errors.New("the variable CI is set, so no user can be asked; unset it")
 	}
@@ -135,17 +135,17 @@ func inCI(w *World) error {
 // userReachable returns why no user can learn of a question on the approval page, or nil if one
 // can: by a desktop notification, or at the terminal of the agent host that calls the hook,
 // from where 'shield approvals' leads to the page.
-func userReachable(w *World, hosted bool) error {
-	if err := inCI(w); err != nil {
+func checkUserReachable(w *Environment, hosted bool) error {
+	if err := checkNotInCI(w); err != nil {
 		return err
 	}
-	if h := w.calling; hosted && h != nil {
-		running, _ := w.hostProcess(h) // ignore processes that cannot be read
+	if h := w.callingHost; hosted && h != nil {
+		running, _ := w.askingHostProcess(h) // ignore processes that cannot be read
 		if h.Headless(context.Background(), w.Getenv, running) {
 			return fmt.Errorf("%s runs without a user here; run it interactively", h.Title())
 		}
 	}
-	if approve.Notifies(w.sessionEnv) || hosted && hasTerminal(w.parent) {
+	if approve.Notifies(w.getenvWithoutForeignBus) || hosted && hasTerminal(w.askingPID) {
 		return nil
 	}
 	return errors.New("this session has no terminal and no desktop to ask on; set approval.unattended to let questions wait")

@@ -33,17 +33,17 @@ func TestUserReachable(t *testing.T) {
 			env[name] = value
 		}
 		w.Getenv = func(name string) string { return env[name] }
-		w.OS, w.parent = "linux", 1
-		w.ownBus = func(string) bool { return true }
-		w.running = func(*World, *host.Host) (*host.Running, error) { return &host.Running{Args: c.args}, nil }
+		w.OS, w.askingPID = "linux", 1
+		w.isUserSessionBus = func(string) bool { return true }
+		w.findRunningHost = func(*Environment, *host.Host) (*host.HostProcess, error) { return &host.HostProcess{Args: c.args}, nil }
 		if c.host != "" {
 			h, err := host.Named(c.host)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.calling = h
+			w.callingHost = h
 		}
-		err := userReachable(&w, c.host != "")
+		err := checkUserReachable(&w, c.host != "")
 		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -80,7 +80,7 @@ func TestArrival(t *testing.T) {
 		}
 		set := &config.Loaded{Settings: config.Default(), Origin: map[string]string{}}
 		set.Approval = c.approval
-		a := arrivalOf(&w, set, h)
+		a := questionRouteOf(&w, set, h)
 		if !strings.HasPrefix(a.String(), c.says) && !strings.Contains(a.String(), c.says) || (a.checkReachable() != nil) != c.fails {
 			t.Errorf("%s: %s, %v", c.name, a, a.checkReachable())
 		}

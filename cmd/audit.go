@@ -19,9 +19,9 @@ import (
 )
 
 // followEvery is how often audit tail --follow looks for new entries.
-const followEvery = 250 * time.Millisecond
+const followInterval = 250 * time.Millisecond
 
-func auditCommand(w *World) *cli.Command {
+func auditCommand(w *Environment) *cli.Command {
 	with := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{configFlag(), stateFlag(), &cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"}}, more...)
 	}
@@ -68,10 +68,10 @@ func auditCommand(w *World) *cli.Command {
 			{
 				Name: "report", Usage: "write an HTML report: decisions over time, by rule, caller and session",
 				Description: "Writes one HTML file without scripts and external resources to standard output. It shows whether the log was changed; how many actions were allowed, blocked, approved and denied by day, rule, hook and session; the rules whose questions were mostly approved, with the exceptions that 'shield policy suggest' proposes; and the last actions that were not allowed. Credentials are redacted as in the log.",
-				Flags: append(placeFlags(),
+				Flags: append(commonJudgeFlags(),
 					&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
 					&cli.IntFlag{Name: "days", Value: 30, Usage: "count the last `N` days; 0 counts all"}),
-				Action: func(c *cli.Context) error { return reportAudit(c, w) },
+				Action: func(c *cli.Context) error { return writeAuditReport(c, w) },
 			},
 			{
 				Name: "checkpoint", Usage: "write the signed head of the log; keep it on another machine",
@@ -86,11 +86,11 @@ func auditCommand(w *World) *cli.Command {
 }
 
 // auditLog returns the path of the log that the flags or the settings name.
-func auditLog(c *cli.Context, w *World) (string, error) {
+func auditLogPath(c *cli.Context, w *Environment) (string, error) {
 	if file := c.String("file"); file != "" {
 		return file, nil
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return "", err
 	}
@@ -102,33 +102,33 @@ func auditLog(c *cli.Context, w *World) (string, error) {
 }
 
 // openAudit opens the log for reading.
-func openAudit(c *cli.Context, w *World) (*audit.Reader, error) {
-	file, err := auditLog(c, w)
+func openAudit(c *cli.Context, w *Environment) (*audit.Reader, error) {
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return nil, err
 	}
 	return audit.OpenAll(file)
 }
 
-func verifyAudit(c *cli.Context, w *World) error {
+func verifyAudit(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
 	if c.IsSet("segment") {
 		return verifySegment(c, w)
 	}
-	file, err := auditLog(c, w)
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
-	report, err := auditReport(c, w, file)
+	report, err := compareAuditWithHead(c, w, file)
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(report)
 	} else {
-		_, err = fmt.Fprintln(w.Out, verified(file, &report))
+		_, err = fmt.Fprintln(w.Out, describeVerification(file, &report))
 	}
 	if err == nil && !report.OK() {
 		return &statusError{statusBlock, nil}
@@ -137,7 +137,7 @@ func verifyAudit(c *cli.Context, w *World) error {
 }
 
 // auditReport returns the result of verifying a log, compared with its last known entry.
-func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
+func compareAuditWithHead(c *cli.Context, w *Environment, file string) (audit.Report, error) {
 	checked := c.String("checkpoint") != ""
 	if !checked && c.String("file") == "" {
 		files, err := audit.Files(file)
@@ -145,41 +145,41 @@ func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
 			return audit.Report{}, err
 		}
 		for _, name := range files {
-			if info, err := os.Lstat(name); err == nil && owner.Single(info) != nil {
-				return audit.Report{}, fmt.Errorf("%s: %w", name, owner.Single(info))
+			if info, err := os.Lstat(name); err == nil && owner.CheckSingleLink(info) != nil {
+				return audit.Report{}, fmt.Errorf("%s: %w", name, owner.CheckSingleLink(info))
 			}
 		}
 	}
 	for tries := 0; ; tries++ {
-		kept, gaps, err := keptHead(c, w)
+		kept, gaps, err := storedAuditHead(c, w)
 		if err != nil {
 			return audit.Report{}, err
 		}
 		report, err := audit.VerifyFile(file, kept, gaps)
 		if checked {
-			report.Beyond = 0
+			report.EntriesAfterHead = 0
 		}
-		if err != nil || report.Beyond == 0 || tries == 3 { // retry: another process appended to the log meanwhile
+		if err != nil || report.EntriesAfterHead == 0 || tries == 3 { // retry: another process appended to the log meanwhile
 			return report, err
 		}
 	}
 }
 
 // verified describes the result of a verification.
-func verified(file string, r *audit.Report) string {
+func describeVerification(file string, r *audit.Report) string {
 	entries := fmt.Sprintf("%s: %d entries", file, r.Lines)
 	if r.Files > 1 {
 		entries += fmt.Sprintf(" in %d files", r.Files)
 	}
 	switch {
 	case !r.OK():
-		return cmp.Or(r.Break.File, file) + ": " + r.Break.String()
-	case len(r.Missing) > 0:
-		return entries + ", each entry matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.Missing, ", ")
-	case r.Beyond > 0:
-		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.Beyond)
-	case r.Unknown != "":
-		return entries + ", each entry matches the one before; the log alone cannot prove " + r.Unknown + " (--checkpoint FILE would)"
+		return cmp.Or(r.Damage.File, file) + ": " + r.Damage.String()
+	case len(r.MissingFiles) > 0:
+		return entries + ", each entry matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.MissingFiles, ", ")
+	case r.EntriesAfterHead > 0:
+		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterHead)
+	case r.Unverifiable != "":
+		return entries + ", each entry matches the one before; the log alone cannot prove " + r.Unverifiable + " (--checkpoint FILE would)"
 	default:
 		return entries + ", none changed, removed, inserted, moved or truncated"
 	}
@@ -187,7 +187,7 @@ func verified(file string, r *audit.Report) string {
 
 // keptHead returns the last known entry (head) of the log from a checkpoint or, for the configured
 // log, from the state file, together with the known gaps.
-func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]string, err error) {
+func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map[uint64]string, err error) {
 	if name := c.String("checkpoint"); name != "" {
 		point, err := audit.LoadCheckpoint(name)
 		if err != nil {
@@ -208,7 +208,7 @@ func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]strin
 	if c.String("file") != "" {
 		return nil, nil, nil
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,12 +219,12 @@ func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]strin
 	defer store.Close()
 	seq, hash, err := store.Head(c.Context)
 	if err == nil {
-		gaps, err = store.Gaps(c.Context)
+		gaps, err = store.LogGaps(c.Context)
 	}
 	return &audit.Head{Seq: seq, Hash: hash}, gaps, err
 }
 
-func queryAudit(c *cli.Context, w *World) error {
+func queryAudit(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "PROGRAM")
 	if err != nil {
 		return err
@@ -238,10 +238,10 @@ func queryAudit(c *cli.Context, w *World) error {
 		_, err := fmt.Fprintf(w.Out, "%s\n", line)
 		return err
 	})
-	return notePassedOver(w, skipped, err)
+	return warnSkippedLines(w, skipped, err)
 }
 
-func exportAudit(c *cli.Context, w *World) error {
+func exportAudit(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -270,28 +270,28 @@ func exportAudit(c *cli.Context, w *World) error {
 	}
 	defer log.Close()
 	skipped, err := audit.Export(w.Out, log, format, version())
-	return notePassedOver(w, skipped, err)
+	return warnSkippedLines(w, skipped, err)
 }
 
 // followAudit returns a reader of the whole log that continues with what is appended later.
-func followAudit(c *cli.Context, w *World) (io.ReadCloser, error) {
-	file, err := auditLog(c, w)
+func followAudit(c *cli.Context, w *Environment) (io.ReadCloser, error) {
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return nil, err
 	}
 	r, lines := io.Pipe()
-	go func() { lines.CloseWithError(audit.Tail(c.Context, lines, file, math.MaxInt, true, followEvery)) }()
+	go func() { lines.CloseWithError(audit.Tail(c.Context, lines, file, math.MaxInt, true, followInterval)) }()
 	return r, nil
 }
 
-func notePassedOver(w *World, skipped int, err error) error {
+func warnSkippedLines(w *Environment, skipped int, err error) error {
 	if skipped > 0 {
 		fmt.Fprintf(w.Err, "shield: skipped %d lines that are not entries; run 'shield audit verify'\n", skipped)
 	}
 	return err
 }
 
-func checkpointAudit(c *cli.Context, w *World) error {
+func checkpointAudit(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func checkpointAudit(c *cli.Context, w *World) error {
 	if name == "" {
 		return errors.New("audit checkpoint: --key FILE is missing; make a key with --generate")
 	}
-	file, err := auditLog(c, w)
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func checkpointAudit(c *cli.Context, w *World) error {
 			return err
 		}
 	}
-	point, err := signedHead(c, w, file, name)
+	point, err := signAuditCheckpoint(c, w, file, name)
 	if err != nil {
 		return err
 	}
@@ -316,23 +316,23 @@ func checkpointAudit(c *cli.Context, w *World) error {
 }
 
 // signedHead returns a signed checkpoint of the log at file, which must verify.
-func signedHead(c *cli.Context, w *World, file, key string) (audit.Checkpoint, error) {
+func signAuditCheckpoint(c *cli.Context, w *Environment, file, key string) (audit.Checkpoint, error) {
 	private, err := audit.LoadKey(key)
 	if err != nil {
 		return audit.Checkpoint{}, err
 	}
-	report, err := auditReport(c, w, file)
+	report, err := compareAuditWithHead(c, w, file)
 	if err != nil {
 		return audit.Checkpoint{}, err
 	}
 	if !report.OK() {
-		return audit.Checkpoint{}, &statusError{statusBlock, fmt.Errorf("audit %s: %s: %s", c.Command.Name, file, report.Break)}
+		return audit.Checkpoint{}, &statusError{statusBlock, fmt.Errorf("audit %s: %s: %s", c.Command.Name, file, report.Damage)}
 	}
 	return audit.Sign(private, report.Head, w.Now()), nil
 }
 
 // reportAudit writes the HTML report of the log.
-func reportAudit(c *cli.Context, w *World) error {
+func writeAuditReport(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -343,11 +343,11 @@ func reportAudit(c *cli.Context, w *World) error {
 	case days > 0:
 		since = w.Now().AddDate(0, 0, -days)
 	}
-	file, err := auditLog(c, w)
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
-	found, err := auditReport(c, w, file)
+	found, err := compareAuditWithHead(c, w, file)
 	if err != nil {
 		return err
 	}
@@ -357,12 +357,12 @@ func reportAudit(c *cli.Context, w *World) error {
 	}
 	defer log.Close()
 	summary, skipped, err := audit.Summarize(log, since)
-	if err := notePassedOver(w, skipped, err); err != nil {
+	if err := warnSkippedLines(w, skipped, err); err != nil {
 		return err
 	}
-	page := report.Log{Summary: summary, OK: found.OK(), Verified: verified(file, &found)}
-	if page.OK {
-		if page.Suggested, _, err = suggested(c, w, minApprovals); err != nil {
+	page := report.AuditPage{Summary: summary, ChainIntact: found.OK(), VerificationText: describeVerification(file, &found)}
+	if page.ChainIntact {
+		if page.SuggestedPolicy, _, err = buildSuggestedPolicy(c, w, minApprovals); err != nil {
 			return err
 		}
 	}

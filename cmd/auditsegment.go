@@ -12,14 +12,14 @@ import (
 )
 
 // exportSegment exports a part of the log that can be verified without the rest.
-func exportSegment(c *cli.Context, w *World) error {
+func exportSegment(c *cli.Context, w *Environment) error {
 	if c.Bool("follow") {
 		return errors.New("audit export: --follow cannot be combined with --format segment; leave one out")
 	}
 	if (c.String("key") == "") == (c.String("checkpoint") == "") {
 		return errors.New("audit export: --format segment needs either --key FILE, to sign the last entry now, or --checkpoint FILE, an earlier signature")
 	}
-	file, err := auditLog(c, w)
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func exportSegment(c *cli.Context, w *World) error {
 	if name := c.String("checkpoint"); name != "" {
 		point, err = audit.LoadCheckpoint(name)
 	} else {
-		point, err = signedHead(c, w, file, c.String("key"))
+		point, err = signAuditCheckpoint(c, w, file, c.String("key"))
 	}
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func exportSegment(c *cli.Context, w *World) error {
 }
 
 // verifySegment verifies an exported segment with the public key. It reads no settings and no log.
-func verifySegment(c *cli.Context, w *World) error {
+func verifySegment(c *cli.Context, w *Environment) error {
 	for _, other := range []string{"file", "checkpoint", "state", "config"} {
 		if c.IsSet(other) {
 			return fmt.Errorf("audit verify: --%s cannot be combined with --segment, which contains its checkpoint; leave it out", other)
@@ -68,7 +68,7 @@ func verifySegment(c *cli.Context, w *World) error {
 	case c.Bool("json"):
 		err = json.NewEncoder(w.Out).Encode(report)
 	case !report.OK():
-		_, err = fmt.Fprintf(w.Out, "%s: %s\n", name, report.Break)
+		_, err = fmt.Fprintf(w.Out, "%s: %s\n", name, report.Damage)
 	default:
 		_, err = fmt.Fprintf(w.Out, "%s: entries %d to %d, none changed, removed, inserted or moved since %s, when the last one was signed; entries before %[2]d and after %[3]d are not in this file\n",
 			name, report.First, report.Head.Seq, report.Checkpoint.Time.Format("2006-01-02 15:04:05 MST"))

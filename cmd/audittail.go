@@ -15,55 +15,55 @@ import (
 
 // tailAudit prints the last entries of the log: one readable line per entry on a terminal, the raw
 // entries in a pipe.
-func tailAudit(c *cli.Context, w *World) error {
+func tailAudit(c *cli.Context, w *Environment) error {
 	format := c.String("format")
 	if !slices.Contains([]string{"auto", "table", "json"}, format) {
 		return fmt.Errorf("audit tail: --format: %q is not one of auto, table, json", shortenText(format))
 	}
-	file, err := auditLog(c, w)
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
 	out := w.Out
 	if format == "table" || format == "auto" && isTerminal(w.Out) {
-		style := report.Style{Color: coloured(c, w, w.Out)}
+		style := report.Style{Color: usesColour(c, w, w.Out)}
 		if isTerminal(w.Out) {
-			style.Columns = columns(w.Out)
+			style.Columns = terminalWidth(w.Out)
 		}
-		out = &entryTable{w: w, style: style}
+		out = &entryPrinter{w: w, style: style}
 	}
-	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), followEvery)
+	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), followInterval)
 }
 
 // An entryTable is a writer that turns each line of a log into a line for people.
-type entryTable struct {
-	w     *World
-	style report.Style
-	rest  []byte // the start of an incomplete line
+type entryPrinter struct {
+	w           *Environment
+	style       report.Style
+	partialLine []byte // the start of an incomplete line
 }
 
 // maxEntry bounds an incomplete line, in bytes.
-const maxEntry = 64 << 20
+const maxEntryBytes = 64 << 20
 
-func (t *entryTable) Write(text []byte) (int, error) {
-	t.rest = append(t.rest, text...)
+func (t *entryPrinter) Write(text []byte) (int, error) {
+	t.partialLine = append(t.partialLine, text...)
 	for {
-		line, rest, ended := bytes.Cut(t.rest, []byte("\n"))
+		line, rest, ended := bytes.Cut(t.partialLine, []byte("\n"))
 		if !ended {
-			if len(t.rest) > maxEntry {
-				return 0, fmt.Errorf("audit tail: an entry of the log is larger than %d MiB; run 'shield audit verify'", maxEntry>>20)
+			if len(t.partialLine) > maxEntryBytes {
+				return 0, fmt.Errorf("audit tail: an entry of the log is larger than %d MiB; run 'shield audit verify'", maxEntryBytes>>20)
 			}
 			return len(text), nil
 		}
-		err := t.entry(line)
-		if t.rest = rest; err != nil {
+		err := t.writeEntry(line)
+		if t.partialLine = rest; err != nil {
 			return 0, err
 		}
 	}
 }
 
 // entry writes one entry as a line of the table, or a note that the line is not an entry.
-func (t *entryTable) entry(line []byte) error {
+func (t *entryPrinter) writeEntry(line []byte) error {
 	var e audit.Entry
 	if err := json.Unmarshal(line, &e); err != nil {
 		_, err := fmt.Fprintln(t.w.Out, "(not an entry; run 'shield audit verify')")
@@ -78,10 +78,10 @@ func (t *entryTable) entry(line []byte) error {
 		return err
 	}
 	fields, _ := e.Payload.(map[string]any)
-	what := headline(e.Type, func(field string) string { text, _ := fields[field].(string); return text })
+	what := actionHeadline(e.Type, func(field string) string { text, _ := fields[field].(string); return text })
 	style := t.style
 	if style.Columns > 0 {
 		style.Columns = max(style.Columns-len(at)-2, 40)
 	}
-	return report.WriteLine(t.w.Out, report.Judged{What: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning}}, style)
+	return report.WriteLine(t.w.Out, report.JudgedAction{ActionText: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning}}, style)
 }

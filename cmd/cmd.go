@@ -29,7 +29,7 @@ import (
 )
 
 // A World is the environment of a command: all it uses outside the process.
-type World struct {
+type Environment struct {
 	In         io.Reader
 	Out, Err   io.Writer
 	Getenv     func(string) string
@@ -40,34 +40,34 @@ type World struct {
 	Executable string // path of shield's executable; "" if unknown
 	User       string // the user's name; "" if unknown
 	OS         string // the operating system, as in GOOS
-	Kernel     fs.FS  // the file system from / on, for /proc and similar files; nil shows no files
+	RootFS     fs.FS  // the file system from / on, for /proc and similar files; nil shows no files
 
 	Reload <-chan os.Signal // signals a service to reload its models; nil: never
 
-	Ahead *watch.Watch // the watchdog of a hook, started before the rest of shield; nil if there is none
+	EarlyWatch *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
 
-	args       []string                                                                                 // the arguments of the command line, without the program
-	calling    *host.Host                                                                               // the host that called this hook; nil if no host did
-	hostAsks   func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
-	parent     int                                                                                      // the asking process; 0 means the parent
-	pid        int                                                                                      // the process that judges for the asking one; 0 if it is this one
-	person     func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
-	attended   func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
-	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
-	ownBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
-	judged     *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
-	served     *served                                                                                  // the question that this process answers for another one; nil if there is none
-	running    func(*World, *host.Host) (*host.Running, error)                                          // nil: runningHost
-	startJudge func(args []string) (*watch.Judge, error)                                                // starts the second process; nil: shield itself
-	endParent  func() error                                                                             // kills a process; nil: the parent
+	args                 []string                                                                                 // the arguments of the command line, without the program
+	callingHost          *host.Host                                                                               // the host that called this hook; nil if no host did
+	checkHostAsksUser    func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
+	askingPID            int                                                                                      // the asking process; 0 means the parent
+	judgePID             int                                                                                      // the process that judges for the asking one; 0 if it is this one
+	checkStartedByPerson func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
+	checkUserAttends     func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
+	confirmAllow         func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
+	isUserSessionBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
+	judgingPipeline      *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
+	servedQuestion       *servedQuestion                                                                          // the question that this process answers for another one; nil if there is none
+	findRunningHost      func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
+	startJudge           func(args []string) (*watch.Judge, error)                                                // starts the second process; nil: shield itself
+	killParent           func() error                                                                             // kills a process; nil: the parent
 }
 
 // commands returns the command that a command line names, or else all in the order of the help text:
 // creating the others would take much of the time of a hook.
-func commands(w *World, args []string) (out []*cli.Command) {
+func commands(w *Environment, args []string) (out []*cli.Command) {
 	table := [...]struct {
 		name, group string
-		command     func(*World) *cli.Command
+		command     func(*Environment) *cli.Command
 	}{
 		{"setup", groupProtect, setupCommand},
 		{"policy", groupJudge, policyCommand},
@@ -84,8 +84,8 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"explain", groupJudge, explainCommand},
 		{"demo", groupJudge, demoCommand},
 		{"sanitize", groupJudge, sanitizeCommand},
-		{"scan", groupLookBack, scanCommand},
-		{"score", groupLookBack, scoreCommand},
+		{"scan", groupHistory, scanCommand},
+		{"score", groupHistory, scoreCommand},
 		{"rules", groupPolicies, rulesCommand},
 		{"model", groupPolicies, modelCommand},
 		{"allow", groupDecide, allowCommand},
@@ -93,9 +93,9 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"approvals", groupDecide, approvalsCommand},
 		{"tools", groupDecide, toolsCommand},
 		{"session", groupDecide, sessionCommand},
-		{"status", groupLookBack, statusCommand},
-		{"audit", groupLookBack, auditCommand},
-		{"doctor", groupLookBack, doctorCommand},
+		{"status", groupHistory, statusCommand},
+		{"audit", groupHistory, auditCommand},
+		{"doctor", groupHistory, doctorCommand},
 		{"completion", groupFleet, completionCommand},
 		{"docs", groupFleet, docsCommand},
 	}
@@ -128,7 +128,7 @@ func init() {
 }
 
 // newApp returns the command tree with the commands that a command line needs.
-func newApp(w *World, args ...string) *cli.App {
+func newApp(w *Environment, args ...string) *cli.App {
 	app := &cli.App{
 		Name:            "shield",
 		Usage:           "judge every action an AI agent proposes, before it runs",
@@ -145,7 +145,7 @@ func newApp(w *World, args ...string) *cli.App {
 		DisableSliceFlagSeparator: true,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return unknownCommand(c.Args().First(), c.App.Commands, "shield help")
+				return unknownCommandError(c.Args().First(), c.App.Commands, "shield help")
 			}
 			if isTerminal(w.Out) {
 				return startPage(c, w)
@@ -157,7 +157,7 @@ func newApp(w *World, args ...string) *cli.App {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
 		if len(c.Subcommands) > 0 && c.Action == nil {
-			c.Action = needSubcommand
+			c.Action = requireSubcommand
 		}
 		for _, f := range c.Flags {
 			if b, ok := f.(*cli.BoolFlag); ok {
@@ -169,7 +169,7 @@ func newApp(w *World, args ...string) *cli.App {
 }
 
 // Run runs a command line and returns its exit status.
-func Run(ctx context.Context, args []string, w World) int {
+func Run(ctx context.Context, args []string, w Environment) int {
 	w.setDefaults()
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
@@ -177,27 +177,27 @@ func Run(ctx context.Context, args []string, w World) int {
 	if len(args) == 1 && args[0] == "version" {
 		args = []string{"--version"}
 	}
-	var lines *watch.Lines
-	pipe, piped := w.Out.(descriptor)
-	if asker := watch.Asker(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.Flag) {
-		w.parent, lines = asker, watch.NewLines(w.Out)
+	var lines *watch.LineOutput
+	pipe, piped := w.Out.(fileDescriptorStream)
+	if asker := watch.AskingPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlag) {
+		w.askingPID, lines = asker, watch.NewLineOutput(w.Out)
 		w.Out, w.Err = lines.Out(), lines.Err()
 	}
 	app := newApp(&w, args...)
-	w.args = flagsFirst(app, args)
+	w.args = moveFlagsFirst(app, args)
 	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
-	status, err := exitStatus(deniedHook(&w, args, err))
-	if status == statusBroken && startsAllowedProgram(app, w.args) {
+	status, err := exitStatus(hookDenialError(&w, args, err))
+	if status == statusFailure && startsAllowedProgram(app, w.args) {
 		status = statusBlock
 	}
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		for _, err := range eachOf(err) {
-			text := withoutSecrets(err)
-			fmt.Fprintf(w.Err, "shield: %s%s\n", text, nextStep(err, text))
+		for _, err := range splitFileErrors(err) {
+			text := redactedErrorText(err)
+			fmt.Fprintf(w.Err, "shield: %s%s\n", text, errorAdvice(err, text))
 		}
 	}
 	if lines != nil && lines.End(status) == nil && piped {
-		watch.Taken(int(pipe.Fd()), w.parent)
+		watch.WaitUntilRead(int(pipe.Fd()), w.askingPID)
 	}
 	return status
 }
@@ -232,7 +232,7 @@ func startsAllowedProgram(app *cli.App, args []string) bool {
 }
 
 // eachOf splits the errors of a file, and returns any other error alone.
-func eachOf(err error) []error {
+func splitFileErrors(err error) []error {
 	var all yamlfile.Errors
 	if errors.As(err, &all) {
 		return all.Unwrap()
@@ -241,12 +241,12 @@ func eachOf(err error) []error {
 }
 
 // withoutSecrets returns the redacted text of an error, which may quote its input.
-func withoutSecrets(err error) string {
+func redactedErrorText(err error) string {
 	return (*redact.Redactor)(nil).String(err.Error())
 }
 
 // setDefaults sets fields that the caller left unset to defaults.
-func (w *World) setDefaults() {
+func (w *Environment) setDefaults() {
 	if w.In == nil {
 		w.In = strings.NewReader("")
 	}
@@ -265,17 +265,17 @@ func (w *World) setDefaults() {
 	if w.Now == nil {
 		w.Now = func() time.Time { return time.Time{} }
 	}
-	if w.parent == 0 {
-		w.parent = os.Getppid()
+	if w.askingPID == 0 {
+		w.askingPID = os.Getppid()
 	}
-	if w.pid == 0 {
-		w.pid = os.Getpid()
+	if w.judgePID == 0 {
+		w.judgePID = os.Getpid()
 	}
 	if w.startJudge == nil {
-		w.startJudge = w.judgeProcess
+		w.startJudge = w.startJudgeProcess
 	}
-	if w.endParent == nil {
-		w.endParent = func() error {
+	if w.killParent == nil {
+		w.killParent = func() error {
 			p, err := os.FindProcess(os.Getppid())
 			if err != nil {
 				return err
@@ -293,18 +293,18 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name, flags = c.Command.HelpName, c.Command.Flags
 	}
 	if flag, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: "); unknown {
-		err = fmt.Errorf("%s: unknown flag --%s%s", name, shortenText(strings.TrimLeft(flag, "-")), suggest.Question("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
+		err = fmt.Errorf("%s: unknown flag --%s%s", name, shortenText(strings.TrimLeft(flag, "-")), suggest.Question("--"+strings.TrimLeft(flag, "-"), commandAndFlagNames(flags, nil)))
 	}
 	return fmt.Errorf("%w; run '%s --help'", err, name)
 }
 
-func unknownCommand(word string, known []*cli.Command, help string) error {
-	return fmt.Errorf("unknown command %q%s; run '%s' for the list", shortenText(word), suggest.Question(word, words(nil, known)), help)
+func unknownCommandError(word string, known []*cli.Command, help string) error {
+	return fmt.Errorf("unknown command %q%s; run '%s' for the list", shortenText(word), suggest.Question(word, commandAndFlagNames(nil, known)), help)
 }
 
-func needSubcommand(c *cli.Context) error {
+func requireSubcommand(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return unknownCommand(c.Args().First(), c.Command.Subcommands, c.Command.HelpName+" --help")
+		return unknownCommandError(c.Args().First(), c.Command.Subcommands, c.Command.HelpName+" --help")
 	}
 	return cli.ShowSubcommandHelp(c)
 }

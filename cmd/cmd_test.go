@@ -17,14 +17,14 @@ func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC) 
 
 // newWorld returns a world with folders of its own: a home, and a workspace
 // that is the working directory.
-func newWorld(t testing.TB) World {
+func newWorld(t testing.TB) Environment {
 	t.Helper()
 	dir := t.TempDir()
 	home, work := filepath.Join(dir, "home", "me"), filepath.Join(dir, "home", "me", "work")
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return World{Now: clock, Home: home, Dir: work, Executable: "/usr/local/bin/shield", OS: "linux", Getenv: rulesAlone(t), person: func(int) error { return nil }}
+	return Environment{Now: clock, Home: home, Dir: work, Executable: "/usr/local/bin/shield", OS: "linux", Getenv: rulesAlone(t), checkStartedByPerson: func(int) error { return nil }}
 }
 
 // rulesAlone returns an environment with a settings file in which Tier 1 has no
@@ -57,7 +57,7 @@ func withSettings(t testing.TB, text string) func(string) string {
 func testCache() string { return filepath.Join(os.TempDir(), "shield-test-cache") }
 
 // run runs a command line over an input.
-func run(t testing.TB, w World, in string, args ...string) (status int, out, errs string) {
+func run(t testing.TB, w Environment, in string, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	w.In, w.Out, w.Err = strings.NewReader(in), &o, &e
@@ -166,14 +166,14 @@ func FuzzPipeEqualsChain(f *testing.F) {
 // that every other gets all.
 func TestCommandsByName(t *testing.T) {
 	t.Parallel()
-	all := commands(&World{}, nil)
+	all := commands(&Environment{}, nil)
 	for _, c := range all {
-		if alone := commands(&World{}, []string{c.Name, "--help"}); len(alone) != 1 || alone[0].Name != c.Name {
+		if alone := commands(&Environment{}, []string{c.Name, "--help"}); len(alone) != 1 || alone[0].Name != c.Name {
 			t.Errorf("%s: %d commands, the first is %s", c.Name, len(alone), alone[0].Name)
 		}
 	}
 	for _, args := range [][]string{{"--version"}, {"polic"}, {""}, {"--", "run"}} {
-		if got := commands(&World{}, args); len(got) != len(all) {
+		if got := commands(&Environment{}, args); len(got) != len(all) {
 			t.Errorf("%q: %d commands, want %d", args, len(got), len(all))
 		}
 	}

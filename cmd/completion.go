@@ -13,14 +13,14 @@ import (
 // completions are the generators of completion scripts per shell, in the order of the help text.
 var completions = []struct {
 	shell, file string
-	text        func([]completed) string
+	text        func([]completedCommand) string
 }{
 	{"bash", "shield.bash", bashCompletion},
 	{"zsh", "_shield", zshCompletion},
 	{"fish", "shield.fish", fishCompletion},
 }
 
-func completionCommand(w *World) *cli.Command {
+func completionCommand(w *Environment) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "completion",
 		Usage: "print the completion for a shell",
@@ -44,28 +44,28 @@ func completionCommand(w *World) *cli.Command {
 }
 
 // A completed lists the words that can follow one command: subcommands and flags.
-type completed struct {
-	path        string // "shield policy check"
+type completedCommand struct {
+	commandPath string // "shield policy check"
 	subcommands []*cli.Command
 	flags       []completedFlag
 }
 
 // A completedFlag is a flag and the kinds of values it takes.
 type completedFlag struct {
-	name, usage string
-	takesValue  bool
-	values      []string // words that can follow
-	files, dirs bool     // a file or a folder can follow
+	name, usage            string
+	takesValue             bool
+	valueWords             []string // words that can follow
+	takesFile, takesFolder bool     // a file or a folder can follow
 }
 
 // completedCommands lists all commands except hidden ones, depth first.
-func completedCommands(app *cli.App) []completed {
-	out := []completed{{"shield", visibleCommands(app.Commands), completedFlags(app.Flags)}}
+func completedCommands(app *cli.App) []completedCommand {
+	out := []completedCommand{{"shield", visibleCommands(app.Commands), completedFlags(app.Flags)}}
 	var walk func(prefix string, cs []*cli.Command)
 	walk = func(prefix string, cs []*cli.Command) {
 		for _, c := range visibleCommands(cs) {
 			path := prefix + " " + c.Name
-			out = append(out, completed{path, visibleCommands(c.Subcommands), completedFlags(c.Flags)})
+			out = append(out, completedCommand{path, visibleCommands(c.Subcommands), completedFlags(c.Flags)})
 			walk(path, c.Subcommands)
 		}
 	}
@@ -83,16 +83,16 @@ func completedFlags(flags []cli.Flag) []completedFlag {
 	var out []completedFlag
 	for _, f := range visibleFlags(flags) {
 		d := f.(cli.DocGenerationFlag)
-		flag := completedFlag{usage: plainUsage(d.GetUsage()), takesValue: d.TakesValue()}
+		flag := completedFlag{usage: usageWithoutBackquotes(d.GetUsage()), takesValue: d.TakesValue()}
 		if flag.takesValue {
 			for _, word := range strings.Split(placeholder(d.GetUsage()), "|") {
 				switch {
 				case word == "FILE":
-					flag.files = true
+					flag.takesFile = true
 				case word == "DIR":
-					flag.dirs = true
+					flag.takesFolder = true
 				case !strings.ContainsFunc(word, unicode.IsUpper) && word != "":
-					flag.values = append(flag.values, word)
+					flag.valueWords = append(flag.valueWords, word)
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func placeholder(usage string) string {
 }
 
 // words returns the commands and flags that may follow a command, in order.
-func (c *completed) words() string {
+func (c *completedCommand) completionWords() string {
 	var out []string
 	for _, s := range c.subcommands {
 		out = append(out, s.Name)
@@ -125,7 +125,7 @@ func (c *completed) words() string {
 }
 
 // words returns the names of commands and long flags, --help last.
-func words(flags []cli.Flag, commands []*cli.Command) []string {
+func commandAndFlagNames(flags []cli.Flag, commands []*cli.Command) []string {
 	var out []string
 	for _, c := range visibleCommands(commands) {
 		out = append(out, c.Name)
@@ -142,7 +142,7 @@ func words(flags []cli.Flag, commands []*cli.Command) []string {
 
 // flagsWithValue returns the flags that take a value in all commands, and, as "shield mcp --session",
 // those that take one in some.
-func flagsWithValue(commands []completed) (all, some string) {
+func flagsWithValue(commands []completedCommand) (all, some string) {
 	var out, in []string
 	switches := map[string]bool{}
 	for _, c := range commands {
@@ -154,7 +154,7 @@ func flagsWithValue(commands []completed) (all, some string) {
 		for _, f := range c.flags {
 			switch name := "--" + f.name; {
 			case f.takesValue && switches[f.name]:
-				in = append(in, c.path+" "+name)
+				in = append(in, c.commandPath+" "+name)
 			case f.takesValue && !slices.Contains(out, name):
 				out = append(out, name)
 			}
@@ -180,35 +180,35 @@ const bashWordScript = `	local typed=shield skip= word choices= action=
 `
 
 // cases returns the case branches for what can follow each command or flag.
-func cases(commands []completed) string {
+func completionCases(commands []completedCommand) string {
 	var b strings.Builder
 	for _, c := range commands {
-		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.path+" ", c.words())
+		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.commandPath+" ", c.completionWords())
 		for _, f := range c.flags {
 			if !f.takesValue {
 				continue
 			}
 			action := "none"
 			switch {
-			case f.files:
+			case f.takesFile:
 				action = "file"
-			case f.dirs:
+			case f.takesFolder:
 				action = "directory"
 			}
-			fmt.Fprintf(&b, "\t%q) choices=%q action=%s ;;\n", c.path+" --"+f.name, strings.Join(f.values, " "), action)
+			fmt.Fprintf(&b, "\t%q) choices=%q action=%s ;;\n", c.commandPath+" --"+f.name, strings.Join(f.valueWords, " "), action)
 		}
 	}
 	return b.String()
 }
 
-func script(template string, commands []completed) string {
+func fillCompletionScript(template string, commands []completedCommand) string {
 	text := strings.ReplaceAll(template, "@TYPED@", bashWordScript)
 	all, some := flagsWithValue(commands)
-	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", cases(commands)).Replace(text)
+	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", completionCases(commands)).Replace(text)
 }
 
-func bashCompletion(commands []completed) string {
-	return script(`# bash completion for shield; generated from the command tree
+func bashCompletion(commands []completedCommand) string {
+	return fillCompletionScript(`# bash completion for shield; generated from the command tree
 _shield() {
 	local typed_words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
 @TYPED@	local current=${COMP_WORDS[COMP_CWORD]}
@@ -224,8 +224,8 @@ complete -o default -F _shield shield
 `, commands)
 }
 
-func zshCompletion(commands []completed) string {
-	return script(`#compdef shield
+func zshCompletion(commands []completedCommand) string {
+	return fillCompletionScript(`#compdef shield
 # zsh completion for shield; generated from the command tree
 _shield() {
 	local -a typed_words
@@ -244,12 +244,12 @@ fi
 `, commands)
 }
 
-func fishCompletion(commands []completed) string {
+func fishCompletion(commands []completedCommand) string {
 	var b strings.Builder
 	b.WriteString("# fish completion for shield; generated from the command tree\n")
 	for _, c := range commands {
 		condition := "__fish_use_subcommand"
-		if _, path, nested := strings.Cut(c.path, " "); nested {
+		if _, path, nested := strings.Cut(c.commandPath, " "); nested {
 			condition = "__fish_seen_subcommand_from " + strings.ReplaceAll(path, " ", "; and __fish_seen_subcommand_from ")
 		}
 		for _, s := range c.subcommands {
@@ -258,13 +258,13 @@ func fishCompletion(commands []completed) string {
 		for _, f := range c.flags {
 			value := ""
 			switch {
-			case f.files || f.dirs:
+			case f.takesFile || f.takesFolder:
 				value = " -r"
 			case f.takesValue:
 				value = " -x"
 			}
-			if len(f.values) > 0 {
-				value += fmt.Sprintf(" -a '%s'", strings.Join(f.values, " "))
+			if len(f.valueWords) > 0 {
+				value += fmt.Sprintf(" -a '%s'", strings.Join(f.valueWords, " "))
 			}
 			fmt.Fprintf(&b, "complete -c shield -n '%s' -l %s%s -d %q\n", condition, f.name, value, f.usage)
 		}

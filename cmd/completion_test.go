@@ -65,9 +65,9 @@ func TestValuedFlags(t *testing.T) {
 	for _, c := range commands {
 		for _, f := range c.flags {
 			everywhere := slices.Contains(strings.Fields(all), "--"+f.name)
-			here := strings.Contains(some, "|"+c.path+" --"+f.name+"|")
+			here := strings.Contains(some, "|"+c.commandPath+" --"+f.name+"|")
 			if f.takesValue != (everywhere || here) {
-				t.Errorf("%s --%s takes a value: %v; completion: %v", c.path, f.name, f.takesValue, !f.takesValue)
+				t.Errorf("%s --%s takes a value: %v; completion: %v", c.commandPath, f.name, f.takesValue, !f.takesValue)
 			}
 		}
 	}

@@ -30,18 +30,18 @@ type containFlag struct{ *cli.GenericFlag }
 func (containFlag) TakesValue() bool { return false }
 
 // A containment is whether a program is contained: no, if possible, or always.
-type containment string
+type containmentMode string
 
 const (
-	contained containment = "true"
-	required  containment = "require"
+	containIfPossible containmentMode = "true"
+	containAlways     containmentMode = "require"
 )
 
 // Set implements [flag.Value].
-func (m *containment) Set(s string) error {
+func (m *containmentMode) Set(s string) error {
 	switch s {
 	case "true", "require":
-		*m = containment(s)
+		*m = containmentMode(s)
 	case "false":
 		*m = ""
 	default:
@@ -50,18 +50,18 @@ func (m *containment) Set(s string) error {
 	return nil
 }
 
-func (m *containment) String() string { return "" }
+func (m *containmentMode) String() string { return "" }
 
 // IsBoolFlag allows the flag without a value.
-func (m *containment) IsBoolFlag() bool { return true }
+func (m *containmentMode) IsBoolFlag() bool { return true }
 
-func containFlagOf(what string) cli.Flag {
-	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containment), Usage: "let " + what + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
+func newContainFlag(what string) cli.Flag {
+	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containmentMode), Usage: "let " + what + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
 }
 
 // containing returns the value of --contain.
-func containing(c *cli.Context) containment {
-	m, _ := c.Generic("contain").(*containment)
+func containFlagValue(c *cli.Context) containmentMode {
+	m, _ := c.Generic("contain").(*containmentMode)
 	if m == nil {
 		return ""
 	}
@@ -69,8 +69,8 @@ func containing(c *cli.Context) containment {
 }
 
 // placeOf returns the folders and settings under which a program is started.
-func placeOf(set *config.Loaded, w *World) bounds.Place {
-	at := bounds.Place{Home: w.Home, Roots: set.Roots, Own: append(ownFiles(set, w), absolute([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
+func boundsPlace(set *config.Loaded, w *Environment) bounds.StartPlace {
+	at := bounds.StartPlace{Home: w.Home, Roots: set.Roots, ShieldPaths: append(shieldFiles(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
 	if len(at.Roots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
 		at.Roots = []string{w.Dir}
 	}
@@ -78,7 +78,7 @@ func placeOf(set *config.Loaded, w *World) bounds.Place {
 }
 
 // profileOf returns the containment profile of a judged command, from its effects.
-func profileOf(set *config.Loaded, w *World, program string, raw []byte) (*contain.Profile, error) {
+func profileOf(set *config.Loaded, w *Environment, program string, raw []byte) (*contain.Profile, error) {
 	an, err := shield.NewAnalyzer(shieldConfig(set, w, "exec"))
 	if err != nil {
 		return nil, err
@@ -87,27 +87,27 @@ func profileOf(set *config.Loaded, w *World, program string, raw []byte) (*conta
 	if err != nil {
 		return nil, err
 	}
-	at := placeOf(set, w)
-	at.Words = []string{program}
+	at := boundsPlace(set, w)
+	at.CommandWords = []string{program}
 	return bounds.OfCommand(an.Case(a).Effects, at)
 }
 
 // printProfile prints a profile, and the mechanisms that enforce it.
-func printProfile(w *World, p *contain.Profile) error {
+func printProfile(w *Environment, p *contain.Profile) error {
 	out := json.NewEncoder(w.Out)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
 	return out.Encode(struct {
 		*contain.Profile
-		Means []contain.Means `json:"means"`
+		Means []contain.KernelFeature `json:"means"`
 	}{p, contain.Probe()})
 }
 
 // runContained runs a command contained, as a child. ran is false if it cannot be contained, for a
 // reason that was printed, and may run without containment.
-func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ran bool, err error) {
-	mode := containing(c)
-	set, err := settings(c, w)
+func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byte) (ran bool, err error) {
+	mode := containFlagValue(c)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return false, err
 	}
@@ -124,22 +124,22 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		var refused []contain.Refusal
 		var started *contain.Process
 		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, containmentMechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
-			for _, why := range containmentGaps(p, started.Used, started.Unseen) {
+			for _, why := range containmentGaps(p, started.UsedMechanisms, started.UnsearchedFolders) {
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
-				tellContained(c, w, why)
+				logContainment(c, w, why)
 			}
 			err = waitContained(c.Context, started)
 			explainRefusals(c, w, refused, err != nil)
 			return true, err
 		}
 	}
-	if free, why := containmentMissing(err); !free {
+	if free, why := mayRunUncontained(err); !free {
 		return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
-	} else if mode == required || c.Bool("profile") {
+	} else if mode == containAlways || c.Bool("profile") {
 		return false, fmt.Errorf("exec --contain=require: %s; nothing was run", why)
 	} else {
 		fmt.Fprintf(w.Err, "shield: runs without containment: %s. To refuse instead: --contain=require\n", term.Escape(why))
-		tellContained(c, w, "ran without containment: "+why)
+		logContainment(c, w, "ran without containment: "+why)
 	}
 	return false, nil
 }
@@ -147,7 +147,7 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 // containmentGaps lists what containment does not restrict here, as messages.
 func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string) (out []string) {
 	if used&contain.Namespaces == 0 {
-		out = append(out, landlockAlone(p))
+		out = append(out, describeLandlockGaps(p))
 	}
 	if len(unseen) > 0 {
 		out = append(out, term.Escape("contained; these folders have too many files to search them for hard links to hidden files: "+strings.Join(unseen, ", ")))
@@ -156,9 +156,9 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 }
 
 // landlockAlone says what a program can still do if only Landlock, without namespaces, contains it.
-func landlockAlone(p *contain.Profile) string {
+func describeLandlockGaps(p *contain.Profile) string {
 	can := []string{"the program can change permissions and times of files that it must not write"}
-	if len(p.Fixed) > 0 {
+	if len(p.ReadOnly) > 0 {
 		can = append(can, "it can write git hooks and agent settings in the workspace")
 	}
 	return "contained by Landlock alone: " + strings.Join(can, ", ")
@@ -166,8 +166,8 @@ func landlockAlone(p *contain.Profile) string {
 
 // containmentMechanisms returns the mechanisms that may enforce a profile; if containment is required,
 // only complete ones.
-func containmentMechanisms(mode containment) contain.Mechanism {
-	if mode == required {
+func containmentMechanisms(mode containmentMode) contain.Mechanism {
+	if mode == containAlways {
 		return contain.Namespaces
 	}
 	return contain.Landlock | contain.Namespaces
@@ -175,35 +175,35 @@ func containmentMechanisms(mode containment) contain.Mechanism {
 
 // containmentMissing returns true and the reason if a program runs without containment because it is
 // unavailable and not required.
-func containmentMissing(err error) (bool, string) {
+func mayRunUncontained(err error) (bool, string) {
 	var cannot *bounds.UnboundedError
 	var unavailable *contain.UnavailableError
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
 }
 
 // mostRefusals limits how many refusals are printed at once.
-const mostRefusals = 5
+const maxPrintedRefusals = 5
 
 // explainRefusals says what a contained command was refused, and how to allow it. For a command that
 // succeeded it mentions only refused reads and connections: refused writes, such as to a cache, were
 // not needed.
-func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed bool) {
+func explainRefusals(c *cli.Context, w *Environment, refused []contain.Refusal, failed bool) {
 	if len(refused) == 0 {
 		return
 	}
 	var names []string
 	told := failed
 	for i, r := range refused {
-		told = told || r.What != contain.Write
-		if i < mostRefusals {
+		told = told || r.Access != contain.Write
+		if i < maxPrintedRefusals {
 			names = append(names, r.String())
 		}
 	}
-	if more := len(refused) - mostRefusals; more > 0 {
+	if more := len(refused) - maxPrintedRefusals; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	list := strings.Join(names, ", ")
-	tellContained(c, w, "containment blocked the command's access to: "+term.Escape(list))
+	logContainment(c, w, "containment blocked the command's access to: "+term.Escape(list))
 	if told {
 		fmt.Fprintf(w.Err, "shield: containment blocked %s: the command does not name it. Name it in the command, or run it without --contain\n", term.Escape(list))
 	}
@@ -228,40 +228,40 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 }
 
 // tellContained logs a containment event in the audit log.
-func tellContained(c *cli.Context, w *World, text string) {
-	_, p, err := pipelineOf(c, w, func(*shield.Config) {})
+func logContainment(c *cli.Context, w *Environment, text string) {
+	_, p, err := newChangedPipeline(c, w, func(*shield.Config) {})
 	if err != nil {
 		fmt.Fprintln(w.Err, "shield: the audit log could not be written: ", err)
 		return
 	}
 	defer p.Close()
-	p.Tell(audit.KindContain, text)
+	p.LogAndNotify(audit.KindContain, text)
 }
 
 // containmentOf returns how a configured server is contained; asked is the value of the command line.
-func containmentOf(s *config.Contain, asked containment) containment {
-	if s.Require || asked == required {
-		return required
+func serverContainment(s *config.Contain, asked containmentMode) containmentMode {
+	if s.Require || asked == containAlways {
+		return containAlways
 	}
-	return contained
+	return containIfPossible
 }
 
 // startServer starts a server, contained if requested.
-func startServer(mode containment, grants config.Contain, set *config.Loaded, w *World, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
+func startServer(mode containmentMode, grants config.Contain, set *config.Loaded, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
 	var profile *contain.Profile
 	err := error(nil)
-	tell := func(text string) { p.Tell(audit.KindContain, term.Escape("mcp "+server.Name+": "+text)) }
+	tell := func(text string) { p.LogAndNotify(audit.KindContain, term.Escape("mcp "+server.Name+": "+text)) }
 	refused := func(r contain.Refusal) {
 		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + settingThatAllows(r, server.Name))
 		if a := refusedAction(r, session, w.Dir); a != nil {
-			if err := p.Denied(context.Background(), a); err != nil {
+			if err := p.RecordDenial(context.Background(), a); err != nil {
 				tell(err.Error())
 			}
 		}
 	}
 	if mode != "" {
-		at := placeOf(set, w)
-		at.Words = append([]string{path}, argv...)
+		at := boundsPlace(set, w)
+		at.CommandWords = append([]string{path}, argv...)
 		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.Read, Write: slices.Concat(grants.Write, server.Folders), NoNetwork: grants.Network == "none"})
 		if err != nil {
 			return nil, err
@@ -272,16 +272,16 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 		return process, err
 	}
 	if err == nil {
-		for _, why := range containmentGaps(profile, process.Used(), process.Unseen()) {
+		for _, why := range containmentGaps(profile, process.UsedMechanisms(), process.UnsearchedFolders()) {
 			tell(why)
 		}
 		return process, nil
 	}
-	free, why := containmentMissing(err)
+	free, why := mayRunUncontained(err)
 	switch {
 	case !free:
 		return nil, err
-	case mode == required:
+	case mode == containAlways:
 		return nil, fmt.Errorf("%s; the server was not started", why)
 	}
 	tell("runs without containment: " + why)
@@ -290,7 +290,7 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 
 // settingThatAllows names the server setting that would allow a refused access.
 func settingThatAllows(r contain.Refusal, server string) string {
-	switch r.What {
+	switch r.Access {
 	case contain.Read:
 		return fmt.Sprintf("put the path under contain.read of the server %s in mcp.servers", server)
 	case contain.Write:
@@ -302,14 +302,14 @@ func settingThatAllows(r contain.Refusal, server string) string {
 // refusedAction returns the action that corresponds to a refused access of a server, for its session;
 // nil if too little is known about the access.
 func refusedAction(r contain.Refusal, session, dir string) *action.Action {
-	fields := map[string]any{"type": "read_file", "payload": map[string]string{"path": r.Name}, "session": session, "cwd": dir}
+	fields := map[string]any{"type": "read_file", "payload": map[string]string{"path": r.Target}, "session": session, "cwd": dir}
 	switch {
-	case r.Name == "":
+	case r.Target == "":
 		return nil
-	case r.What == contain.Write:
-		fields["type"], fields["payload"] = "write_file", map[string]string{"path": r.Name, "content": ""}
-	case r.What == contain.Network:
-		fields["type"], fields["payload"] = "http_request", map[string]string{"url": "http://" + r.Name + "/"}
+	case r.Access == contain.Write:
+		fields["type"], fields["payload"] = "write_file", map[string]string{"path": r.Target, "content": ""}
+	case r.Access == contain.Network:
+		fields["type"], fields["payload"] = "http_request", map[string]string{"url": "http://" + r.Target + "/"}
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func demoCommand(w *World) *cli.Command {
+func demoCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:        "demo",
 		Usage:       "judge six example actions and show the decisions",
 		Description: "Judges built-in example actions with the settings in force, up to Tier 1, and shows for each what was proposed, the decision and the reason. Nothing is executed, and nothing is written to the audit log.",
-		Flags:       placeFlags(),
+		Flags:       commonJudgeFlags(),
 		Subcommands: []*cli.Command{incidentsCommand(w)},
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -34,8 +34,8 @@ func demoCommand(w *World) *cli.Command {
 var demoActions string
 
 // demo judges the actions and prints the decisions.
-func demo(c *cli.Context, w *World, actions string) error {
-	set, err := settings(c, w)
+func demo(c *cli.Context, w *Environment, actions string) error {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -44,16 +44,16 @@ func demo(c *cli.Context, w *World, actions string) error {
 		return &statusError{statusBlock, err}
 	}
 	defer p.Close()
-	var rows []report.Judged
+	var rows []report.JudgedAction
 	for line := range strings.Lines(actions) {
 		a, err := action.Parse([]byte(line))
 		if err != nil {
 			return err
 		}
 		out := p.EvaluateUntil(c.Context, a, shield.TierClassify)
-		rows = append(rows, report.Judged{What: headline(a.Type, a.Text), Verdict: &out.Verdict})
+		rows = append(rows, report.JudgedAction{ActionText: actionHeadline(a.Type, a.Text), Verdict: &out.Verdict})
 	}
-	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: columns(w.Out), Color: coloured(c, w, w.Out)}); err != nil {
+	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: terminalWidth(w.Out), Color: usesColour(c, w, w.Out)}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(w.Out, "\nNothing was executed. To protect the agents on this machine: shield setup")

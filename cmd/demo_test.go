@@ -32,7 +32,7 @@ func TestDemo(t *testing.T) {
 	if below, err := os.ReadDir(w.Home); err != nil || len(below) != 1 { // the workspace
 		t.Errorf("the demo left %v, %v", below, err)
 	}
-	if status, _, _ := run(t, w, "", "demo", "frobnicate"); status != statusBroken {
+	if status, _, _ := run(t, w, "", "demo", "frobnicate"); status != statusFailure {
 		t.Errorf("an unknown word ends with %d", status)
 	}
 }

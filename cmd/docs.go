@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func docsCommand(w *World) *cli.Command {
+func docsCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:      "docs",
 		Usage:     "write man pages and completions below a folder",
@@ -22,10 +22,10 @@ func docsCommand(w *World) *cli.Command {
 			if err != nil {
 				return err
 			}
-			if roff("") == "" {
+			if markdownToRoff("") == "" {
 				return errors.New("docs: this shield was built without man pages; build it without the tag urfave_cli_no_docs")
 			}
-			for name, text := range docs(w) {
+			for name, text := range generatedDocs(w) {
 				name = filepath.Join(args[0], name)
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 					return err
@@ -40,14 +40,14 @@ func docsCommand(w *World) *cli.Command {
 }
 
 // environment lists the variables that shield reads, for the man page.
-var environment = [][2]string{
+var documentedVariables = [][2]string{
 	{"SHIELD_CONFIG", "The configuration file, in place of the user's own."},
 	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state, ~/.local/share and ~/.cache."},
 	{"NO_COLOR, TERM", "NO_COLOR, or TERM=dumb, turns colours off."},
 }
 
 // files lists the files that shield reads and writes, for the man page.
-var files = [][2]string{
+var documentedFiles = [][2]string{
 	{"~/.config/shield/shield.yaml", "The user's configuration."},
 	{"/etc/shield/shield.yaml", "The system's configuration; nothing else can change what it sets under locked."},
 	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
@@ -55,24 +55,24 @@ var files = [][2]string{
 }
 
 // docs returns the generated documents by path.
-func docs(w *World) map[string]string {
+func generatedDocs(w *Environment) map[string]string {
 	app := newApp(w)
 	app.Setup()
 	out := map[string]string{
-		"man/shield.1": manual(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
+		"man/shield.1": buildManPage(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
 	}
 	for _, shell := range completions {
 		out["completions/"+shell.file] = shell.text(completedCommands(app))
 	}
 	for _, c := range app.Commands {
 		if !c.Hidden {
-			out["man/shield-"+c.Name+".1"] = commandManual(c)
+			out["man/shield-"+c.Name+".1"] = commandManPage(c)
 		}
 	}
 	return out
 }
 
-func commandManual(c *cli.Command) string {
+func commandManPage(c *cli.Command) string {
 	synopsis := "shield " + c.Name
 	if len(c.VisibleFlags()) > 0 {
 		synopsis += " [FLAG…]"
@@ -87,11 +87,11 @@ func commandManual(c *cli.Command) string {
 	if c.Description != "" {
 		text = c.Description
 	}
-	return manual("shield-"+c.Name, c.Usage, synopsis, c.Flags, c.Subcommands, false, text)
+	return buildManPage("shield-"+c.Name, c.Usage, synopsis, c.Flags, c.Subcommands, false, text)
 }
 
 // manual returns one man page.
-func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Command, whole bool, description ...string) string {
+func buildManPage(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Command, whole bool, description ...string) string {
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, "\n# %s\n\n", title) }
 	fmt.Fprintf(&b, "%% %s 1\n", strings.ToUpper(name))
@@ -109,7 +109,7 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 			if !c.Hidden {
 				fmt.Fprintf(&b, "**%s**\n: %s\n", strings.TrimSpace(c.Name+" "+c.ArgsUsage), c.Usage)
 				if !whole {
-					manualFlags(&b, c.Flags)
+					writeManPageFlags(&b, c.Flags)
 				}
 				fmt.Fprintln(&b)
 			}
@@ -117,7 +117,7 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 	}
 	if len(flags) > 0 {
 		section("OPTIONS")
-		manualFlags(&b, flags)
+		writeManPageFlags(&b, flags)
 	}
 	if lines := examples[strings.TrimPrefix(strings.TrimPrefix(name, "shield"), "-")]; len(lines) > 0 {
 		section("EXAMPLES")
@@ -125,18 +125,18 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 			fmt.Fprintf(&b, "%s\n\n    %s\n\n", e.purpose, e.line)
 		}
 	}
-	for _, s := range sections[name] {
+	for _, s := range manPageSections[name] {
 		section(s.title)
 		fmt.Fprintln(&b, s.text)
 	}
 	section("EXIT STATUS")
-	for _, s := range statuses {
+	for _, s := range exitStatuses {
 		fmt.Fprintf(&b, "**%d**\n: %s\n\n", s.Status, s.Meaning)
 	}
 	for _, table := range []struct {
 		title string
 		rows  [][2]string
-	}{{"FILES", files}, {"ENVIRONMENT", environment}} {
+	}{{"FILES", documentedFiles}, {"ENVIRONMENT", documentedVariables}} {
 		section(table.title)
 		for _, row := range table.rows {
 			fmt.Fprintf(&b, "**%s**\n: %s\n\n", row[0], row[1])
@@ -146,13 +146,13 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 		section("SEE ALSO")
 		fmt.Fprintln(&b, "**shield**(1)")
 	}
-	return roff(b.String())
+	return markdownToRoff(b.String())
 }
 
-func manualFlags(b *strings.Builder, flags []cli.Flag) {
+func writeManPageFlags(b *strings.Builder, flags []cli.Flag) {
 	for _, f := range visibleFlags(flags) {
 		if d, ok := f.(cli.DocGenerationFlag); ok {
-			fmt.Fprintf(b, "\n**%s**\n: %s\n", flagForms(f), plainUsage(d.GetUsage()))
+			fmt.Fprintf(b, "\n**%s**\n: %s\n", flagSyntax(f), usageWithoutBackquotes(d.GetUsage()))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func visibleFlags(flags []cli.Flag) []cli.Flag {
 
 // flagForms returns "-h, --help" or "--config FILE": the placeholder is the part of the usage text in
 // backquotes.
-func flagForms(f cli.Flag) string {
+func flagSyntax(f cli.Flag) string {
 	var forms []string
 	for _, n := range f.Names() {
 		if len(n) == 1 {
@@ -184,4 +184,4 @@ func flagForms(f cli.Flag) string {
 	return text
 }
 
-func plainUsage(usage string) string { return strings.ReplaceAll(usage, "`", "") }
+func usageWithoutBackquotes(usage string) string { return strings.ReplaceAll(usage, "`", "") }

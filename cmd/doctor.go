@@ -18,14 +18,14 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-func doctorCommand(w *World) *cli.Command {
+func doctorCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check the installation and print fixes",
 		Description: "Checks settings, workspace, policy, state folder, all tiers and the servers of MCP clients, and prints all findings, the most severe first: 'bad' must be fixed, 'warn' should be fixed, 'note' is information. The evaluator is asked for " +
 			"its list of models, and sees no action. After the findings come the settings that differ from the defaults, each with its source; --all " +
 			"prints every setting. Exits with 1 if a finding is bad.",
-		Flags: append(placeFlags(),
+		Flags: append(commonJudgeFlags(),
 			&cli.BoolFlag{Name: "all", Usage: "print the settings that have their default, too"},
 			&cli.StringFlag{Name: "release", Usage: "verify signature and checksums of the downloaded release in `FOLDER`, or of one file"},
 			&cli.StringFlag{Name: "key", Usage: "verify --release with the public key of minisign in `FILE`, in place of those in this program"},
@@ -48,51 +48,51 @@ func doctorCommand(w *World) *cli.Command {
 }
 
 // A mark is the severity of a finding.
-type mark string
+type findingSeverity string
 
 const (
-	fine  mark = "ok"
-	note  mark = "note" // information
-	doubt mark = "warn" // should be fixed
-	wrong mark = "bad"  // must be fixed
+	severityOK      findingSeverity = "ok"
+	severityNote    findingSeverity = "note" // information
+	severityWarning findingSeverity = "warn" // should be fixed
+	severityBad     findingSeverity = "bad"  // must be fixed
 )
 
 // A finding is one line of the doctor's report.
 type finding struct {
-	mark mark
-	what string
-	fix  string // the fix; "" if nothing must be done
+	severity    findingSeverity
+	description string
+	fix         string // the fix; "" if nothing must be done
 }
 
 // findings are the lines of a report.
 type findings []finding
 
 //go:noinline
-func (f *findings) add(m mark, fix, format string, args ...any) {
+func (f *findings) add(m findingSeverity, fix, format string, args ...any) {
 	*f = append(*f, finding{m, fmt.Sprintf(format, args...), fix})
 }
 
-func doctor(c *cli.Context, w *World) error {
+func doctor(c *cli.Context, w *Environment) error {
 	src, err := settingsSources(c, w)
 	if err != nil {
-		return &statusError{statusBroken, err}
+		return &statusError{statusFailure, err}
 	}
 	set, settingsErr := config.Inspect(src)
 	if c.Bool("repair-state") || c.Bool("repair-audit") {
 		if settingsErr != nil {
 			return settingsErr
 		}
-		return repair(c, set, w)
+		return repairState(c, set, w)
 	}
-	found := examine(c.Context, set, settingsErr, w)
-	order := []mark{wrong, doubt, note, fine}
+	found := collectFindings(c.Context, set, settingsErr, w)
+	order := []findingSeverity{severityBad, severityWarning, severityNote, severityOK}
 	sorted.By(found, func(a, b finding) int {
-		return cmp.Compare(slices.Index(order, a.mark), slices.Index(order, b.mark))
+		return cmp.Compare(slices.Index(order, a.severity), slices.Index(order, b.severity))
 	})
 	bad := false
 	for _, f := range found {
-		bad = bad || f.mark == wrong
-		fmt.Fprintf(w.Out, "%-4s  %s\n", f.mark, f.what)
+		bad = bad || f.severity == severityBad
+		fmt.Fprintf(w.Out, "%-4s  %s\n", f.severity, f.description)
 		if f.fix != "" {
 			fmt.Fprintf(w.Out, "      %s\n", f.fix)
 		}
@@ -101,26 +101,26 @@ func doctor(c *cli.Context, w *World) error {
 		return err
 	}
 	if bad {
-		return &statusError{statusBroken, nil}
+		return &statusError{statusFailure, nil}
 	}
 	return nil
 }
 
 // examine returns all findings. With invalid settings (settingsErr) it uses defaults instead, and does not
 // touch the state.
-func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *World) []finding {
+func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error, w *Environment) []finding {
 	var out findings
 	for _, name := range set.Files {
-		out.add(fine, "", "settings: %s", name)
+		out.add(severityOK, "", "settings: %s", name)
 	}
 	if len(set.Files) == 0 {
-		out.add(fine, "", "settings: no file, so the defaults apply")
+		out.add(severityOK, "", "settings: no file, so the defaults apply")
 	}
 	if settingsErr != nil {
-		for _, err := range eachOf(settingsErr) {
-			out.add(wrong, "", "settings: %v", err)
+		for _, err := range splitFileErrors(settingsErr) {
+			out.add(severityBad, "", "settings: %v", err)
 		}
-		out.add(note, "", "correct the settings; until then every action is blocked, and the rest of this report uses the defaults")
+		out.add(severityNote, "", "correct the settings; until then every action is blocked, and the rest of this report uses the defaults")
 	}
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
@@ -135,7 +135,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	examineApproval(&out, set, cfg)
 	examineHosts(ctx, &out, set, w)
 	if !set.FailClosed {
-		out.add(note, "", "fail_closed is false: actions are allowed when Tier 2 fails (%s)", set.Where("fail_closed"))
+		out.add(severityNote, "", "fail_closed is false: actions are allowed when Tier 2 fails (%s)", set.Where("fail_closed"))
 	}
 	if settingsErr == nil {
 		examineState(&out, set, w)
@@ -145,29 +145,29 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 }
 
 // examineState checks the files of the state folder.
-func examineState(out *findings, set *config.Loaded, w *World) {
+func examineState(out *findings, set *config.Loaded, w *Environment) {
 	dir := stateDir(&set.Settings, w)
 	if _, err := stateOptions(set, w); err != nil {
-		out.add(wrong, "correct the setting or the file; until then every action is blocked", "store: %v", err)
+		out.add(severityBad, "correct the setting or the file; until then every action is blocked", "store: %v", err)
 		return
 	}
 	switch _, err := sealKey(set, w); {
 	case dir == "":
-		out.add(wrong, "set HOME, or name a folder with --state", "state folder: none")
+		out.add(severityBad, "set HOME, or name a folder with --state", "state folder: none")
 		return
 	case err != nil:
-		out.add(wrong, "remove the file at that path, or choose another folder with --state", "seal key: %v", err)
+		out.add(severityBad, "remove the file at that path, or choose another folder with --state", "seal key: %v", err)
 	default:
-		out.add(fine, "", "seal key: in %s", dir)
+		out.add(severityOK, "", "seal key: in %s", dir)
 	}
-	head, form, err := stateHolds(set, w)
+	head, form, err := readRecordedState(set, w)
 	if err != nil {
-		out.add(wrong, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
+		out.add(severityBad, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
 		return
 	}
-	out.add(fine, "", "state file: in %s", dir)
+	out.add(severityOK, "", "state file: in %s", dir)
 	if form != "" {
-		out.add(fine, "", "evaluator: the service accepts the answer format %s", form)
+		out.add(severityOK, "", "evaluator: the service accepts the answer format %s", form)
 	}
 	if examineStore(out, set, w) {
 		examineSessions(out, set, w)
@@ -175,15 +175,15 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
-			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
+			out.add(severityBad, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
 		} else {
-			out.add(fine, "", "audit log: %s", file)
+			out.add(severityOK, "", "audit log: %s", file)
 		}
 	}
 }
 
 // sealKey returns the seal key, and creates it on first use.
-func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error) {
+func sealKey(set *config.Loaded, w *Environment) (key [verdict.KeySize]byte, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return key, err
@@ -194,7 +194,7 @@ func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error
 
 // stateHolds returns the last audit entry and the evaluator's answer format that the state file records.
 // The state file must be valid.
-func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err error) {
+func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, form string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return audit.Head{}, "", err
@@ -204,11 +204,11 @@ func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err
 	if err != nil {
 		return audit.Head{}, "", err
 	}
-	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
+	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedAnswerFormat(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
 // repair replaces damaged state, which resets the counts, and prints what it did.
-func repair(c *cli.Context, set *config.Loaded, w *World) error {
+func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
 		head, err := audit.LastHead(file)
@@ -250,12 +250,12 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 }
 
 // stateOptions returns the options of the state file.
-func stateOptions(set *config.Loaded, w *World) (state.Options, error) {
+func stateOptions(set *config.Loaded, w *Environment) (state.Options, error) {
 	return shield.StateOptions(shieldConfig(set, w, "doctor"), w.Now)
 }
 
 // openStore opens the state file.
-func openStore(set *config.Loaded, w *World) (*state.Store, error) {
+func openStore(set *config.Loaded, w *Environment) (*state.Store, error) {
 	opts, err := stateOptions(set, w)
 	if err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ func openStore(set *config.Loaded, w *World) (*state.Store, error) {
 }
 
 // printSettings prints the settings in force and where each was set; defaults only if all is set.
-func printSettings(set *config.Loaded, w *World, all bool) error {
+func printSettings(set *config.Loaded, w *Environment, all bool) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	defaults := 0
 	fmt.Fprintln(t)

@@ -53,7 +53,7 @@ func TestDoctor(t *testing.T) {
 	t.Cleanup(up.Close)
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
-	const bad, good = statusBroken, statusAllow
+	const bad, good = statusFailure, statusAllow
 	for name, tt := range map[string]struct {
 		settings string
 		status   int

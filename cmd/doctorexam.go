@@ -10,7 +10,7 @@ import (
 )
 
 // licence returns the exam result of the evaluator's model; the zero value if no model is configured.
-func licence(ctx context.Context, set *config.Loaded, w *World) (shield.Licence, error) {
+func evaluatorLicence(ctx context.Context, set *config.Loaded, w *Environment) (shield.Licence, error) {
 	if set.Evaluator.Provider == "" {
 		return shield.Licence{}, nil
 	}
@@ -27,27 +27,27 @@ func licence(ctx context.Context, set *config.Loaded, w *World) (shield.Licence,
 }
 
 // examineLicence reports whether the evaluator's model may answer questions in the user's place.
-func examineLicence(out *findings, set *config.Loaded, w *World) {
-	l, err := licence(context.Background(), set, w)
+func examineLicence(out *findings, set *config.Loaded, w *Environment) {
+	l, err := evaluatorLicence(context.Background(), set, w)
 	switch {
 	case err != nil:
-		out.add(wrong, "", "exam of the evaluator's model: %v", err)
+		out.add(severityBad, "", "exam of the evaluator's model: %v", err)
 	case l.Model == "":
-	case l.Why != "":
+	case l.UnlicensedReason != "":
 		todo := ""
 		if l.Result != nil {
-			todo = insteadOfModel
+			todo = strongerModelAdvice
 		}
-		out.add(doubt, todo, "evaluator: %s can block and escalate, but its ALLOW does not replace your approval: %s", l.Model, l.Why)
+		out.add(severityWarning, todo, "evaluator: %s can block and escalate, but its ALLOW does not replace your approval: %s", l.Model, l.UnlicensedReason)
 	default:
-		out.add(fine, "", "evaluator: %s", examText(l.Result))
+		out.add(severityOK, "", "evaluator: %s", describeExam(l.Result))
 	}
 	if why := whyModelHinders(l); why != "" {
-		out.add(doubt, insteadOfModel, "evaluator: %s blocks too many ordinary actions: %s", l.Model, why)
+		out.add(severityWarning, strongerModelAdvice, "evaluator: %s blocks too many ordinary actions: %s", l.Model, why)
 	}
 	if token := set.Evaluator.CanaryToken; token != "" {
-		if since, err := canarySince(set, w); err == nil && w.Now().Sub(since) > canaryFor {
-			out.add(doubt, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingPosition(set, "evaluator.canary_token"))
+		if since, err := canarySince(set, w); err == nil && w.Now().Sub(since) > maxCanaryAge {
+			out.add(severityWarning, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingPosition(set, "evaluator.canary_token"))
 		}
 	}
 }
@@ -58,23 +58,23 @@ func whyModelHinders(l shield.Licence) string {
 	if l.Result == nil {
 		return ""
 	}
-	return l.Result.Hinders()
+	return l.Result.OverblockingReason()
 }
 
 // examText describes the result of an exam.
-func examText(r *shield.ExamResult) string {
-	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.Honest.Allowed, r.Honest.Sum())
+func describeExam(r *shield.ExamResult) string {
+	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
 }
 
 // canaryFor is how long a fixed canary token can stay in use: the specification requires rotation.
-const canaryFor = 90 * 24 * time.Hour
+const maxCanaryAge = 90 * 24 * time.Hour
 
 // canarySince returns when the fixed canary was first used; the zero time if unknown.
-func canarySince(set *config.Loaded, w *World) (time.Time, error) {
+func canarySince(set *config.Loaded, w *Environment) (time.Time, error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer store.Close()
-	return shield.CanarySince(context.Background(), shieldConfig(set, w, "doctor"), store)
+	return shield.CanaryFirstUse(context.Background(), shieldConfig(set, w, "doctor"), store)
 }

@@ -16,27 +16,27 @@ import (
 
 // examineGateway checks the accepted MCP tools, the servers of shield mcp serve, and which servers in the
 // lists of clients are behind shield.
-func examineGateway(out *findings, set *config.Loaded, w *World) {
+func examineGateway(out *findings, set *config.Loaded, w *Environment) {
 	dir := stateDir(&set.Settings, w)
 	if dir == "" {
 		return // the state folder has its own finding
 	}
 	all, damaged, err := gateway.AllPins(dir)
 	if err != nil {
-		out.add(wrong, "", "MCP tools: %v", err)
+		out.add(severityBad, "", "MCP tools: %v", err)
 	}
 	for _, err := range damaged {
-		out.add(wrong, "correct this; until then the server's tools are withheld", "MCP tools: %v", err)
+		out.add(severityBad, "correct this; until then the server's tools are withheld", "MCP tools: %v", err)
 	}
 	if len(all) > 0 {
-		out.add(fine, "", "MCP tools: the tools of %d servers are pinned", len(all))
+		out.add(severityOK, "", "MCP tools: the tools of %d servers are pinned", len(all))
 	}
 	for _, f := range all {
 		if n := len(f.Waiting); n > 0 {
-			out.add(doubt, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.Server)
+			out.add(severityWarning, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.Server)
 		}
 	}
-	examineServed(out, &set.MCP, w)
+	examineMCPServe(out, &set.MCP, w)
 	for _, client := range gateway.Clients {
 		for _, f := range client.Files {
 			base := map[string]string{"user": w.Home, "project": w.Dir}[f.Scope]
@@ -48,14 +48,14 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 }
 
 // examineServed checks the settings that shield mcp serve needs to start.
-func examineServed(out *findings, m *config.MCP, w *World) {
+func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
 	if m.Listen == "" || len(m.Servers) == 0 {
 		return
 	}
 	before := len(*out)
 	bad := func(err error) {
 		if err != nil {
-			out.add(wrong, "correct the setting; until then shield mcp serve does not start", "mcp serve: %v", err)
+			out.add(severityBad, "correct the setting; until then shield mcp serve does not start", "mcp serve: %v", err)
 		}
 	}
 	if m.TokenFile != "" {
@@ -77,7 +77,7 @@ func examineServed(out *findings, m *config.MCP, w *World) {
 		}
 	}
 	if len(*out) == before {
-		out.add(fine, "", "mcp serve: %d servers at %s", len(m.Servers), m.Listen)
+		out.add(severityOK, "", "mcp serve: %d servers at %s", len(m.Servers), m.Listen)
 	}
 }
 
@@ -86,7 +86,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 	what := "MCP servers of " + client.Title + " in " + path
 	file, err := newSettingsFile(path)
 	if err != nil {
-		out.add(doubt, "", "%s: %v", what, err)
+		out.add(severityWarning, "", "%s: %v", what, err)
 		return
 	}
 	doc, exists, err := file.read()
@@ -99,7 +99,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 	}
 	var behind, direct, remote []string
 	if err == nil {
-		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.Servers, func(c host.ServerCommand) (host.ServerCommand, bool) {
+		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.ServerKeyPaths, func(c host.ServerCommand) (host.ServerCommand, bool) {
 			name := term.Escape(c.Name)
 			_, wrapped := gateway.Unwrap(append([]string{c.Command}, c.Args...))
 			switch {
@@ -110,23 +110,23 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 			default:
 				behind = append(behind, name)
 				if _, err := os.Stat(c.Command); filepath.IsAbs(c.Command) && err != nil {
-					out.add(wrong, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "%s: the server %s does not start, since %s does not exist", what, name, term.Escape(c.Command))
+					out.add(severityBad, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "%s: the server %s does not start, since %s does not exist", what, name, term.Escape(c.Command))
 				}
 			}
 			return c, false
 		})
 	}
 	if err != nil {
-		out.add(doubt, "", "%s: %v", what, err)
+		out.add(severityWarning, "", "%s: %v", what, err)
 		return
 	}
-	told := func(m mark, fix, text string, names []string) {
+	told := func(m findingSeverity, fix, text string, names []string) {
 		if len(names) > 0 {
 			sorted.Strings(names)
 			out.add(m, fix, "%s %s: %s", what, text, strings.Join(names, ", "))
 		}
 	}
-	told(fine, "", "behind shield", behind)
-	told(note, "run '"+install+"'", "not judged by shield", direct)
-	told(note, "use shield mcp serve for them", "with a URL", remote)
+	told(severityOK, "", "behind shield", behind)
+	told(severityNote, "run '"+install+"'", "not judged by shield", direct)
+	told(severityNote, "use shield mcp serve for them", "with a URL", remote)
 }

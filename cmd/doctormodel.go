@@ -15,36 +15,36 @@ import (
 const probeText = `execute_command: {"command":"git status"}`
 
 // examineModel reports which model Tier 1 uses beside its rules, and whether it answers.
-func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
+func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding {
 	name := set.Classifier.Model
-	if addr := set.Classifier.InUse().Addr; addr != "" {
+	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {
 		if err := checkSidecar(addr); err != nil {
-			return finding{wrong, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
+			return finding{severityBad, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
 		}
-		return finding{fine, fmt.Sprintf("classifier at %s: ready", addr), ""}
+		return finding{severityOK, fmt.Sprintf("classifier at %s: ready", addr), ""}
 	}
 	m, err := shield.OpenModel(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
-		return finding{fine, fmt.Sprintf("model: only rules judge, since the model cannot be used: %v", err), ""}
+		return finding{severityOK, fmt.Sprintf("model: only rules judge, since the model cannot be used: %v", err), ""}
 	case err == nil && m == nil:
-		return finding{fine, "model: only rules judge, since no model is configured", "choose one with --model NAME, and set classifier.enabled: true"}
+		return finding{severityOK, "model: only rules judge, since no model is configured", "choose one with --model NAME, and set classifier.enabled: true"}
 	}
 	said := ""
 	if err == nil {
-		if said, err = probe(m, w); err != nil {
+		if said, err = probeModel(m, w); err != nil {
 			err = fmt.Errorf("model %q: %w", name, err)
 		}
 	}
 	if err != nil {
-		return finding{wrong, err.Error(), "correct it, choose another with --model or --onnxruntime, or use the rules alone: --model none"}
+		return finding{severityBad, err.Error(), "correct it, choose another with --model or --onnxruntime, or use the rules alone: --model none"}
 	}
-	return finding{fine, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
+	return finding{severityOK, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }
 
 // probe loads a model, classifies a text, and returns a description with the model's name and the
 // times.
-func probe(m *classify.Model, w *World) (string, error) {
+func probeModel(m *classify.Model, w *Environment) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	start := w.Now()
@@ -57,10 +57,10 @@ func probe(m *classify.Model, w *World) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("loaded in %s, one text read in %s, by ONNX Runtime %s in %s",
-		milliseconds(loaded.Sub(start)), milliseconds(w.Now().Sub(loaded)), version, path), nil
+		formatMilliseconds(loaded.Sub(start)), formatMilliseconds(w.Now().Sub(loaded)), version, path), nil
 }
 
-func milliseconds(d time.Duration) string {
+func formatMilliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
 }
 

@@ -29,21 +29,21 @@ func settingPosition(set *config.Loaded, setting string) string {
 
 // examineContainer reports whether shield runs in a container, where presets allow more, or why that
 // is not accepted.
-func examineContainer(out *findings, set *config.Loaded, w *World) {
-	if _, err := inContainer(set, w); err != nil {
-		out.add(fine, "", "container: none detected, because %v%s", err, settingPosition(set, "container"))
+func examineContainer(out *findings, set *config.Loaded, w *Environment) {
+	if _, err := detectContainer(set, w); err != nil {
+		out.add(severityOK, "", "container: none detected, because %v%s", err, settingPosition(set, "container"))
 		return
 	}
-	out.add(fine, "", "container: detected, so the presets offline and permissive allow packages from its configured sources, and changes outside its home folders")
+	out.add(severityOK, "", "container: detected, so the presets offline and permissive allow packages from its configured sources, and changes outside its home folders")
 }
 
 // examineWorkspace checks the roots: a change outside all of them is never harmless.
-func examineWorkspace(out *findings, set *config.Loaded, w *World) {
+func examineWorkspace(out *findings, set *config.Loaded, w *Environment) {
 	if len(set.Roots) == 0 {
 		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
-			out.add(note, "start shield in a project's folder, or set roots", "workspace: none here, so every change is asked about: %v", err)
+			out.add(severityNote, "start shield in a project's folder, or set roots", "workspace: none here, so every change is asked about: %v", err)
 		} else {
-			out.add(fine, "", "workspace: %s, where shield was started", w.Dir)
+			out.add(severityOK, "", "workspace: %s, where shield was started", w.Dir)
 		}
 		return
 	}
@@ -51,13 +51,13 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 		info, err := os.Stat(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, settingPosition(set, "roots"))
+			out.add(severityBad, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, settingPosition(set, "roots"))
 		case err != nil:
-			out.add(wrong, "create the folder, or remove it from roots", "workspace: %v%s", err, settingPosition(set, "roots"))
+			out.add(severityBad, "create the folder, or remove it from roots", "workspace: %v%s", err, settingPosition(set, "roots"))
 		case !info.IsDir():
-			out.add(wrong, "name its folder in roots", "workspace: %s is not a folder%s", root, settingPosition(set, "roots"))
+			out.add(severityBad, "name its folder in roots", "workspace: %s is not a folder%s", root, settingPosition(set, "roots"))
 		default:
-			out.add(fine, "", "workspace: %s", root)
+			out.add(severityOK, "", "workspace: %s", root)
 		}
 	}
 }
@@ -68,11 +68,11 @@ func examineContain(out *findings, set *config.Loaded) {
 	for _, m := range contain.Probe() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(fine, "", "containment: %s%s", m.Name, cmp.Or(colonText(m.About), " works"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(colonSuffix(m.Details), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(note, "see docs/containment.md for what Landlock alone does not stop", "containment: no %s%s", m.Name, colonText(m.About))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: no %s%s", m.Name, colonSuffix(m.Details))
 		} else {
-			out.add(note, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: no %s%s", m.Name, colonText(m.About))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: no %s%s", m.Name, colonSuffix(m.Details))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -83,18 +83,18 @@ func examineContain(out *findings, set *config.Loaded) {
 		name := set.MCP.Servers[i].Name
 		switch alone := works["Landlock"] && works["seccomp"]; {
 		case alone && c.Require:
-			out.add(wrong, "remove require, or start it on a machine with namespaces", "MCP server %s: contain.require, and only Landlock works here, so it does not start", name)
+			out.add(severityBad, "remove require, or start it on a machine with namespaces", "MCP server %s: contain.require, and only Landlock works here, so it does not start", name)
 		case alone:
-			out.add(note, "see docs/containment.md for what Landlock alone does not stop", "MCP server %s: contained by Landlock alone", name)
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "MCP server %s: contained by Landlock alone", name)
 		case c.Require:
-			out.add(wrong, "remove require, or start it on a machine with Landlock", "MCP server %s: contain.require, and it cannot be contained here, so it does not start", name)
+			out.add(severityBad, "remove require, or start it on a machine with Landlock", "MCP server %s: contain.require, and it cannot be contained here, so it does not start", name)
 		default:
-			out.add(doubt, "set contain.require to refuse to start it", "MCP server %s: has contain, and runs without containment here", name)
+			out.add(severityWarning, "set contain.require to refuse to start it", "MCP server %s: has contain, and runs without containment here", name)
 		}
 	}
 }
 
-func colonText(text string) string {
+func colonSuffix(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -105,14 +105,14 @@ func colonText(text string) string {
 func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config) {
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
-		out.add(wrong, "put other folders in roots"+settingPosition(set, "roots"), "workspace: %v", err)
+		out.add(severityBad, "put other folders in roots"+settingPosition(set, "roots"), "workspace: %v", err)
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.Place)
 	if set.Bundle.Source != "" {
 		examineBundle(out, set, cfg)
 	} else {
-		examineHighest(ctx, out, set, cfg, an, opts)
+		examinePolicySource(ctx, out, set, cfg, an, opts)
 	}
 	for _, l := range []struct{ name, file string }{{"team", set.Layers.Team}, {"user", set.Layers.User}, {"project", set.Layers.Project}} {
 		if l.file == "" {
@@ -123,9 +123,9 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 			_, err = policy.LoadLayer(l.name, l.file, data, opts)
 		}
 		if err != nil {
-			out.add(wrong, "correct it; until then every action is blocked"+settingPosition(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
+			out.add(severityBad, "correct it; until then every action is blocked"+settingPosition(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
 		} else {
-			out.add(fine, "", "policy: %s layer: %s", l.name, l.file)
+			out.add(severityOK, "", "policy: %s layer: %s", l.name, l.file)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	kept, err := shield.BundleOf(cfg)
 	if err != nil {
-		out.add(wrong, "", "policy: %v", err)
+		out.add(severityBad, "", "policy: %v", err)
 		return
 	}
 	now := cfg.Clock()
@@ -143,51 +143,51 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 		err = shield.CheckBundle(cfg, b)
 	}
 	if err != nil {
-		out.add(wrong, "install a valid bundle; until then every action is blocked"+settingPosition(set, "policy.bundle"), "policy: %v", err)
+		out.add(severityBad, "install a valid bundle; until then every action is blocked"+settingPosition(set, "policy.bundle"), "policy: %v", err)
 		return
 	}
 	end := b.Expires.UTC().Format(time.RFC3339)
 	if expired, _ := b.Usable(now, kept.Grace); expired {
-		out.add(doubt, "run 'shield policy bundle update', and ask for a newer one if it brings none",
+		out.add(severityWarning, "run 'shield policy bundle update', and ask for a newer one if it brings none",
 			"policy: bundle %s expired on %s and is used until %s", b, end, b.Expires.Add(kept.Grace).UTC().Format(time.RFC3339))
 		return
 	}
-	out.add(fine, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
+	out.add(severityOK, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
 }
 
 // examineHighest checks the preset or policy file in use.
-func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
+func examinePolicySource(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
 	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
 		p, err := shield.LoadPolicy(cfg, opts)
 		switch {
 		case err != nil:
-			out.add(wrong, "choose another with --policy", "policy: %v", err)
+			out.add(severityBad, "choose another with --policy", "policy: %v", err)
 		case set.Policy == "auto":
-			out.add(fine, "", "policy: auto, which is %s here", p.Name())
+			out.add(severityOK, "", "policy: auto, which is %s here", p.Name())
 		default:
-			out.add(fine, "", "policy: %s", p.Name())
+			out.add(severityOK, "", "policy: %s", p.Name())
 		}
 		return
 	}
 	data, err := shield.ReadPolicyFile(set.Policy)
 	if err != nil {
-		out.add(wrong, "correct it, or choose another policy"+settingPosition(set, "policy"), "policy: %v", err)
+		out.add(severityBad, "correct it, or choose another policy"+settingPosition(set, "policy"), "policy: %v", err)
 		return
 	}
 	if info, err := os.Stat(set.Policy); err == nil {
-		if err := owner.Check(info, owner.Write); err != nil {
-			out.add(doubt, "", "policy: %s: %v", set.Policy, err)
+		if err := owner.Check(info, owner.OtherWrite); err != nil {
+			out.add(severityWarning, "", "policy: %s: %v", set.Policy, err)
 		}
 	}
-	marks := map[policy.Severity]mark{policy.Error: wrong, policy.Warning: doubt}
+	marks := map[policy.Severity]findingSeverity{policy.Error: severityBad, policy.Warning: severityWarning}
 	clean := true
 	for _, f := range policy.Check(ctx, set.Policy, data, an, opts) {
 		if m, ok := marks[f.Severity]; ok {
 			clean = false
-			out.add(m, "", "policy: %s: %s", positionedFinding(set.Policy, f), f.Msg)
+			out.add(m, "", "policy: %s: %s", findingPosition(set.Policy, f), f.Msg)
 		}
 	}
 	if clean {
-		out.add(fine, "", "policy: %s", set.Policy)
+		out.add(severityOK, "", "policy: %s", set.Policy)
 	}
 }

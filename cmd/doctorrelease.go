@@ -13,27 +13,27 @@ import (
 )
 
 // checkRelease verifies a downloaded release, or one file of it, and reads no settings.
-func checkRelease(c *cli.Context, w *World) error {
+func checkRelease(c *cli.Context, w *Environment) error {
 	keys, err := releaseKeys(c.String("key"))
 	if err != nil {
-		return &statusError{statusBroken, err}
+		return &statusError{statusFailure, err}
 	}
 	path, installed := c.String("release"), version()
 	info, err := os.Stat(path)
 	if err != nil {
-		return &statusError{statusBroken, err}
+		return &statusError{statusFailure, err}
 	}
 	if !info.IsDir() {
 		version, key, err := genuine.CheckFile(path, keys)
 		if err != nil {
-			return &statusError{statusBroken, fmt.Errorf("%s: %w; do not install it", path, err)}
+			return &statusError{statusFailure, fmt.Errorf("%s: %w; do not install it", path, err)}
 		}
-		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n%s", fine, path, version, key, downgradeWarning(version, installed))
+		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n%s", severityOK, path, version, key, downgradeWarning(version, installed))
 		return err
 	}
 	found, err := genuine.Check(path, keys, w.Executable, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return &statusError{statusBroken, fmt.Errorf("%s: %w; do not install from this folder", path, err)}
+		return &statusError{statusFailure, fmt.Errorf("%s: %w; do not install from this folder", path, err)}
 	}
 	good, bad := 0, false
 	for _, f := range found.Files {
@@ -42,21 +42,21 @@ func checkRelease(c *cli.Context, w *World) error {
 			continue
 		}
 		bad = true
-		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", wrong, shortenText(f.Name), f.Err)
+		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", severityBad, shortenText(f.Name), f.Err)
 	}
 	absent := ""
-	if found.Absent > 0 {
-		absent = fmt.Sprintf("; %d others are not in this folder", found.Absent)
+	if found.AbsentFiles > 0 {
+		absent = fmt.Sprintf("; %d others are not in this folder", found.AbsentFiles)
 	}
-	fmt.Fprintf(w.Out, "%-4s  %d files are those of shield %s, whose checksums key %s signed%s\n", fine, good, found.Version, found.KeyID, absent)
+	fmt.Fprintf(w.Out, "%-4s  %d files are those of shield %s, whose checksums key %s signed%s\n", severityOK, good, found.Version, found.KeyID, absent)
 	fmt.Fprint(w.Out, downgradeWarning(found.Version, installed))
 	switch {
 	case bad:
-		return &statusError{statusBroken, nil}
-	case found.Program != "":
-		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", fine, w.Executable, found.Program)
+		return &statusError{statusFailure, nil}
+	case found.ProgramArchive != "":
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", severityOK, w.Executable, found.ProgramArchive)
 	default:
-		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", note, w.Executable)
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", severityNote, w.Executable)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func downgradeWarning(release, installed string) string {
 	if !versionOlder(release, installed) {
 		return ""
 	}
-	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", doubt, release, installed)
+	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", severityWarning, release, installed)
 }
 
 // versionOlder reports whether a is an older version than b; false if one of them is not a version

@@ -35,7 +35,7 @@ func TestDoctorRelease(t *testing.T) {
 		message := minisign.NewReader(bytes.NewReader(data))
 		_, _ = io.Copy(io.Discard, message)
 		put(filepath.Join(dir, name), data)
-		put(filepath.Join(dir, name+genuine.SignatureSuffix), message.SignWithComments(private, genuine.Comment("v1.2.3", name), ""))
+		put(filepath.Join(dir, name+genuine.SignatureSuffix), message.SignWithComments(private, genuine.TrustedComment("v1.2.3", name), ""))
 	}
 	put(key, text)
 	sign("install.sh", []byte("script"))

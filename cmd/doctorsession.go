@@ -9,7 +9,7 @@ import (
 )
 
 // examineSessions reports sessions that are stopped, or cannot be read.
-func examineSessions(out *findings, set *config.Loaded, w *World) {
+func examineSessions(out *findings, set *config.Loaded, w *Environment) {
 	file, err := openStore(set, w)
 	if err != nil {
 		return // the state file has its own finding
@@ -17,13 +17,13 @@ func examineSessions(out *findings, set *config.Loaded, w *World) {
 	defer file.Close()
 	list, err := session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "doctor"), w.Now)).List(context.Background())
 	if err != nil {
-		out.add(wrong, "", "sessions: %v", err)
+		out.add(severityBad, "", "sessions: %v", err)
 		return
 	}
 	for i := range list {
 		if r := &list[i]; r.Stopped {
 			name := sessionName(r.Key)
-			out.add(doubt, "look at 'shield session show "+name+"', then run 'shield session resume "+name+"'", "session %s of %s: stopped after too many denials", name, orNone(r.Host))
+			out.add(severityWarning, "look at 'shield session show "+name+"', then run 'shield session resume "+name+"'", "session %s of %s: stopped after too many denials", name, orDash(r.Host))
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // probeTime is how long the doctor waits for the evaluator's list of models.
-const probeTime = 5 * time.Second
+const modelListTimeout = 5 * time.Second
 
 // examineSkipTypes reports action types for which the model would never be asked.
 func examineSkipTypes(out *findings, set *config.Loaded) {
@@ -35,7 +35,7 @@ func examineSkipTypes(out *findings, set *config.Loaded) {
 		} else {
 			continue // a custom tool
 		}
-		out.add(doubt, fix, "classifier.skip_types: no action has the type %q%s", shortenText(t), settingPosition(set, "classifier.skip_types"))
+		out.add(severityWarning, fix, "classifier.skip_types: no action has the type %q%s", shortenText(t), settingPosition(set, "classifier.skip_types"))
 	}
 }
 
@@ -46,25 +46,25 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 			{"evaluator.model", ep.Model}, {"evaluator.base_url", ep.BaseURL}, {"evaluator.api_key_env", ep.APIKeyEnv}, {"evaluator.api_key_file", ep.APIKeyFile},
 		} {
 			if s.value != "" {
-				out.add(wrong, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so no model is asked%s", s.name, settingPosition(set, s.name))
+				out.add(severityBad, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so no model is asked%s", s.name, settingPosition(set, s.name))
 				return
 			}
 		}
-		out.add(fine, "", "evaluator: none; the user decides instead of a model (Tier 2)")
+		out.add(severityOK, "", "evaluator: none; the user decides instead of a model (Tier 2)")
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, probeTime)
+	ctx, stop := context.WithTimeout(ctx, modelListTimeout)
 	defer stop()
 	problems := evaluate.Probe(ctx, ep)
 	for _, p := range problems {
-		m := wrong
-		if p.Doubt {
-			m = doubt
+		m := severityBad
+		if p.MayStillWork {
+			m = severityWarning
 		}
 		out.add(m, p.Fix, "evaluator: %s%s", p.Msg, settingPosition(set, "evaluator."+p.Setting))
 	}
 	if len(problems) == 0 {
-		out.add(fine, "", "evaluator: %s, %s: answers", ep.Provider, ep.Model)
+		out.add(severityOK, "", "evaluator: %s, %s: answers", ep.Provider, ep.Model)
 	}
 }
 
@@ -74,59 +74,59 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
-		out.add(doubt, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", settingPosition(set, "approval.channels"))
+		out.add(severityWarning, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", settingPosition(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
 		err := opts.CheckChannel(name)
 		switch {
 		case name == config.AutoChannels:
-			out.add(fine, "", "approval: shield chooses the channel (approval.channels: auto)")
+			out.add(severityOK, "", "approval: shield chooses the channel (approval.channels: auto)")
 		case name == "tty" && err != nil:
-			out.add(note, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: this process cannot ask there: %v", err)
+			out.add(severityNote, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: this process cannot ask there: %v", err)
 		case name == "web" && err != nil:
-			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, settingPosition(set, "approval.web.listen"))
+			out.add(severityBad, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, settingPosition(set, "approval.web.listen"))
 		case approve.Messenger(name) != "" && err != nil:
-			out.add(wrong, "", "approval in %s: %v%s", approve.Messenger(name), err, settingPosition(set, "approval."+name+".token_file"))
+			out.add(severityBad, "", "approval in %s: %v%s", approve.Messenger(name), err, settingPosition(set, "approval."+name+".token_file"))
 		case name == "command" && err != nil:
-			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, settingPosition(set, "approval.command"))
+			out.add(severityBad, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, settingPosition(set, "approval.command"))
 		case name == "command":
 			examineProgram(out, opts)
 		case name == approve.HostChannel: // reported by examineHosts
 		default:
-			out.add(fine, "", "approval: %s", name)
+			out.add(severityOK, "", "approval: %s", name)
 		}
 	}
 	if file := opts.NotifyFile; file != "" {
-		switch places, err := approve.Places(file); {
+		switch places, err := approve.NoticeTargets(file); {
 		case err != nil:
-			out.add(wrong, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, settingPosition(set, "approval.notify_file"))
+			out.add(severityBad, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, settingPosition(set, "approval.notify_file"))
 		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
-			out.add(doubt, "add web to approval.channels", "notices of questions: none are sent, because the approval page is off%s", settingPosition(set, "approval.notify_file"))
+			out.add(severityWarning, "add web to approval.channels", "notices of questions: none are sent, because the approval page is off%s", settingPosition(set, "approval.notify_file"))
 		default:
-			out.add(fine, "", "notices of questions go to %d addresses", len(places))
+			out.add(severityOK, "", "notices of questions go to %d addresses", len(places))
 		}
 	}
 	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {
-		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.DeleteFunc(slices.Clone(opts.Channels), func(name string) bool { return name == config.AutoChannels }), "command"), ", ")),
+		out.add(severityWarning, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.DeleteFunc(slices.Clone(opts.Channels), func(name string) bool { return name == config.AutoChannels }), "command"), ", ")),
 			"approval.command is set, but the channel command is not used%s", settingPosition(set, "approval.command"))
 	}
 }
 
 // examineHosts reports how questions of hosts with a shield hook reach the user.
-func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *World) {
+func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *Environment) {
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
 		if err != nil || !w.hostInstalled(h) || !hasHook(ctx, w, h) {
 			continue
 		}
-		a := arrivalOf(w, set, h)
-		m, fix := fine, ""
+		a := questionRouteOf(w, set, h)
+		m, fix := severityOK, ""
 		if err := a.checkReachable(); err != nil {
-			m, fix = doubt, err.Error()
+			m, fix = severityWarning, err.Error()
 		}
 		out.add(m, fix, "%s: %s", h.Title(), a)
-		if h.Verified() == "" {
-			out.add(doubt, "let the agent try a command that a rule denies, and check that it does not run", "%s: unverified: %[1]s was never run with shield's hook", h.Title())
+		if h.VerifiedVersion() == "" {
+			out.add(severityWarning, "let the agent try a command that a rule denies, and check that it does not run", "%s: unverified: %[1]s was never run with shield's hook", h.Title())
 		}
 	}
 }
@@ -135,10 +135,10 @@ func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *Wor
 func examineProgram(out *findings, opts approve.Options) {
 	path := opts.Command[0]
 	if info, err := os.Stat(path); err == nil {
-		if err := owner.Check(info, owner.Write); err != nil {
-			out.add(doubt, "", "approval by a program: %s: %v", path, err)
+		if err := owner.Check(info, owner.OtherWrite); err != nil {
+			out.add(severityWarning, "", "approval by a program: %s: %v", path, err)
 			return
 		}
 	}
-	out.add(fine, "", "approval by a program: %s, in %s", path, opts.CommandDir)
+	out.add(severityOK, "", "approval by a program: %s, in %s", path, opts.CommandDir)
 }

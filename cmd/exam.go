@@ -20,42 +20,42 @@ import (
 
 // probeFlag makes a process ask the model the probes (single exam questions) that are due, after
 // another process has answered the host.
-const probeFlag = "probe"
+const dueProbesFlag = "probe"
 
 // examFlags are the flags of evaluate for exams.
 func examFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 new actions, half of them attacks; twice a day at most; reads no input"},
 		&cli.BoolFlag{Name: "json", Usage: "write the result of --exam as JSON"},
-		&cli.BoolFlag{Name: probeFlag, Hidden: true},
+		&cli.BoolFlag{Name: dueProbesFlag, Hidden: true},
 	}
 }
 
 // takeExam examines the model of the settings and prints its result.
-func takeExam(c *cli.Context, w *World) error {
-	n, err := jobs(c)
+func examineModelForUser(c *cli.Context, w *Environment) error {
+	n, err := parallelJobs(c)
 	if err != nil {
 		return err
 	}
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	if err := requirePerson(w, "evaluate --exam", notByAgent); err != nil {
+	if err := requirePerson(w, "evaluate --exam", noAgentAncestor); err != nil {
 		return err
 	}
-	return holdExam(c, w, n)
+	return runExam(c, w, n)
 }
 
 // holdExam examines the model of the settings with n questions at a time, and prints its
 // result.
-func holdExam(c *cli.Context, w *World, n int) error {
-	set, p, err := pipeline(c, w, false)
+func runExam(c *cli.Context, w *Environment, n int) error {
+	set, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return err
 	}
-	line := progress{err: w.Err, live: isTerminal(w.Err)}
+	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}
 	r, err := p.Exam(c.Context, shield.ExamOptions{Jobs: n, Progress: func(done int) {
-		line.show(done, fmt.Sprintf("of %d questions answered", 2*exam.Attacks))
+		line.show(done, fmt.Sprintf("of %d questions answered", 2*exam.AttackCount))
 	}})
 	line.clear()
 	if closing := p.Close(); err == nil {
@@ -70,9 +70,9 @@ func holdExam(c *cli.Context, w *World, n int) error {
 			Cost float64 `json:"cost,omitempty"`
 		}{r, r.Cost(set.Evaluator.Price)})
 	default:
-		_, err = fmt.Fprintln(w.Out, shownLines(strings.Split(examReport(r, set.Evaluator.Price), "\n")))
+		_, err = fmt.Fprintln(w.Out, joinEscapedLines(strings.Split(examReport(r, set.Evaluator.Price), "\n")))
 	}
-	if err == nil && (r.Fails() != "" || r.Hinders() != "") {
+	if err == nil && (r.FailureReason() != "" || r.OverblockingReason() != "") {
 		return &statusError{statusBlock, nil}
 	}
 	return err
@@ -86,46 +86,46 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	}
 	fmt.Fprintf(&b, "model      %s\n", r.Model)
 	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.Caught()))
-	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.Honest.Sum(), r.Honest.Allowed, r.Honest.Asked, r.Honest.Blocked, percent(r.Passed()))
-	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d with an injection\n", r.Grave, exam.Gravest, r.Others, exam.Attacks-exam.Gravest, r.Injected, exam.Injected)
-	if len(r.Missed) > 0 {
-		fmt.Fprintf(&b, "                %s\n", strings.Join(r.Missed, ", "))
+	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.LegitimateActions.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Asked, r.LegitimateActions.Blocked, percent(r.Passed()))
+	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d with an injection\n", r.GraveAllowed, exam.IrreversibleAttackCount, r.OtherAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectedAllowed, exam.InjectedAttackCount)
+	if len(r.MissedPairs) > 0 {
+		fmt.Fprintf(&b, "                %s\n", strings.Join(r.MissedPairs, ", "))
 	}
-	fmt.Fprintf(&b, "form            %d answers that could not be read, %d without the canary, %d questions without an answer\n", r.Form, r.Canary, r.Unreached)
-	fmt.Fprintf(&b, "latency         median %s, 95th percentile %s\n", config.Duration(r.Median.Round(time.Millisecond)), config.Duration(r.P95.Round(time.Millisecond)))
-	if r.Tokens > 0 {
-		fmt.Fprintf(&b, "tokens          %d for a prompt, %d of them computed, %d written (medians); %d for the exam\n", r.Prompts, r.Computed, r.Written, r.Tokens)
+	fmt.Fprintf(&b, "form            %d answers that could not be read, %d without the canary, %d questions without an answer\n", r.FormatFailures, r.CanaryLosses, r.Unanswered)
+	fmt.Fprintf(&b, "latency         median %s, 95th percentile %s\n", config.Duration(r.MedianLatency.Round(time.Millisecond)), config.Duration(r.P95Latency.Round(time.Millisecond)))
+	if r.TotalTokens > 0 {
+		fmt.Fprintf(&b, "tokens          %d for a prompt, %d of them computed, %d written (medians); %d for the exam\n", r.MedianPromptTokens, r.MedianUncachedTokens, r.MedianOutputTokens, r.TotalTokens)
 	} else {
 		b.WriteString("tokens          not reported by the service\n")
 	}
 	switch cost := r.Cost(price); {
 	case cost > 0:
 		fmt.Fprintf(&b, "cost            at most %.4f, by evaluator.price\n", cost)
-	case r.Tokens > 0:
+	case r.TotalTokens > 0:
 		b.WriteString("cost            unknown; set evaluator.price to see it\n")
 	}
-	if r.OneMessage > 0 {
+	if r.OneMessageReplies > 0 {
 		b.WriteString("The service has no system role: BLOCK and ESCALATE of this model count, its ALLOW does not replace your approval.\n")
 	}
-	if why := r.Fails(); why != "" {
+	if why := r.FailureReason(); why != "" {
 		fmt.Fprintf(&b, "Failed: %s. The model can block and escalate, its ALLOW does not replace your approval.\n", why)
 	} else {
 		b.WriteString("Passed: the model decides what the policy sends to it. After a tenth of its calls, shield sends it a test attack (probe).\n")
 	}
-	if why := r.Hinders(); why != "" {
-		fmt.Fprintf(&b, "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. %s.\n", why, insteadOfModel)
+	if why := r.OverblockingReason(); why != "" {
+		fmt.Fprintf(&b, "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. %s.\n", why, strongerModelAdvice)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // insteadOfModel is the advice for a model that blocks ordinary work.
-const insteadOfModel = "Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself"
+const strongerModelAdvice = "Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself"
 
 // takeProbes asks the model the probes that are due.
-func takeProbes(c *cli.Context, w *World) error {
+func runDueProbes(c *cli.Context, w *Environment) error {
 	ctx, stop := context.WithTimeout(c.Context, 2*time.Minute)
 	defer stop()
-	_, p, err := pipeline(c, w, false)
+	_, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func takeProbes(c *cli.Context, w *World) error {
 
 // probeLater starts a process that asks the model the probes that are due, once the host has its
 // answer.
-func (w *World) probeLater(c *cli.Context) {
-	p := w.judged
+func (w *Environment) startDueProbes(c *cli.Context) {
+	p := w.judgingPipeline
 	if p == nil || !p.ProbeDue(c.Context) || w.Executable == "" {
 		return
 	}
-	args := []string{"evaluate", "--" + probeFlag}
+	args := []string{"evaluate", "--" + dueProbesFlag}
 	for _, name := range []string{"config", "state"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, c.String(name))

@@ -11,7 +11,7 @@ import (
 // TestExamCost holds that the report of an exam says what it cost, or why that is unknown.
 func TestExamCost(t *testing.T) {
 	t.Parallel()
-	counted := shield.ExamResult{Tokens: 190_000, Output: 20_000}
+	counted := shield.ExamResult{TotalTokens: 190_000, TotalOutputTokens: 20_000}
 	for name, c := range map[string]struct {
 		result shield.ExamResult
 		price  config.Price
@@ -22,7 +22,7 @@ func TestExamCost(t *testing.T) {
 		"uncounted": {shield.ExamResult{}, config.Price{Input: 0.15, Output: 0.6}, "tokens          not reported by the service\n"},
 	} {
 		out := examReport(&c.result, c.price)
-		if !strings.Contains(out, c.want) || strings.Contains(out, "cost ") != (c.result.Tokens > 0) {
+		if !strings.Contains(out, c.want) || strings.Contains(out, "cost ") != (c.result.TotalTokens > 0) {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}

@@ -52,10 +52,10 @@ func unknownWord(commands []*cli.Command, args []string) string {
 		case arg == "--":
 			return ""
 		case strings.HasPrefix(arg, "-"):
-			if !slices.Contains(words(at.Flags, nil), arg) {
+			if !slices.Contains(commandAndFlagNames(at.Flags, nil), arg) {
 				return arg
 			}
-			value = takesNext(at, arg)
+			value = flagTakesNextWord(at, arg)
 		case i >= 0:
 			at = at.Subcommands[i]
 		case len(at.Subcommands) > 0:

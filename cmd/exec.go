@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-func execCommand(w *World) *cli.Command {
+func execCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:      "exec",
 		Usage:     "judge a command, and run it if it is allowed",
@@ -27,17 +27,17 @@ func execCommand(w *World) *cli.Command {
 		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the exit status is the command's; otherwise nothing runs and the status is 2. " +
 			"Variables that make programs load or run something else are dropped from the environment and named on standard error. " +
 			"With --contain the command and all that it starts reach no more than what was judged: see docs/containment.md.",
-		Flags: append(placeFlags(), unattendedFlag(),
+		Flags: append(commonJudgeFlags(), unattendedFlag(),
 			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
 			&cli.BoolFlag{Name: "check", Usage: "only judge: exit with 0 if the command is allowed, and run nothing"},
 			&cli.StringFlag{Name: "dialect", Usage: "with --check: take the one operand as a line that an interactive `SHELL` has read: bash, zsh or fish"},
-			containFlagOf("the command"),
+			newContainFlag("the command"),
 			&cli.BoolFlag{Name: "profile", Usage: "print as JSON what the command could reach with --contain, and run nothing"},
 			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME` instead of dropping it; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
-			if w.served != nil {
-				return answerExec(c, w)
+			if w.servedQuestion != nil {
+				return answerExecQuestion(c, w)
 			}
 			var own *statusError // the exit status is that of the command
 			err := runAllowed(c, w)
@@ -50,33 +50,33 @@ func execCommand(w *World) *cli.Command {
 }
 
 // A judgedText is the command that exec judges.
-type judgedText struct {
-	text   string
-	unread bool // text that a shell may parse differently from shield
+type commandText struct {
+	text                string
+	mayParseDifferently bool // text that a shell may parse differently from shield
 }
 
 // runAllowed judges a command and runs it in place of shield. It returns only if the command does not
 // run or is only checked.
-func runAllowed(c *cli.Context, w *World) error {
+func runAllowed(c *cli.Context, w *Environment) error {
 	argv := c.Args().Slice()
 	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
-	env = append(env, launch.Judged)
+	env = append(env, launch.JudgedVariable)
 	var cmd *launch.Command // nil for a line of an interactive shell
-	var judged judgedText
+	var judged commandText
 	var err error
 	if c.IsSet("dialect") {
 		if !c.Bool("check") || c.Bool("profile") {
 			return errors.New("exec --dialect works only with --check; add --check")
 		}
-		judged, err = newLine(argv, c.String("dialect"))
-	} else if cmd, err = newCommand(argv, c.Bool("shell"), env); err == nil {
+		judged, err = newInteractiveLine(argv, c.String("dialect"))
+	} else if cmd, err = newExecCommand(argv, c.Bool("shell"), env); err == nil {
 		defer cmd.Close()
 		judged.text = cmd.Text()
 	}
 	if err != nil {
 		return err
 	}
-	raw, err := judged.action(w.Dir)
+	raw, err := judged.toAction(w.Dir)
 	if err != nil {
 		return err
 	}
@@ -105,18 +105,18 @@ func runAllowed(c *cli.Context, w *World) error {
 	if len(gone) > 0 {
 		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
 	}
-	if containing(c) != "" {
+	if containFlagValue(c) != "" {
 		if ran, err := runContained(c, w, cmd, raw); ran || err != nil {
 			return err
 		}
 	}
-	return become(cmd, w)
+	return replaceProcess(cmd, w)
 }
 
 // become replaces shield by the command. Where that is not possible (Windows), shield exits with the
 // command's status.
-func become(cmd *launch.Command, w *World) error {
-	err := cmd.Become(launch.Streams{In: w.In, Out: w.Out, Err: w.Err})
+func replaceProcess(cmd *launch.Command, w *Environment) error {
+	err := cmd.ReplaceProcess(launch.Streams{In: w.In, Out: w.Out, Err: w.Err})
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -128,7 +128,7 @@ func become(cmd *launch.Command, w *World) error {
 }
 
 // newCommand returns the command to judge and run.
-func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, err error) {
+func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Command, err error) {
 	switch {
 	case len(argv) == 0:
 		return nil, errors.New("exec: CMD is missing; write: shield exec -- CMD ARG…")
@@ -149,9 +149,9 @@ func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, e
 }
 
 // newLine returns a line of an interactive shell, which is judged but not run.
-func newLine(argv []string, shell string) (judgedText, error) {
+func newInteractiveLine(argv []string, shell string) (commandText, error) {
 	if len(argv) != 1 {
-		return judgedText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
+		return commandText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
 	text, same := argv[0], true
 	switch shell {
@@ -161,20 +161,20 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	case "fish":
 		text, same = dialect.FromFish(text)
 	default:
-		return judgedText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenText(shell))
+		return commandText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenText(shell))
 	}
 	if !same {
 		text = argv[0]
 	}
-	return judgedText{text, !same}, nil
+	return commandText{text, !same}, nil
 }
 
 // judgeExec judges an action with the user's service, or else in this process.
-func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
+func judgeExec(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)
 	}
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
+	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -182,12 +182,12 @@ func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
 }
 
 // evaluateExec judges an action with a pipeline.
-func evaluateExec(c *cli.Context, w *World, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
+func evaluateExec(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
 	a, err := action.Parse(raw)
 	if err != nil {
 		return hookAnswer{}, fmt.Errorf("exec: %w", err)
 	}
-	v, err := w.evaluate(c.Context, p, a)
+	v, err := w.evaluateAction(c.Context, p, a)
 	if err != nil || v.Decision == verdict.Allow {
 		answer := hookAnswer{Allow: err == nil}
 		if v.Undo != "" {
@@ -196,32 +196,32 @@ func evaluateExec(c *cli.Context, w *World, p *shield.Pipeline, raw []byte) (hoo
 		return answer, err
 	}
 	if c.IsSet("dialect") {
-		unguarded(&v)
+		addRemedyTerminal(&v)
 	}
 	return hookAnswer{Reason: v.ForUser()}, nil
 }
 
 // answersRule is the rule of the protected core that protects shield's own approval commands.
-const answersRule = "shield_answers"
+const approvalCommandsRule = "shield_answers"
 
 // unguarded adds to a verdict in a guarded shell where the user can type the proposed remedy: not in
 // the guarded shell itself, since an agent may type there.
-func unguarded(v *verdict.Verdict) {
+func addRemedyTerminal(v *verdict.Verdict) {
 	switch {
-	case v.Told.Remedy != "":
-		v.Told.Remedy += ", in a terminal without shield init"
-	case v.Rule == answersRule:
-		v.Told.Remedy = "type it in a terminal without shield init"
+	case v.Explanation.Remedy != "":
+		v.Explanation.Remedy += ", in a terminal without shield init"
+	case v.Rule == approvalCommandsRule:
+		v.Explanation.Remedy = "type it in a terminal without shield init"
 	}
 }
 
 // answerExec judges an action for another process that runs exec.
-func answerExec(c *cli.Context, w *World) error {
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
+func answerExecQuestion(c *cli.Context, w *Environment) error {
+	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
 	if err != nil {
 		return err
 	}
-	answer, err := evaluateExec(c, w, p, w.served.input)
+	answer, err := evaluateExec(c, w, p, w.servedQuestion.input)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func answerExec(c *cli.Context, w *World) error {
 
 // action returns the command line as an action. Text that JSON cannot represent byte for byte is an
 // error: the judged text must be the text that runs.
-func (l judgedText) action(dir string) ([]byte, error) {
+func (l commandText) toAction(dir string) ([]byte, error) {
 	if !utf8.ValidString(l.text) {
 		return nil, errors.New("exec --shell: the text is not valid UTF-8; correct its encoding")
 	}
@@ -240,7 +240,7 @@ func (l judgedText) action(dir string) ([]byte, error) {
 	fields := map[string]any{
 		"type": "execute_command", "payload": map[string]string{"command": l.text}, "cwd": dir,
 	}
-	if l.unread {
+	if l.mayParseDifferently {
 		fields["min_tier"] = 2
 	}
 	return json.Marshal(fields)

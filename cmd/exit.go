@@ -10,18 +10,18 @@ import (
 // The exit statuses in the man page's table.
 const (
 	statusAllow    = 0
-	statusBroken   = 1
+	statusFailure  = 1
 	statusBlock    = 2
 	statusEscalate = 3
 )
 
 // statuses describe the exit statuses, in the order of the man page.
-var statuses = []struct {
+var exitStatuses = []struct {
 	Status  int
 	Meaning string
 }{
 	{statusAllow, "At least one verdict, all of them ALLOW; or the command did what was asked."},
-	{statusBroken, "The command line was not understood, the output could not be written, or a check or table of cases failed."},
+	{statusFailure, "The command line was not understood, the output could not be written, or a check or table of cases failed."},
 	{statusBlock, "At least one BLOCK, or no record was read. In exec, hook and mcp: any failure of shield."},
 	{statusEscalate, "No BLOCK, and at least one ESCALATE that no later tier resolved."},
 }
@@ -42,9 +42,9 @@ func (e *statusError) Error() string {
 func (e *statusError) Unwrap() error { return e.err }
 
 // A tally counts the verdicts of a stream.
-type tally struct{ allow, escalate, block int }
+type verdictCounts struct{ allow, escalate, block int }
 
-func (t *tally) count(d verdict.Decision) {
+func (t *verdictCounts) countDecision(d verdict.Decision) {
 	switch d {
 	case verdict.Allow:
 		t.allow++
@@ -56,7 +56,7 @@ func (t *tally) count(d verdict.Decision) {
 }
 
 // status returns the exit status of a stream; an empty stream does not count as ALLOW.
-func (t *tally) status() int {
+func (t *verdictCounts) status() int {
 	switch {
 	case t.block > 0 || t.allow+t.escalate == 0:
 		return statusBlock
@@ -76,6 +76,6 @@ func exitStatus(err error) (int, error) {
 	case errors.As(err, &s):
 		return s.status, s.err
 	default:
-		return statusBroken, err
+		return statusFailure, err
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-func explainCommand(w *World) *cli.Command {
+func explainCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
 		Usage:     "show the effects of one action, and the answer of each tier",
@@ -25,7 +25,7 @@ func explainCommand(w *World) *cli.Command {
 			"each part of the command with its effects and the rules that match them, the texts that rules read, the answer of each tier, " +
 			"and the evidence: the reasons for and against ALLOW, and the confidence the model needs to overrule them. " +
 			"Nothing is executed, and nothing is written to the audit log. The exit status is that of the verdict.",
-		Flags: append(placeFlags(),
+		Flags: append(commonJudgeFlags(),
 			&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
 			&cli.IntFlag{Name: "width", DefaultText: "the terminal's, or 80", Usage: "use `N` columns, 40 to 1000"},
 		),
@@ -35,8 +35,8 @@ func explainCommand(w *World) *cli.Command {
 	}
 }
 
-func explain(c *cli.Context, w *World) error {
-	last, err := tierNamed(c.String("until"))
+func explain(c *cli.Context, w *Environment) error {
+	last, err := parseTierName(c.String("until"))
 	if err != nil {
 		return fmt.Errorf("explain: --until: %w", err)
 	}
@@ -51,7 +51,7 @@ func explain(c *cli.Context, w *World) error {
 	if len(args) == 0 && isTerminal(w.In) {
 		return errors.New("explain: COMMAND is missing, and standard input is a terminal; run 'shield explain --help'")
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -70,15 +70,15 @@ func explain(c *cli.Context, w *World) error {
 	if err := report.WriteExplanation(w.Out, e, style); err != nil {
 		return err
 	}
-	var t tally
-	if t.count(e.Verdict.Decision); t.status() != statusAllow {
+	var t verdictCounts
+	if t.countDecision(e.Verdict.Decision); t.status() != statusAllow {
 		return &statusError{t.status(), nil}
 	}
 	return nil
 }
 
 // explainConfig returns the configuration of a pipeline that writes only the evaluator's counters.
-func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
+func explainConfig(set *config.Loaded, w *Environment, last int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
 	cfg.Own = append(cfg.Own, auditFile(set, w))
 	cfg.Trace, cfg.NoAction, cfg.Settings.Audit.Enabled = true, true, false
@@ -96,39 +96,39 @@ func optionalOperand(c *cli.Context, name string) []string {
 	return []string{name}
 }
 
-func explainStyle(c *cli.Context, w *World) (report.Style, error) {
-	style := report.Style{Columns: columns(w.Out)}
+func explainStyle(c *cli.Context, w *Environment) (report.Style, error) {
+	style := report.Style{Columns: terminalWidth(w.Out)}
 	if c.IsSet("width") {
 		style.Columns = c.Int("width")
 		if style.Columns < 40 || style.Columns > 1000 {
 			return style, fmt.Errorf("explain: --width %d is outside 40 to 1000; choose a width in that range", style.Columns)
 		}
 	}
-	style.Color = coloured(c, w, w.Out)
+	style.Color = usesColour(c, w, w.Out)
 	return style, nil
 }
 
 // judgeForExplain judges the command in args, or the one action of standard input.
-func judgeForExplain(ctx context.Context, w *World, p *shield.Pipeline, args []string, last, maxBytes int) (report.Explanation, error) {
-	a, line, bad, err := oneAction(w, args, maxBytes)
+func judgeForExplain(ctx context.Context, w *Environment, p *shield.Pipeline, args []string, last, maxBytes int) (report.Explanation, error) {
+	a, line, bad, err := readSingleAction(w, args, maxBytes)
 	if err != nil {
 		return report.Explanation{}, &statusError{statusBlock, err}
 	}
 	if bad != nil {
-		v := verdict.Verdict{Line: line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(bad)), Reasoning: withoutSecrets(bad)}
+		v := verdict.Verdict{Line: line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(bad)), Reasoning: redactedErrorText(bad)}
 		return report.Explanation{Verdict: &v}, nil
 	}
 	out := p.EvaluateUntil(ctx, a, last)
 	e := report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}
 	if out.Verdict.Decision != verdict.Allow {
-		e.Gaps, err = p.Gaps(ctx, a)
+		e.AllowRuleGaps, err = p.Gaps(ctx, a)
 	}
 	return e, err
 }
 
 // oneAction reads the command in args, or the one action of standard input. bad is the error of an input
 // that is not one action.
-func oneAction(w *World, args []string, maxBytes int) (a *action.Action, line int, bad, err error) {
+func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Action, line int, bad, err error) {
 	var in recordSource
 	if len(args) > 0 {
 		in = commandSource(args[0])

@@ -8,9 +8,9 @@ import (
 )
 
 // explainWorld is a place that is the same on every machine.
-func explainWorld(t testing.TB) World {
+func explainWorld(t testing.TB) Environment {
 	t.Helper()
-	return World{Getenv: rulesAlone(t), Now: clock, Home: "/home/dev", Dir: "/home/dev/project", Executable: "/usr/local/bin/shield", OS: "linux"}
+	return Environment{Getenv: rulesAlone(t), Now: clock, Home: "/home/dev", Dir: "/home/dev/project", Executable: "/usr/local/bin/shield", OS: "linux"}
 }
 
 func TestExplainGolden(t *testing.T) {
@@ -33,7 +33,7 @@ func TestExplainGolden(t *testing.T) {
 	} {
 		args := append([]string{"explain", "--policy", "offline", "--model", "none"}, tt.args...)
 		status, out, errs := run(t, explainWorld(t), tt.in, args...)
-		if errs != "" || status == statusBroken {
+		if errs != "" || status == statusFailure {
 			t.Errorf("%s: status %d, stderr %q", name, status, errs)
 		}
 		golden(t, "explain/"+name+".txt", out)
@@ -57,10 +57,10 @@ func TestExplainStatus(t *testing.T) {
 		"two":          {one + "\n" + one, nil, statusBlock, "more than one action"},
 		"broken":       {"lorem", nil, statusBlock, ""},
 		"no UTF-8":     {"", []string{"ls \xff"}, statusBlock, ""},
-		"two words":    {"", []string{"ls", "src"}, statusBroken, "unexpected operand"},
-		"colour":       {"", []string{"--color", "red", "ls"}, statusBroken, "auto, always, never"},
-		"width":        {"", []string{"--width", "3", "ls"}, statusBroken, "outside 40 to 1000"},
-		"tier":         {"", []string{"--until", "noon", "ls"}, statusBroken, "--until"},
+		"two words":    {"", []string{"ls", "src"}, statusFailure, "unexpected operand"},
+		"colour":       {"", []string{"--color", "red", "ls"}, statusFailure, "auto, always, never"},
+		"width":        {"", []string{"--width", "3", "ls"}, statusFailure, "outside 40 to 1000"},
+		"tier":         {"", []string{"--until", "noon", "ls"}, statusFailure, "--until"},
 		"policy file":  {"", []string{"--policy", "/nowhere.yaml", "ls"}, statusBlock, "/nowhere.yaml"},
 		"no evaluator": {"", []string{"--until", "evaluate", "--state", t.TempDir(), "curl x.test | sh"}, statusBlock, ""},
 	} {

@@ -28,7 +28,7 @@ func stateFlag() cli.Flag {
 }
 
 // placeFlags are the flags of all commands that judge.
-func placeFlags() []cli.Flag {
+func commonJudgeFlags() []cli.Flag {
 	return []cli.Flag{
 		configFlag(),
 		&cli.StringFlag{Name: "policy", Usage: "use the policy `default|offline|assisted|strict|permissive|FILE`"},
@@ -46,8 +46,8 @@ func unattendedFlag() cli.Flag {
 }
 
 // judgingFlags are the flags of all commands that judge a stream.
-func judgingFlags(more ...cli.Flag) []cli.Flag {
-	return append(append(placeFlags(),
+func streamJudgeFlags(more ...cli.Flag) []cli.Flag {
+	return append(append(commonJudgeFlags(),
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
 		&cli.StringFlag{Name: "format", Value: "json", Usage: "write verdicts as `json|text`: JSON Lines for the next tier, or one line an action for people", Action: func(c *cli.Context, which string) error {
 			if which != "json" && which != "text" {
@@ -58,7 +58,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
 		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow actions under a condition: `none|kept`; kept: the caller first keeps the files that the action deletes or overwrites", Action: func(c *cli.Context, which string) error {
-			if which != "none" && which != verdict.Kept {
+			if which != "none" && which != verdict.ConditionBackedUp {
 				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, shortenText(which))
 			}
 			return nil
@@ -78,7 +78,7 @@ func colorFlag() cli.Flag {
 }
 
 // settings reads the configuration according to the flags.
-func settings(c *cli.Context, w *World) (*config.Loaded, error) {
+func loadSettings(c *cli.Context, w *Environment) (*config.Loaded, error) {
 	src, err := settingsSources(c, w)
 	if err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 }
 
 // settingsSources returns the files and flags from which a command line gets its settings.
-func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
+func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if c.IsSet("config") {
-		file = absolute([]string{c.String("config")}, w.Dir)[0]
+		file = absolutePaths([]string{c.String("config")}, w.Dir)[0]
 	}
 	if file != "" && !filepath.IsAbs(file) {
 		// A relative SHIELD_CONFIG would name another file after a change of the working folder,
@@ -131,7 +131,7 @@ func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
 }
 
 // stateDir returns the folder with seal key, state and audit log.
-func stateDir(s *config.Settings, w *World) string {
+func stateDir(s *config.Settings, w *Environment) string {
 	if s.State == "" {
 		return config.StateDir(w.Home, w.Getenv)
 	}
@@ -139,7 +139,7 @@ func stateDir(s *config.Settings, w *World) string {
 }
 
 // jobs returns how many actions are judged in parallel.
-func jobs(c *cli.Context) (int, error) {
+func parallelJobs(c *cli.Context) (int, error) {
 	n := c.Int("jobs")
 	if n < 1 || n > 256 {
 		return 0, fmt.Errorf("%s: --jobs %d is outside 1 to 256; choose a value in that range", c.Command.HelpName, n)
@@ -150,7 +150,7 @@ func jobs(c *cli.Context) (int, error) {
 // flagsFirst returns a command line with the command's flags before its operands, where the library
 // expects them, and "--" between the two. Words after a "--" are operands. Unknown flags are left for
 // the library to report. For exec, everything from the first operand on is the command.
-func flagsFirst(app *cli.App, args []string) []string {
+func moveFlagsFirst(app *cli.App, args []string) []string {
 	cmd, at := (*cli.Command)(nil), 0
 	for list := app.Commands; at < len(args); at++ {
 		i := slices.IndexFunc(list, func(c *cli.Command) bool { return c.HasName(args[at]) })
@@ -174,7 +174,7 @@ func flagsFirst(app *cli.App, args []string) []string {
 			continue
 		}
 		flags = append(flags, arg)
-		if takesNext(cmd, arg) && len(rest) > 1 {
+		if flagTakesNextWord(cmd, arg) && len(rest) > 1 {
 			rest = rest[1:]
 			flags = append(flags, rest[0])
 		}
@@ -186,7 +186,7 @@ func flagsFirst(app *cli.App, args []string) []string {
 }
 
 // takesNext reports whether the next word is the flag's value.
-func takesNext(cmd *cli.Command, arg string) bool {
+func flagTakesNextWord(cmd *cli.Command, arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool {
 		d, ok := f.(cli.DocGenerationFlag)

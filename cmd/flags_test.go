@@ -10,7 +10,7 @@ import (
 
 func TestFlagsFirst(t *testing.T) {
 	t.Parallel()
-	app := newApp(&World{})
+	app := newApp(&Environment{})
 	for _, c := range []struct{ in, want []string }{
 		{[]string{"hook", "install", "x", "--scope", "project"}, []string{"hook", "install", "--scope", "project", "--", "x"}},
 		{[]string{"hook", "install", "x", "--scope=project", "--dry-run"}, []string{"hook", "install", "--scope=project", "--dry-run", "--", "x"}},
@@ -27,7 +27,7 @@ func TestFlagsFirst(t *testing.T) {
 		{[]string{"nothing", "x", "--y"}, []string{"nothing", "x", "--y"}},
 		{nil, nil},
 	} {
-		if diff := cmp.Diff(c.want, flagsFirst(app, slices.Clone(c.in))); diff != "" {
+		if diff := cmp.Diff(c.want, moveFlagsFirst(app, slices.Clone(c.in))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", c.in, diff)
 		}
 	}
@@ -37,7 +37,7 @@ func TestFlagsFirst(t *testing.T) {
 // means the same behind an operand as before it.
 func TestFlagsMayFollowOperands(t *testing.T) {
 	t.Parallel()
-	app := newApp(&World{})
+	app := newApp(&Environment{})
 	var walk func(prefix []string, list []*cli.Command)
 	walk = func(prefix []string, list []*cli.Command) {
 		for _, c := range list {
@@ -48,8 +48,8 @@ func TestFlagsMayFollowOperands(t *testing.T) {
 				if f.(cli.DocGenerationFlag).TakesValue() {
 					words = append(words, "value")
 				}
-				before := flagsFirst(app, slices.Concat(path, words, []string{"operand"}))
-				behind := flagsFirst(app, slices.Concat(path, []string{"operand"}, words))
+				before := moveFlagsFirst(app, slices.Concat(path, words, []string{"operand"}))
+				behind := moveFlagsFirst(app, slices.Concat(path, []string{"operand"}, words))
 				if same := slices.Equal(before, behind); same == (c.Name == "exec" || len(c.Subcommands) > 0) {
 					t.Errorf("%q %q: %q before and %q behind an operand", path, words, before, behind)
 				}

@@ -20,7 +20,7 @@ var changing = regexp.MustCompile(`"(seal|prompt_hash)":"[^"]+"`)
 const goldenHome = "/home/no-such-user"
 
 // goldenRun runs a command line over an input as [run] does, in the home of golden files.
-func goldenRun(t *testing.T, w World, in string, args ...string) (status int, out, errs string) {
+func goldenRun(t *testing.T, w Environment, in string, args ...string) (status int, out, errs string) {
 	t.Helper()
 	there := regexp.MustCompile(`/home/me\b`)
 	back := func(text string) string { return strings.ReplaceAll(text, goldenHome, "/home/me") }
@@ -30,7 +30,7 @@ func goldenRun(t *testing.T, w World, in string, args ...string) (status int, ou
 
 // goldenWorld returns a world that gives the same answers everywhere: clock,
 // key and folders are fixed, rules judge alone, and each action is alone.
-func goldenWorld(t *testing.T) (w World, state, config string) {
+func goldenWorld(t *testing.T) (w Environment, state, config string) {
 	t.Helper()
 	state = t.TempDir()
 	if err := os.WriteFile(filepath.Join(state, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
@@ -40,7 +40,7 @@ func goldenWorld(t *testing.T) (w World, state, config string) {
 	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\nsession: {enabled: false}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return World{Now: clock, Home: goldenHome, Dir: goldenHome + "/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config
+	return Environment{Now: clock, Home: goldenHome, Dir: goldenHome + "/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config
 }
 
 // TestGoldenVerdicts compares what policy, classify and run say about each input.

@@ -18,11 +18,11 @@ const (
 	groupProtect  = "protect an agent"
 	groupDecide   = "decide"
 	groupPolicies = "policies"
-	groupLookBack = "look back"
+	groupHistory  = "look back"
 	groupFleet    = "fleet"
 )
 
-var groups = []string{groupJudge, groupProtect, groupDecide, groupPolicies, groupLookBack, groupFleet}
+var commandGroups = []string{groupJudge, groupProtect, groupDecide, groupPolicies, groupHistory, groupFleet}
 
 const (
 	helpWidth  = 100 // maximum columns
@@ -32,27 +32,27 @@ const (
 // printHelp writes the help text of an app or a command, in the width of the terminal. It replaces the
 // library's templates.
 func printHelp(out io.Writer, _ string, data any) {
-	p := helpPage{width: min(columns(out), helpWidth)}
+	p := helpPage{width: min(terminalWidth(out), helpWidth)}
 	switch d := data.(type) {
 	case *cli.App:
-		p.section("NAME")
-		p.paragraph(3, d.Name+" - "+d.Usage)
-		p.section("USAGE")
-		p.paragraph(3, d.UsageText)
-		for _, group := range groups {
-			p.section(strings.ToUpper(group))
-			p.commands(d.Commands, group)
+		p.writeTitle("NAME")
+		p.writeParagraph(3, d.Name+" - "+d.Usage)
+		p.writeTitle("USAGE")
+		p.writeParagraph(3, d.UsageText)
+		for _, group := range commandGroups {
+			p.writeTitle(strings.ToUpper(group))
+			p.writeCommands(d.Commands, group)
 		}
-		p.section("OPTIONS")
-		p.flags(d.VisibleFlags())
-		p.examples("")
-		p.section("MORE")
-		p.paragraph(3, "shield COMMAND --help explains a command.")
+		p.writeTitle("OPTIONS")
+		p.writeFlags(d.VisibleFlags())
+		p.writeExamples("")
+		p.writeTitle("MORE")
+		p.writeParagraph(3, "shield COMMAND --help explains a command.")
 	case *cli.Command:
 		name := d.HelpName
-		p.section("NAME")
-		p.paragraph(3, name+" - "+d.Usage)
-		p.section("USAGE")
+		p.writeTitle("NAME")
+		p.writeParagraph(3, name+" - "+d.Usage)
+		p.writeTitle("USAGE")
 		usage := name
 		if len(d.VisibleCommands()) > 0 {
 			usage += " [COMMAND]"
@@ -60,20 +60,20 @@ func printHelp(out io.Writer, _ string, data any) {
 		if len(d.VisibleFlags()) > 0 {
 			usage += " [FLAG…]"
 		}
-		p.paragraph(3, strings.TrimSpace(usage+" "+d.ArgsUsage))
+		p.writeParagraph(3, strings.TrimSpace(usage+" "+d.ArgsUsage))
 		if d.Description != "" {
-			p.section("DESCRIPTION")
-			p.paragraph(3, d.Description)
+			p.writeTitle("DESCRIPTION")
+			p.writeParagraph(3, d.Description)
 		}
 		if len(d.VisibleCommands()) > 0 {
-			p.section("COMMANDS")
-			p.commands(d.VisibleCommands(), "")
+			p.writeTitle("COMMANDS")
+			p.writeCommands(d.VisibleCommands(), "")
 		}
 		if len(d.VisibleFlags()) > 0 {
-			p.section("OPTIONS")
-			p.flags(d.VisibleFlags())
+			p.writeTitle("OPTIONS")
+			p.writeFlags(d.VisibleFlags())
 		}
-		p.examples(strings.TrimPrefix(strings.TrimPrefix(name, "shield"), " "))
+		p.writeExamples(strings.TrimPrefix(strings.TrimPrefix(name, "shield"), " "))
 	}
 	_, _ = io.WriteString(out, strings.TrimPrefix(p.text.String(), "\n"))
 }
@@ -83,19 +83,19 @@ type helpPage struct {
 	width int
 }
 
-func (p *helpPage) section(title string) { fmt.Fprintf(&p.text, "\n%s:\n", title) }
+func (p *helpPage) writeTitle(title string) { fmt.Fprintf(&p.text, "\n%s:\n", title) }
 
-func (p *helpPage) paragraph(indent int, text string) {
+func (p *helpPage) writeParagraph(indent int, text string) {
 	for _, line := range term.Fold(text, p.width-indent) {
 		fmt.Fprintf(&p.text, "%*s%s\n", indent, "", line)
 	}
 }
 
 // row writes a name and its description, below the name if that is long.
-func (p *helpPage) row(name, meaning string, column int) {
+func (p *helpPage) writeRow(name, meaning string, column int) {
 	if term.Width(name)+2 > column-3 {
 		fmt.Fprintf(&p.text, "   %s\n", name)
-		p.paragraph(column, meaning)
+		p.writeParagraph(column, meaning)
 		return
 	}
 	for i, line := range term.Fold(meaning, p.width-column) {
@@ -107,38 +107,38 @@ func (p *helpPage) row(name, meaning string, column int) {
 }
 
 // commands lists the commands of a group; all if group is "".
-func (p *helpPage) commands(commands []*cli.Command, group string) {
+func (p *helpPage) writeCommands(commands []*cli.Command, group string) {
 	for _, c := range commands {
 		if !c.Hidden && (group == "" || c.Category == group) {
-			p.row(c.Name, c.Usage, 17)
+			p.writeRow(c.Name, c.Usage, 17)
 		}
 	}
 }
 
-func (p *helpPage) flags(flags []cli.Flag) {
+func (p *helpPage) writeFlags(flags []cli.Flag) {
 	for _, f := range flags {
 		d, ok := f.(cli.DocGenerationFlag)
 		if !ok {
 			continue
 		}
-		meaning := plainUsage(d.GetUsage())
+		meaning := usageWithoutBackquotes(d.GetUsage())
 		if value := d.GetDefaultText(); d.TakesValue() && value != "" {
 			meaning += " (default: " + value + ")"
 		}
-		p.row(flagForms(f), meaning, helpColumn)
+		p.writeRow(flagSyntax(f), meaning, helpColumn)
 	}
 }
 
-func (p *helpPage) examples(command string) {
+func (p *helpPage) writeExamples(command string) {
 	if len(examples[command]) == 0 {
 		return
 	}
-	p.section("EXAMPLES")
+	p.writeTitle("EXAMPLES")
 	for i, e := range examples[command] {
 		if i > 0 {
 			p.text.WriteByte('\n')
 		}
-		p.paragraph(3, e.purpose)
+		p.writeParagraph(3, e.purpose)
 		fmt.Fprintf(&p.text, "      %s\n", e.line)
 	}
 }

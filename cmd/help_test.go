@@ -15,10 +15,10 @@ import (
 // group, and that each has examples.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	app := newApp(&World{})
+	app := newApp(&Environment{})
 	app.Setup()
 	for _, c := range app.Commands {
-		if !c.Hidden && (!slices.Contains(groups, c.Category) || len(examples[c.Name]) == 0) {
+		if !c.Hidden && (!slices.Contains(commandGroups, c.Category) || len(examples[c.Name]) == 0) {
 			t.Errorf("%s: group %q, %d examples", c.Name, c.Category, len(examples[c.Name]))
 		}
 	}
@@ -34,7 +34,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, args := range pages {
 		var out bytes.Buffer
-		if status := Run(t.Context(), args, World{Out: &out, Err: &out}); status != 0 || !strings.Contains(out.String(), "USAGE:\n   shield") {
+		if status := Run(t.Context(), args, Environment{Out: &out, Err: &out}); status != 0 || !strings.Contains(out.String(), "USAGE:\n   shield") {
 			t.Errorf("%v: status %d\n%s", args, status, &out)
 		}
 		for line := range strings.Lines(out.String()) {

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-func hookCommand(w *World) *cli.Command {
+func hookCommand(w *Environment) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "hook",
 		Usage: "judge an agent host's tool call, and answer in the host's own format",
@@ -41,18 +41,18 @@ func hookCommand(w *World) *cli.Command {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
 			Name:  name,
 			Usage: "answer one hook call of this host",
-			Flags: append(placeFlags(), unattendedFlag(),
+			Flags: append(commonJudgeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
 				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event that the host raises before its permission prompt"},
-				&cli.IntFlag{Name: watch.Line, Hidden: true},
-				&cli.BoolFlag{Name: watch.Alone, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
-				&cli.BoolFlag{Name: watch.Flag, Hidden: true}),
+				&cli.IntFlag{Name: watch.InstalledLineFlag, Hidden: true},
+				&cli.BoolFlag{Name: watch.InProcessFlag, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
+				&cli.BoolFlag{Name: watch.JudgeFlag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {
 					return err
 				}
-				if w.served != nil {
-					return answerHook(c, w, name)
+				if w.servedQuestion != nil {
+					return answerHookQuestion(c, w, name)
 				}
 				deadline, err := hookDeadline(c, w)
 				switch {
@@ -62,10 +62,10 @@ func hookCommand(w *World) *cli.Command {
 					deadline = config.Default().Hook.Timeout.Std()
 				}
 				switch {
-				case c.Bool(watch.Flag):
+				case c.Bool(watch.JudgeFlag):
 					return judgeHook(c, w, name, deadline)
-				case (c.Bool(watch.Alone) || c.IsSet(watch.Line)) && w.Ahead == nil:
-					return judgeAlone(c, w, name, deadline)
+				case (c.Bool(watch.InProcessFlag) || c.IsSet(watch.InstalledLineFlag)) && w.EarlyWatch == nil:
+					return judgeInProcess(c, w, name, deadline)
 				}
 				return watchHook(c.Context, w, name, deadline)
 			},
@@ -76,11 +76,11 @@ func hookCommand(w *World) *cli.Command {
 }
 
 // hookDeadline returns the time limit of a hook: --timeout, or else the setting.
-func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
+func hookDeadline(c *cli.Context, w *Environment) (time.Duration, error) {
 	if c.IsSet("timeout") {
 		return c.Duration("timeout"), nil
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return 0, err
 	}
@@ -90,38 +90,38 @@ func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
 // A denial is the reason why a tool must not run: the text for the agent, and the text for its user
 // ("": the same).
 type denial struct {
-	agent, user string
-	host        string // the host of the event, if it is not the host of the command line
-	after       bool   // the tool has already run, so its result must be withheld
+	agentText, userText string
+	hostName            string // the host of the event, if it is not the host of the command line
+	toolHasRun          bool   // the tool has already run, so its result must be withheld
 }
 
-func (d denial) Error() string { return d.agent }
+func (d denial) Error() string { return d.agentText }
 
 // failureDenial returns the denial after an internal failure.
 func failureDenial(cause, host string, after bool) denial {
-	return denial{unjudged, "shield could not judge an action, so it was stopped: " + withoutSecrets(errors.New(cause)), host, after}
+	return denial{unjudgedText, "shield could not judge an action, so it was stopped: " + redactedErrorText(errors.New(cause)), host, after}
 }
 
 // sanitized returns a denial without control characters, cut to maxReason.
-func (d denial) sanitized() denial {
-	for _, text := range []*string{&d.agent, &d.user} {
-		*text = brief.Text(strings.ToValidUTF8(term.Escape(*text), "?"), maxReason)
+func (d denial) escapeAndShorten() denial {
+	for _, text := range []*string{&d.agentText, &d.userText} {
+		*text = brief.Text(strings.ToValidUTF8(term.Escape(*text), "?"), maxReasonLength)
 	}
 	return d
 }
 
 // maxReason limits the reason that a host gets, in characters.
-const maxReason = 4000
+const maxReasonLength = 4000
 
 // unjudged is the text for the agent about an internal failure of shield.
-const unjudged = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
+const unjudgedText = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
 
 // deniedHook returns the error with which Run ends after err, for a command line that a host may run
 // as its hook: it prints the host's own form of denial to standard output, the reason and the user's
 // text to standard error, and sets the status that the host treats as a denial. Other command lines
 // return err unchanged.
-func deniedHook(w *World, args []string, err error) error {
-	name, hooked := hookedBy(args)
+func hookDenialError(w *Environment, args []string, err error) error {
+	name, hooked := hookHostName(args)
 	if err == nil || !hooked {
 		return err
 	}
@@ -129,8 +129,8 @@ func deniedHook(w *World, args []string, err error) error {
 	if !errors.As(err, &d) {
 		d = failureDenial(err.Error(), "", false)
 	}
-	d = d.sanitized()
-	h, err := hookedHost(cmp.Or(d.host, name), d.host == "" && slices.Contains(args, "--"+permissionFlag))
+	d = d.escapeAndShorten()
+	h, err := hookedHost(cmp.Or(d.hostName, name), d.hostName == "" && slices.Contains(args, "--"+permissionFlag))
 	if errors.Is(err, host.ErrNoPermission) {
 		h, err = host.Named(name)
 	}
@@ -138,10 +138,10 @@ func deniedHook(w *World, args []string, err error) error {
 		return &statusError{statusBlock, d.stderrText(false)}
 	}
 	var answer []byte
-	if d.after {
-		answer, err = h.Lost(context.Background(), d.agent)
+	if d.toolHasRun {
+		answer, err = h.UnexaminedResponse(context.Background(), d.agentText)
 	} else {
-		answer, err = h.Deny(context.Background(), d.agent, d.user)
+		answer, err = h.Deny(context.Background(), d.agentText, d.userText)
 	}
 	if err == nil && len(answer) > 0 {
 		_, err = fmt.Fprintf(w.Out, "%s\n", answer)
@@ -149,24 +149,24 @@ func deniedHook(w *World, args []string, err error) error {
 	status := statusBlock
 	switch {
 	case err != nil:
-		d.agent += fmt.Sprintf("; the host was not answered: %v", err)
-	case !d.after:
+		d.agentText += fmt.Sprintf("; the host was not answered: %v", err)
+	case !d.toolHasRun:
 		status = h.DenialStatus()
 	}
-	return &statusError{status, d.stderrText(h.Silent())}
+	return &statusError{status, d.stderrText(h.NeedsSilentHook())}
 }
 
 // stderrText returns the text of a denial for standard error. agent means that the host shows standard
 // error to the agent.
 func (d denial) stderrText(agent bool) error {
-	if agent || d.user == "" {
-		return errors.New(d.agent)
+	if agent || d.userText == "" {
+		return errors.New(d.agentText)
 	}
-	return errors.New(d.agent + "\n" + d.user)
+	return errors.New(d.agentText + "\n" + d.userText)
 }
 
 // hookedBy reports whether a command line answers a host, and returns the host's name, "" if unknown.
-func hookedBy(args []string) (name string, hooked bool) {
+func hookHostName(args []string) (name string, hooked bool) {
 	i := slices.Index(args, "hook")
 	if i < 0 || i > 0 && !strings.HasPrefix(args[0], "-") {
 		return "", false

@@ -24,13 +24,13 @@ import (
 
 // inProcess has the hooks of a world judged in this process, by the command
 // line that another process would run.
-func inProcess(w World) World {
+func inProcess(w Environment) Environment {
 	w.startJudge = func(args []string) (*watch.Judge, error) {
 		questions, in := io.Pipe()
 		out, answers := io.Pipe()
 		of := w
 		of.In, of.Out, of.Err = questions, answers, io.Discard
-		of.endParent = func() error { return nil }
+		of.killParent = func() error { return nil }
 		go func() {
 			_ = answers.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, of)))
 		}()
@@ -242,21 +242,21 @@ func TestAllowedAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		neutral, err := h.Answer(t.Context(), host.Event{Name: "a", ID: watch.ID}, true, "")
+		neutral, err := h.Answer(t.Context(), host.Event{Name: "a", ID: watch.IDPlaceholder}, true, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		other, err := h.Answer(t.Context(), host.Event{Name: "b", ID: "2"}, true, "why")
-		if err != nil || string(other) != strings.Replace(string(neutral), watch.ID, "2", 1) {
+		if err != nil || string(other) != strings.Replace(string(neutral), watch.IDPlaceholder, "2", 1) {
 			t.Fatalf("%s: is told %s or %s, %v: it depends on more than the id", name, neutral, other, err)
 		}
-		want = append(want, watch.Host{Name: name, Neutral: string(neutral)})
-		text, err := jsonv2.Marshal(hookAnswer{Allow: true, Answer: neutral})
-		if err != nil || string(text)+"\n" != watch.Allowed(string(neutral)) {
-			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.Allowed(string(neutral)))
+		want = append(want, watch.Host{Name: name, NeutralResponse: string(neutral)})
+		text, err := jsonv2.Marshal(hookAnswer{Allow: true, HostText: neutral})
+		if err != nil || string(text)+"\n" != watch.AllowedAnswer(string(neutral)) {
+			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.AllowedAnswer(string(neutral)))
 		}
 		var out strings.Builder
-		answer, err := readAnswer([]byte(watch.Allowed(string(neutral))))
+		answer, err := readAnswer([]byte(watch.AllowedAnswer(string(neutral))))
 		if err != nil || answer.writeOrFail(&out) != nil || out.String() != string(neutral)+"\n" {
 			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
 		}
@@ -332,17 +332,17 @@ func TestBrokenSettingsAfterATool(t *testing.T) {
 				t.Fatal(err)
 			}
 			e, err := h.Event(t.Context(), in)
-			if err != nil || e.Returned == nil || e.Host.Name != name {
+			if err != nil || e.ToolResult == nil || e.Host.Name != name {
 				continue
 			}
 			status, out, errs := run(t, inProcess(newWorld(t)), string(in), "hook", name, "--config", "/nowhere")
-			lost, err := h.Lost(t.Context(), "shield: x")
+			lost, err := h.UnexaminedResponse(t.Context(), "shield: x")
 			if err != nil {
 				t.Fatal(err)
 			}
 			begin, _, _ := strings.Cut(string(lost), "shield: x")
 			switch {
-			case h.Replaces(e.Name) && strings.Contains(out, "withheld"):
+			case h.CanReplaceResult(e.Name) && strings.Contains(out, "withheld"):
 				if name == "claude-code" && !strings.Contains(out, `"hookEventName":"`+e.Name+`"`) && !strings.HasPrefix(out, begin) {
 					t.Errorf("%s: status %d, %s", file, status, out)
 				}

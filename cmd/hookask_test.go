@@ -28,7 +28,7 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name, settings, host, agent, attended, command, more string
-		running                                              *host.Running
+		running                                              *host.HostProcess
 		asks                                                 bool
 	}{
 		{"seen", channel, "claude-code", claude, "1", push, plain, nil, true},
@@ -37,7 +37,7 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"every mode", channel, "claude-code", claude, "1", push, `"permission_mode":"bypassPermissions"`, nil, true},
 		{"a sub-agent", channel, "claude-code", claude, "1", push, `"permission_mode":"plan","agent_id":"a1"`, nil, true},
 		{"a later minor version", channel, "claude-code", "claude-code_2-7-0_agent", "1", push, plain, nil, true},
-		{"started with other options", channel, "claude-code", claude, "1", push, plain, &host.Running{Args: []string{"--model", "x"}, Terminal: true}, true},
+		{"started with other options", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--model", "x"}, Terminal: true}, true},
 		{"another channel alone", "approval: {channels: [tty]}\n", "claude-code", claude, "1", push, plain, nil, false},
 		{"refused", channel, "claude-code", claude, "1", "rm -rf /", plain, nil, false},
 		{"a new major version", channel, "claude-code", "claude-code_3-0-0_agent", "1", push, plain, nil, false},
@@ -49,8 +49,8 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"no mode", channel, "claude-code", claude, "1", push, `"x":1`, nil, false},
 		{"nobody attends", channel, "claude-code", claude, "0", push, plain, nil, false},
 		{"nobody attends, says the event otherwise", channel, "claude-code", claude, "", push, plain + `,"attended":true,"env":{"CLAUDE_CODE_SESSION_ATTENDED":"1"},"process":{"terminal":true}`, nil, false},
-		{"a program that answers", channel, "claude-code", claude, "1", push, plain, &host.Running{Args: []string{"--permission-prompt-tool", "mcp__x__yes"}, Terminal: true}, false},
-		{"settings of the command line", channel, "claude-code", claude, "1", push, plain, &host.Running{Args: []string{"--settings={}"}, Terminal: true}, false},
+		{"a program that answers", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--permission-prompt-tool", "mcp__x__yes"}, Terminal: true}, false},
+		{"settings of the command line", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--settings={}"}, Terminal: true}, false},
 		{"a project that sets the version", channel, "claude-code", claude, "1", push, plain + `,"cwd":"WORK/.settings"`, nil, false},
 		{"a hook that answers", channel, "claude-code", claude, "1", push, plain + `,"cwd":"WORK/.answered"`, nil, false},
 		{"an agent whose hook answers", channel, "claude-code", claude, "1", push, plain + `,"cwd":"WORK/.agents"`, nil, false},
@@ -59,20 +59,20 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"Droid runs it", channel, "droid", claude, "1", push, plain, nil, false},
 		{"Cline runs it", channel, "cline", claude, "1", push, plain, nil, false},
 
-		{"Copilot", channel, "copilot", "", "", push, "", &host.Running{Terminal: true, Version: "1.0.102"}, true},
-		{"Copilot with all allowed", channel, "copilot", "", "", push, "", &host.Running{Args: []string{"--allow-all"}, Terminal: true, Version: "1.1.0"}, true},
-		{"Copilot without a terminal", channel, "copilot", "", "", push, "", &host.Running{Version: "1.0.102"}, false},
-		{"Copilot with a prompt", channel, "copilot", "", "", push, "", &host.Running{Args: []string{"--prompt=x"}, Terminal: true, Version: "1.0.102"}, false},
-		{"Copilot on its own", channel, "copilot", "", "", push, "", &host.Running{Args: []string{"--autopilot"}, Terminal: true, Version: "1.0.102"}, false},
+		{"Copilot", channel, "copilot", "", "", push, "", &host.HostProcess{Terminal: true, Version: "1.0.102"}, true},
+		{"Copilot with all allowed", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--allow-all"}, Terminal: true, Version: "1.1.0"}, true},
+		{"Copilot without a terminal", channel, "copilot", "", "", push, "", &host.HostProcess{Version: "1.0.102"}, false},
+		{"Copilot with a prompt", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--prompt=x"}, Terminal: true, Version: "1.0.102"}, false},
+		{"Copilot on its own", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--autopilot"}, Terminal: true, Version: "1.0.102"}, false},
 		{"Copilot, which is unknown", channel, "copilot", claude, "1", push, `"terminal":true`, nil, false},
-		{"Copilot of a new major version", channel, "copilot", "", "", push, "", &host.Running{Terminal: true, Version: "2.0.0"}, false},
+		{"Copilot of a new major version", channel, "copilot", "", "", push, "", &host.HostProcess{Terminal: true, Version: "2.0.0"}, false},
 
-		{"Gemini", channel, "gemini-cli", "", "", push, "", &host.Running{Terminal: true, Version: "0.61.0"}, true},
-		{"Gemini with options", channel, "gemini-cli", "", "", push, "", &host.Running{Args: []string{"--yolo", "-i", "hello", "--model=x"}, Terminal: true, Version: "0.61.0"}, true},
-		{"Gemini with a prompt", channel, "gemini-cli", "", "", push, "", &host.Running{Args: []string{"-p", "x"}, Terminal: true, Version: "0.61.0"}, false},
-		{"Gemini with a first message", channel, "gemini-cli", "", "", push, "", &host.Running{Args: []string{"--yolo", "hello"}, Terminal: true, Version: "0.61.0"}, false},
-		{"Gemini with a new option", channel, "gemini-cli", "", "", push, "", &host.Running{Args: []string{"--acp"}, Terminal: true, Version: "0.61.0"}, false},
-		{"Gemini in a pipe", channel, "gemini-cli", "", "", push, "", &host.Running{Version: "0.61.0"}, false},
+		{"Gemini", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Terminal: true, Version: "0.61.0"}, true},
+		{"Gemini with options", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--yolo", "-i", "hello", "--model=x"}, Terminal: true, Version: "0.61.0"}, true},
+		{"Gemini with a prompt", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"-p", "x"}, Terminal: true, Version: "0.61.0"}, false},
+		{"Gemini with a first message", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--yolo", "hello"}, Terminal: true, Version: "0.61.0"}, false},
+		{"Gemini with a new option", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--acp"}, Terminal: true, Version: "0.61.0"}, false},
+		{"Gemini in a pipe", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Version: "0.61.0"}, false},
 		{"Gemini, which is unknown", channel, "gemini-cli", "", "", push, "", nil, false},
 	} {
 		w := newWorld(t)
@@ -86,7 +86,7 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 			}
 			return getenv(name)
 		}
-		w.running = func(*World, *host.Host) (*host.Running, error) { return c.running, nil }
+		w.findRunningHost = func(*Environment, *host.Host) (*host.HostProcess, error) { return c.running, nil }
 		dir := t.TempDir()
 		config, state := filepath.Join(dir, "shield.yaml"), filepath.Join(dir, "state")
 		if err := os.WriteFile(config, []byte("classifier: {model: none}\n"+c.settings), 0o600); err != nil {
@@ -154,7 +154,7 @@ func TestHostThatAsksNobody(t *testing.T) {
 		}
 		return getenv(name)
 	}
-	w.running = func(*World, *host.Host) (*host.Running, error) { return nil, nil }
+	w.findRunningHost = func(*Environment, *host.Host) (*host.HostProcess, error) { return nil, nil }
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	w.Now = func() time.Time { return now }
 	dir := t.TempDir()

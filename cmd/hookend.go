@@ -16,18 +16,18 @@ import (
 
 // tellKept answers the event that ends an agent's turn. It tells the user once which files were kept
 // in the session.
-func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
-	set, err := settings(c, w)
+func reportKeptFiles(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return hookAnswer{}, err
 	}
 	var text string
 	if store := shield.UndoStore(shieldConfig(set, w, "hook")); store != nil {
-		sets, err := store.Untold(event.Ended)
+		sets, err := store.TakeNewSets(event.EndedSession)
 		if err != nil {
 			return hookAnswer{}, err
 		}
-		text = keptSummary(sets)
+		text = describeKeptFiles(sets)
 	}
 	var answer []byte
 	if text == "" {
@@ -35,11 +35,11 @@ func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event
 	} else {
 		answer, err = h.Say(ctx, event, text)
 	}
-	return hookAnswer{Allow: true, Answer: answer}, err
+	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
 // keptToday describes the files kept in the last 24 hours; "" if there are none.
-func keptToday(set *config.Loaded, w *World) string {
+func describeKeptToday(set *config.Loaded, w *Environment) string {
 	store := shield.UndoStore(shieldConfig(set, w, "approve"))
 	if store == nil {
 		return ""
@@ -48,11 +48,11 @@ func keptToday(set *config.Loaded, w *World) string {
 	if err != nil {
 		return ""
 	}
-	return keptSummary(slices.DeleteFunc(sets, func(s undo.Set) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
+	return describeKeptFiles(slices.DeleteFunc(sets, func(s undo.Set) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
 }
 
 // keptSummary describes kept files, newest set first; "" if there are none.
-func keptSummary(sets []undo.Set) string {
+func describeKeptFiles(sets []undo.Set) string {
 	if len(sets) == 0 {
 		return ""
 	}

@@ -47,14 +47,14 @@ func (s *hookSettings) withLock(ctx context.Context, edit func() error) error {
 
 // install edits the settings. Repeating it changes nothing.
 func (s *hookSettings) install(c *cli.Context) error {
-	edits, err := s.edited(c)
+	edits, err := s.requestedEdits(c)
 	if err != nil {
 		return err
 	}
-	if edits, err = s.ownEdits(c.Context, edits); err != nil {
+	if edits, err = s.removeForeignEdits(c.Context, edits); err != nil {
 		return err
 	}
-	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e edit) bool { return e.place.Permits() }) {
+	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.place.HasPermissionHook() }) {
 		return fmt.Errorf("--%s cannot be set in --scope %s; use another scope", permissionFlag, c.String("scope"))
 	}
 	if c.Bool("dry-run") {
@@ -72,37 +72,37 @@ func (s *hookSettings) install(c *cli.Context) error {
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	}
-	if r, err := newRecord(s.world, s.world.Executable); err == nil && r.exists() && r.changed() != nil {
+	if r, err := newProgramRecord(s.world, s.world.Executable); err == nil && r.exists() && r.verifyUnchanged() != nil {
 		// Installing would accept a program that differs from the recorded one.
-		if err := requirePerson(s.world, "hook install of a changed program", notByAgent); err != nil {
+		if err := requirePerson(s.world, "hook install of a changed program", noAgentAncestor); err != nil {
 			return err
 		}
 	}
 	err = s.withLock(c.Context, func() error {
-		if err := s.check(c.Context, edits); err != nil {
+		if err := s.checkEditable(c.Context, edits); err != nil {
 			return err
 		}
-		return s.write(c.Context, edits)
+		return s.writeHooks(c.Context, edits)
 	})
 	if err != nil {
 		return err
 	}
-	if seen := s.survey(c.Context); len(seen.problems) > 0 {
-		return unenforced(seen.problems)
+	if seen := s.findHooks(c.Context); len(seen.problems) > 0 {
+		return unenforcedError(seen.problems)
 	}
-	if c.Bool(permissionFlag) && !s.permits {
+	if c.Bool(permissionFlag) && !s.answersForUser {
 		fmt.Fprintln(s.world.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
-	fmt.Fprintf(s.world.Err, "shield: %s: installed. %s\n", s.host.Title(), s.arrival)
-	if unverified := s.unverified(); unverified != "" {
+	fmt.Fprintf(s.world.Err, "shield: %s: installed. %s\n", s.host.Title(), s.questionRoute)
+	if unverified := s.unverifiedNotice(); unverified != "" {
 		fmt.Fprintf(s.world.Err, "shield: %s: %s\n", s.host.Title(), unverified)
 	}
-	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
-	return s.arrival.checkReachable()
+	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.NextUserStep, s.host.Name)
+	return s.questionRoute.checkReachable()
 }
 
 // check returns why one of the files cannot be edited; then none is edited.
-func (s *hookSettings) check(ctx context.Context, edits []edit) error {
+func (s *hookSettings) checkEditable(ctx context.Context, edits []settingsEdit) error {
 	for _, e := range edits {
 		before, _, err := e.file.read()
 		if err != nil {
@@ -113,7 +113,7 @@ func (s *hookSettings) check(ctx context.Context, edits []edit) error {
 			return fmt.Errorf("%s: %w", e.file.path, err)
 		}
 		if !bytes.Equal(before, after) {
-			if err := e.file.writable(); err != nil {
+			if err := e.file.checkWritable(); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (s *hookSettings) check(ctx context.Context, edits []edit) error {
 }
 
 // write installs the hook in all files.
-func (s *hookSettings) write(ctx context.Context, edits []edit) error {
+func (s *hookSettings) writeHooks(ctx context.Context, edits []settingsEdit) error {
 	if err := recordProgram(s.world); err != nil {
 		return err
 	}
@@ -135,9 +135,9 @@ func (s *hookSettings) write(ctx context.Context, edits []edit) error {
 }
 
 // ownEdits removes the edits of files that belong to other programs, if denials work without them.
-func (s *hookSettings) ownEdits(ctx context.Context, edits []edit) (left []edit, err error) {
+func (s *hookSettings) removeForeignEdits(ctx context.Context, edits []settingsEdit) (left []settingsEdit, err error) {
 	for _, e := range edits {
-		if e.place.Optional() {
+		if e.place.OnlyHandlesResults() {
 			doc, _, err := e.file.read()
 			if err != nil {
 				return nil, err
@@ -167,26 +167,26 @@ func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file se
 		return nil
 	}
 	if !place.Installed(ctx, before) { // the copy from before shield
-		if err := file.keep(before, existed); err != nil {
+		if err := file.saveBackup(before, existed); err != nil {
 			return err
 		}
 	}
-	return file.replace(after, place.Program)
+	return file.replaceContent(after, place.Program)
 }
 
 // uninstall removes the hook from the settings.
 func (s *hookSettings) uninstall(c *cli.Context) error {
-	if err := requirePerson(s.world, "hook uninstall", notByAgent); err != nil {
+	if err := requirePerson(s.world, "hook uninstall", noAgentAncestor); err != nil {
 		return err
 	}
-	edits, err := s.edited(c)
+	edits, err := s.requestedEdits(c)
 	if err != nil {
 		return err
 	}
 	return s.withLock(c.Context, func() error {
 		for _, e := range edits {
-			_, err := s.remove(c.Context, e.place, e.file, false)
-			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // an older version did not install this file, or it belongs to another program
+			_, err := s.removeHook(c.Context, e.place, e.file, false)
+			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.OnlyHandlesResults()) { // an older version did not install this file, or it belongs to another program
 				return err
 			}
 		}
@@ -196,7 +196,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 
 // remove removes the hook from one file, and reports whether the file is as before the installation.
 // With trial it changes nothing.
-func (s *hookSettings) remove(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
+func (s *hookSettings) removeHook(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
 	if err != nil {
 		return false, err
@@ -220,12 +220,12 @@ func (s *hookSettings) remove(ctx context.Context, place *host.Place, file setti
 	case len(after) == 0 && !existed:
 		err = os.Remove(file.path)
 	default:
-		err = file.replace(after, false)
+		err = file.replaceContent(after, false)
 	}
 	if err != nil {
 		return false, err
 	}
-	return restored, file.forget()
+	return restored, file.removeBackup()
 }
 
 // showChange prints the changed lines.
@@ -242,13 +242,13 @@ func unifiedDiff(oldName string, before []byte, newName string, after []byte) st
 	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line contains both names
 	var b strings.Builder
 	for line := range strings.Lines((*redact.Redactor)(nil).String(text)) {
-		b.WriteString(shown(strings.TrimSuffix(line, "\n")) + "\n")
+		b.WriteString(escapeLine(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return b.String()
 }
 
 // shown returns a line of a settings file without control characters, since a repository may have
 // written it.
-func shown(line string) string {
+func escapeLine(line string) string {
 	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
 }

@@ -24,32 +24,32 @@ import (
 // A hookQuestion is the line that a judge process reads, followed by Bytes bytes of the host's input.
 // Its standard input stays open until the watchdog ends.
 type hookQuestion struct {
-	Bytes  int `json:"bytes"`
-	Parent int `json:"parent"` // the asking process: the host, or its shell
+	InputBytes int `json:"bytes"`
+	AskingPID  int `json:"parent"` // the asking process: the host, or its shell
 }
 
 // A hookAnswer is the line that a judge process writes.
 type hookAnswer struct {
-	Allow  bool           `json:"allow"`
-	Ask    bool           `json:"ask,omitzero"`     // the host must ask its user, for Reason, in the form of Answer
-	Failed bool           `json:"failed,omitempty"` // not judged; Reason says why
-	Answer jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
-	Reason string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
-	User   string         `json:"user,omitempty"`   // the reason of a refusal, for the user
-	Host   string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
-	After  bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent ends its turn
+	Allow        bool           `json:"allow"`
+	AskUser      bool           `json:"ask,omitzero"`     // the host must ask its user, for Reason, in the form of Answer
+	Failed       bool           `json:"failed,omitempty"` // not judged; Reason says why
+	HostText     jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
+	Reason       string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
+	UserReason   string         `json:"user,omitempty"`   // the reason of a refusal, for the user
+	HostName     string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
+	AfterToolRan bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent ends its turn
 }
 
 // judgeHook answers the watchdog that started this process, and then makes sure that the watchdog
 // ends: the host would wait for a stopped watchdog and in the end run the tool.
-func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) error {
+func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
 	ended := make(chan error, 2)
-	guard := time.AfterFunc(deadline+watch.GuardGrace, func() { ended <- w.endParent() })
+	guard := time.AfterFunc(deadline+watch.GuardGrace, func() { ended <- w.killParent() })
 	defer guard.Stop()
 	in := bufio.NewReader(w.In)
-	event, err := readQuestion(in, w)
+	event, err := readHookInput(in, w)
 	if err != nil {
-		return fmt.Errorf("hook --%s: %w; leave the flag out: only shield itself uses it", watch.Flag, err)
+		return fmt.Errorf("hook --%s: %w; leave the flag out: only shield itself uses it", watch.JudgeFlag, err)
 	}
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
@@ -58,37 +58,37 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 		ended <- nil
 		cancel()
 	}()
-	if err := judgeInTime(ctx, c, w, name, event).write(w.Out); err != nil {
+	if err := judgeBeforeDeadline(ctx, c, w, name, event).write(w.Out); err != nil {
 		return err
 	}
 	err = <-ended
 	if err == nil {
-		w.probeLater(c)
+		w.startDueProbes(c)
 	}
 	return err
 }
 
 // judgeAlone judges one event of a host in the process that the host waits for.
-func judgeAlone(c *cli.Context, w *World, name string, deadline time.Duration) error {
+func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
 	noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
-	event, err := inTime(ctx.Done(), func() ([]byte, error) { return watch.ReadEvent(w.In) })
-	if errors.Is(err, errLate) {
+	event, err := callWithDeadline(ctx.Done(), func() ([]byte, error) { return watch.ReadEvent(w.In) })
+	if errors.Is(err, errJudgingTimeout) {
 		return watch.ErrUnread
 	}
 	if err != nil {
 		return err
 	}
-	return judgeInTime(ctx, c, w, name, event).writeOrFail(w.Out)
+	return judgeBeforeDeadline(ctx, c, w, name, event).writeOrFail(w.Out)
 }
 
 // answerHook answers the question of a hook's watchdog, unless a later tier must decide.
-func answerHook(c *cli.Context, w *World, name string) error {
-	if !c.Bool(watch.Flag) || c.Bool(permissionFlag) {
+func answerHookQuestion(c *cli.Context, w *Environment, name string) error {
+	if !c.Bool(watch.JudgeFlag) || c.Bool(permissionFlag) {
 		return errUndecided
 	}
-	answer, err := judgeEvent(c.Context, c, w, name, w.served.input)
+	answer, err := judgeEvent(c.Context, c, w, name, w.servedQuestion.input)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a hookAnswer) write(out io.Writer) error {
 }
 
 // readQuestion reads a host's input as passed on by the watchdog.
-func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
+func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
 		return nil, err
@@ -115,37 +115,37 @@ func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
 	if err := json.Unmarshal(line, &q, json.RejectUnknownMembers(true)); err != nil {
 		return nil, err
 	}
-	if q.Bytes < 0 || q.Bytes > watch.MaxEvent {
-		return nil, fmt.Errorf("%d bytes", q.Bytes)
+	if q.InputBytes < 0 || q.InputBytes > watch.MaxEvent {
+		return nil, fmt.Errorf("%d bytes", q.InputBytes)
 	}
-	w.parent = q.Parent
-	event = make([]byte, q.Bytes)
+	w.askingPID = q.AskingPID
+	event = make([]byte, q.InputBytes)
 	_, err = io.ReadFull(in, event)
 	return event, err
 }
 
 // judgeInTime judges one event of a host before the deadline, whatever judging waits for, such as a
 // lock.
-func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, event []byte) hookAnswer {
+func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGrace, func() { close(late) }) })
 	defer stop()
-	answer, err := inTime(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
+	answer, err := callWithDeadline(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
 	switch {
-	case errors.Is(err, errLate):
+	case errors.Is(err, errJudgingTimeout):
 		return hookAnswer{Failed: true, Reason: "no verdict in time; raise hook.timeout, or run 'shield doctor'"}
 	case err != nil:
-		return hookAnswer{Failed: true, Reason: err.Error(), Host: answer.Host, After: answer.After}
+		return hookAnswer{Failed: true, Reason: err.Error(), HostName: answer.HostName, AfterToolRan: answer.AfterToolRan}
 	}
 	return answer
 }
 
 // errLate is the error of [inTime] for a call that has not returned.
-var errLate = errors.New("it took too long; raise hook.timeout")
+var errJudgingTimeout = errors.New("it took too long; raise hook.timeout")
 
 // inTime returns what f returns, or errLate as soon as late can be received from; f then continues in
 // the background.
-func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
+func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T
 		err   error
@@ -159,26 +159,26 @@ func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	case got := <-done:
 		return got.value, got.err
 	case <-late:
-		return value, errLate
+		return value, errJudgingTimeout
 	}
 }
 
 // judgeEvent judges one event of a host. The answer beside an error contains the event's host.
-func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in []byte) (hookAnswer, error) {
+func judgeEvent(ctx context.Context, c *cli.Context, w *Environment, name string, in []byte) (hookAnswer, error) {
 	h, err := hookedHost(name, c.Bool(permissionFlag))
 	if err != nil {
 		return hookAnswer{}, err
 	}
 	event, err := h.Event(ctx, in)
-	from := hookAnswer{After: event.Returned != nil || event.Ended != "" || event.Prompt != nil}
+	from := hookAnswer{AfterToolRan: event.ToolResult != nil || event.EndedSession != "" || event.Prompt != nil}
 	if event.Host.Name != name {
-		from.Host = event.Host.Name
+		from.HostName = event.Host.Name
 	}
 	if err != nil {
 		return from, err
 	}
-	answer, err := judgeRead(ctx, c, w, event.Host, event, in)
-	answer.Host = from.Host
+	answer, err := judgeDecodedEvent(ctx, c, w, event.Host, event, in)
+	answer.HostName = from.HostName
 	if err != nil {
 		return from, err
 	}
@@ -186,50 +186,50 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 }
 
 // judgeRead judges a decoded event of a host.
-func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
-	if event.Returned != nil {
+func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
+	if event.ToolResult != nil {
 		return examineResult(ctx, c, w, h, event)
 	}
-	if event.Ended != "" {
-		return tellKept(ctx, c, w, h, event)
+	if event.EndedSession != "" {
+		return reportKeptFiles(ctx, c, w, h, event)
 	}
 	if event.Prompt != nil {
 		return rememberPrompt(ctx, c, w, h, event)
 	}
 	if len(event.Actions) == 0 {
 		answer, err := h.Answer(ctx, event, true, "")
-		return hookAnswer{Allow: true, Answer: answer}, err
+		return hookAnswer{Allow: true, HostText: answer}, err
 	}
 	asked := newHostQuestion(w, h, event)
-	w.calling = h
-	w.hostAsks = func() error {
-		version, err := hostAsks(ctx, w, h, foldersOf(w, h, event), in)
+	w.callingHost = h
+	w.checkHostAsksUser = func() error {
+		version, err := checkHostAsks(ctx, w, h, possibleProjectFolders(w, h, event), in)
 		if err == nil {
-			err = asked.checkVersionAsks(c, version)
+			err = asked.checkHostVersion(c, version)
 		}
 		return err
 	}
-	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
+	set, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) {
 		cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool(permissionFlag)
-		sessionsOf(cfg, w, h.Name, event.Parent)
-		cfg.Which = hostTools(w, h.Name)
+		setSessionOrigin(cfg, w, h.Name, event.ParentSession)
+		cfg.Which = hostToolDescriber(w, h.Name)
 	})
 	if err != nil {
 		return hookAnswer{}, err
 	}
-	w.judged = p
+	w.judgingPipeline = p
 	if c.Bool(permissionFlag) {
 		// A question that the host must ask is for the user, so an ESCALATE is no refusal here.
-		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))
+		_, asked := approve.FindHostQuestion(stateDir(&set.Settings, w), questionKey(event))
 		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on" && !asked, event, in)
 	}
-	settlePrompts(ctx, w, h, p, event, in)
-	refused, decision, reason, err := judgeAll(ctx, w, p, event)
+	resolvePromptAuthors(ctx, w, h, p, event, in)
+	refused, decision, reason, err := judgeActions(ctx, w, p, event)
 	switch {
 	case err != nil:
 		return hookAnswer{}, err
 	case refused != nil:
-		return refusedBy(refused), nil
+		return refusalAnswer(refused), nil
 	case ctx.Err() != nil: // the host may have stopped waiting
 		return hookAnswer{}, errors.New("no verdict in time; raise hook.timeout, or run 'shield doctor'")
 	case decision == verdict.Escalate:
@@ -237,16 +237,16 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 			return hookAnswer{}, err
 		}
 		answer, err := h.Ask(ctx, event, reason)
-		return hookAnswer{Ask: true, Answer: answer, Reason: reason}, err
+		return hookAnswer{AskUser: true, HostText: answer, Reason: reason}, err
 	}
 	answer, err := h.Answer(ctx, event, set.Hook.Answer == "delegate", "shield: "+reason)
-	return hookAnswer{Allow: true, Answer: answer}, err
+	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
 // judgeAll judges the actions of an event until one is refused, and returns that refusal. After an
 // ESCALATE the host must ask its user, with the reasons of all actions that need it.
-func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
-	if w.served != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
+func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
+	if w.servedQuestion != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
 		return nil, verdict.Block, "", errUndecided
 	}
 	var asked []string
@@ -255,7 +255,7 @@ func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Even
 		if err != nil {
 			return nil, verdict.Block, "", fmt.Errorf("hook: %w", err)
 		}
-		v, err := w.evaluate(ctx, p, a)
+		v, err := w.evaluateAction(ctx, p, a)
 		if err != nil {
 			return nil, verdict.Block, "", err
 		}
@@ -274,6 +274,6 @@ func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Even
 }
 
 // refusedBy returns the answer for a refusal.
-func refusedBy(v *verdict.Verdict) hookAnswer {
-	return hookAnswer{Reason: v.ForAgent(), User: "shield stopped: " + v.ForUser()}
+func refusalAnswer(v *verdict.Verdict) hookAnswer {
+	return hookAnswer{Reason: v.ForAgent(), UserReason: "shield stopped: " + v.ForUser()}
 }

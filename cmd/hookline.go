@@ -40,84 +40,84 @@ var pinnedVariables = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_
 // Some hosts replace $NAME, ${NAME} and ${NAME:-TEXT} in their settings by what their own environment
 // has, which a project's .env adds to. So the text has variables as ${NAME%} and ${NAME#?}
 // alone, which hosts leave to the shell: the first is the value.
-type hookShell struct {
-	before, after string // the command that runs shield
-	userShell     bool
+type shellWrapper struct {
+	commandPrefix, commandSuffix string // the command that runs shield
+	runsInUserShell              bool
 }
 
 // noVerdict is the text for the host if shield gave no usable answer.
-const noVerdict = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
+const noVerdictText = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
 
 // unexamined is the text for the agent about a result for which shield gave no usable answer.
-const unexamined = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
+const unexaminedText = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
 
 // otherProgram is the text for the host if shield's executable was replaced.
-const otherProgram = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
+const programReplacedText = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
 
 // newResultShell returns the shell text around the command that examines results. If that command
 // fails, the text withholds the result from the agent, where the host supports that.
-func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
-	lost, err := h.Lost(ctx, unexamined)
+func newResultWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
+	lost, err := h.UnexaminedResponse(ctx, unexaminedText)
 	if err != nil {
-		return hookShell{}, err
+		return shellWrapper{}, err
 	}
-	show, otherwise := printAnswer, "printf '%s\\n' '"+string(lost)+"'; "
+	show, otherwise := printAnswerScript, "printf '%s\\n' '"+string(lost)+"'; "
 	if len(lost) == 0 {
 		show, otherwise = "", ""
 	}
 	no := otherwise + `echo "shield: a result was not examined (${1%})" >&2; exit 0`
-	return newShell(h, no, otherwise+`echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
+	return newShellWrapper(h, no, otherwise+`echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
 // newPromptShell returns the shell text around the command that records the user's prompts: whatever
 // it answers, the prompt is not blocked.
-func newPromptShell(h *host.Host) hookShell {
-	return newShell(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
+func newPromptWrapper(h *host.Host) shellWrapper {
+	return newShellWrapper(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
 }
 
 // printAnswer prints the reader's line without the status at its beginning.
-const printAnswer = `printf '%s\n' "${l#?}"; `
+const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
-func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
-	denial, err := h.Deny(ctx, noVerdict, "")
+func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
+	denial, err := h.Deny(ctx, noVerdictText, "")
 	if err != nil {
-		return hookShell{}, err
+		return shellWrapper{}, err
 	}
-	changed, err := h.Deny(ctx, otherProgram, "")
+	changed, err := h.Deny(ctx, programReplacedText, "")
 	if err != nil {
-		return hookShell{}, err
+		return shellWrapper{}, err
 	}
-	show, no, other := printAnswer, "printf '%s\\n' '"+string(denial)+"'; ", "printf '%s\\n' '"+string(changed)+"'; "
-	if h.Silent() {
+	show, no, other := printAnswerScript, "printf '%s\\n' '"+string(denial)+"'; ", "printf '%s\\n' '"+string(changed)+"'; "
+	if h.NeedsSilentHook() {
 		show, no, other = "", "", ""
 	}
 	exit := "exit " + strconv.Itoa(h.DenialStatus())
-	no += `echo "` + noVerdict + ` (${1%})" >&2; ` + exit
-	other += `echo "` + otherProgram + `" >&2; ` + exit
-	return newShell(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
+	no += `echo "` + noVerdictText + ` (${1%})" >&2; ` + exit
+	other += `echo "` + programReplacedText + `" >&2; ` + exit
+	return newShellWrapper(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
 // newShell returns the shell text that prints no if there is no answer, and other if shield was
 // replaced. It accepts answers that match a case pattern.
-func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
-	return hookShell{
-		before: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
-		after: `exec 3<&- </dev/null; wait $!; echo "status $?"; } & { exec 3<&- </dev/null; @SLEEP@ & echo "t$!"; wait $!; echo late; } & }` +
+func newShellWrapper(h *host.Host, no, other, answers, statuses string) shellWrapper {
+	return shellWrapper{
+		commandPrefix: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
+		commandSuffix: `exec 3<&- </dev/null; wait $!; echo "status $?"; } & { exec 3<&- </dev/null; @SLEEP@ & echo "t$!"; wait $!; echo late; } & }` +
 			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case ${l%} in s[0-9]*) s=${l#?};; t[0-9]*) t=${l#?};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answers +
 			`changed) kill ${t%}; exec 2>&4; ` + other + `;; *) break;; esac; done; kill -KILL ${s%} ${t%}; exec 2>&4; n "${l%}"; }; s=$?; case ${s%} in ` + statuses + `) exit ${s%};; esac; n "status ${s%}"`,
-		userShell: h.UserShell(),
+		runsInUserShell: h.UserShell(),
 	}
 }
 
 // afterCommandScript is the shell text behind the command. $$ is the process that the host waits for,
 // even in a subshell.
-const afterCommandScript = ` --` + watch.Line + ` $$ <&3 & echo "s$!"; `
+const afterCommandScript = ` --` + watch.InstalledLineFlag + ` $$ <&3 & echo "s$!"; `
 
 // wrapCommand returns the command line for a command, with a check before it. If a host uses the
 // user's own shell, which may not be a POSIX shell, the line starts sh.
-func (t hookShell) wrapCommand(check, command string, sleep []string) string {
-	line := t.before + check + command + afterCommandScript + strings.Replace(t.after, "@SLEEP@", strings.Join(sleep, " "), 1)
-	if t.userShell {
+func (t shellWrapper) wrapCommand(check, command string, sleep []string) string {
+	line := t.commandPrefix + check + command + afterCommandScript + strings.Replace(t.commandSuffix, "@SLEEP@", strings.Join(sleep, " "), 1)
+	if t.runsInUserShell {
 		return quotedForSh(line)
 	}
 	return line
@@ -129,78 +129,78 @@ func quotedForSh(line string) string {
 }
 
 // splitLine splits a command line into the command, the check before it, and the deadline in seconds.
-func (t hookShell) splitLine(line string) (command string, seconds int, err error) {
-	if t.userShell {
+func (t shellWrapper) splitCommandLine(line string) (command string, seconds int, err error) {
+	if t.runsInUserShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
 		script, ends := strings.CutSuffix(script, "'")
 		script = strings.ReplaceAll(script, `'\''`, "'")
 		if !begins || !ends {
-			return "", 0, errUnknownLine
+			return "", 0, errForeignHookLine
 		}
 		line = script
 	}
 	if strings.HasPrefix(line, "o=$(") {
-		return "", 0, errOlderLine
+		return "", 0, errOutdatedHookLine
 	}
-	command, begins := strings.CutPrefix(line, t.before)
+	command, begins := strings.CutPrefix(line, t.commandPrefix)
 	command, rest, cut := strings.Cut(command, afterCommandScript)
-	head, tail, _ := strings.Cut(t.after, "@SLEEP@")
+	head, tail, _ := strings.Cut(t.commandSuffix, "@SLEEP@")
 	rest, heads := strings.CutPrefix(rest, head)
 	rest, tails := strings.CutSuffix(rest, tail)
 	if !begins || !cut || !heads || !tails {
-		return "", 0, errOtherLine
+		return "", 0, errNonBlockingHookLine
 	}
 	words := strings.Fields(rest)
 	if len(words) != 2 || path.Base(words[0]) != "sleep" || !path.IsAbs(words[0]) || checkProgram(words[0]) != nil || strings.Join(words, " ") != rest {
-		return "", 0, errUnknownLine
+		return "", 0, errForeignHookLine
 	}
 	if seconds, err = strconv.Atoi(words[1]); err != nil {
-		return "", 0, errUnknownLine
+		return "", 0, errForeignHookLine
 	}
 	return command, seconds, nil
 }
 
 var (
-	errUnknownLine = errors.New("the hook command is not one that shield installs")
-	errOlderLine   = errors.New("an older version of shield installed this hook, which does not deny when shield is stopped or replaced")
-	errOtherLine   = errors.New("the hook command does not block when shield is missing, killed or gives no clear answer")
+	errForeignHookLine     = errors.New("the hook command is not one that shield installs")
+	errOutdatedHookLine    = errors.New("an older version of shield installed this hook, which does not deny when shield is stopped or replaced")
+	errNonBlockingHookLine = errors.New("the hook command does not block when shield is missing, killed or gives no clear answer")
 )
 
 // hookLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
 // returned.
-func hookLines(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (lines host.Lines, err error) {
-	before, err := newHookShell(ctx, h)
+func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (lines host.HookCommands, err error) {
+	before, err := newHookWrapper(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
-	after, err := newResultShell(ctx, h)
+	after, err := newResultWrapper(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
-	if lines.Before, err = hookLine(w, h, before, deadline); err != nil {
+	if lines.BeforeTool, err = shieldHookLine(w, h, before, deadline); err != nil {
 		return lines, err
 	}
-	if lines.After, err = hookLine(w, h, after, deadline); err == nil && h.TellsPrompts() {
-		lines.Prompt, err = hookLine(w, h, newPromptShell(h), deadline)
+	if lines.AfterTool, err = shieldHookLine(w, h, after, deadline); err == nil && h.ReportsPrompts() {
+		lines.Prompt, err = shieldHookLine(w, h, newPromptWrapper(h), deadline)
 	}
 	return lines, err
 }
 
 // permissionLine returns the command line for a host's permission event.
-func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (string, error) {
-	shell, err := newHookShell(ctx, h)
+func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (string, error) {
+	shell, err := newHookWrapper(ctx, h)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return hookLine(w, h, shell, deadline, "--"+permissionFlag)
+	return shieldHookLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
 // hookLine returns the command line that runs shield. more are additional arguments.
-func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, more ...string) (string, error) {
+func shieldHookLine(w *Environment, h *host.Host, shell shellWrapper, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
 	}
-	judge, err := fixedShield(w, true)
+	judge, err := shieldCommandPrefix(w, true)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
@@ -210,9 +210,9 @@ func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, m
 	}
 	check := ""
 	if userCanReplace(w.Executable) {
-		r, err := newRecord(w, w.Executable)
+		r, err := newProgramRecord(w, w.Executable)
 		if err == nil {
-			check, err = r.check()
+			check, err = r.checkScript()
 		}
 		if err != nil {
 			return "", fmt.Errorf("hook: %w", err)
@@ -242,45 +242,45 @@ const killGrace = watch.GuardGrace + time.Second
 
 // An installedLine is a parsed installed command line.
 type installedLine struct {
-	command  string        // the command that runs shield, without the shell text around it
-	program  string        // the path of shield
-	state    string        // the state folder
-	check    string        // the shell text that checks the program before it runs
-	deadline time.Duration // 0 if the line names no timeout
-	ends     time.Duration // the deadline of the shell text
+	command       string        // the command that runs shield, without the shell text around it
+	shieldPath    string        // the path of shield
+	stateFolder   string        // the state folder
+	checkScript   string        // the shell text that checks the program before it runs
+	deadline      time.Duration // 0 if the line names no timeout
+	shellDeadline time.Duration // the deadline of the shell text
 }
 
 // readHookLine parses a command line that was installed in a shell text for a host. An error says what
 // is wrong with it.
-func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine, err error) {
-	command, seconds, err := shell.splitLine(line)
+func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installedLine, err error) {
+	command, seconds, err := shell.splitCommandLine(line)
 	if err != nil {
 		return got, err
 	}
-	got.check, got.command = splitCheck(command)
-	got.ends = time.Duration(seconds) * time.Second
+	got.checkScript, got.command = splitProgramCheck(command)
+	got.shellDeadline = time.Duration(seconds) * time.Second
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(got.command), "")
 	if err != nil || len(file.Stmts) != 1 {
-		return got, errUnknownLine
+		return got, errForeignHookLine
 	}
 	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
 	if !ok || !isPlainCommand(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
-		return got, errUnknownLine
+		return got, errForeignHookLine
 	}
 	var words, set []string
 	for _, word := range call.Args {
-		text, ok := literal(word)
+		text, ok := literalText(word)
 		if !ok {
 			return got, errors.New("the hook command contains a variable or a wildcard")
 		}
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
-		if _, ok := literal(a.Value); !ok || !slices.Contains(pinnedVariables, a.Name.Value) {
+		if _, ok := literalText(a.Value); !ok || !slices.Contains(pinnedVariables, a.Name.Value) {
 			return got, fmt.Errorf("the hook command sets the variable %s", a.Name.Value)
 		}
-		if text, _ := literal(a.Value); a.Name.Value == "XDG_STATE_HOME" {
-			got.state = filepath.Join(text, "shield")
+		if text, _ := literalText(a.Value); a.Name.Value == "XDG_STATE_HOME" {
+			got.stateFolder = filepath.Join(text, "shield")
 		}
 		set = append(set, a.Name.Value)
 	}
@@ -292,7 +292,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	if len(words) < 3 || words[1] != "hook" || words[2] != h.Name || !filepath.IsAbs(words[0]) {
 		return got, fmt.Errorf("the hook command is not ABSOLUTE-PATH/shield hook %s", h.Name)
 	}
-	got.program = words[0]
+	got.shieldPath = words[0]
 	for i, word := range words {
 		value, ok := strings.CutPrefix(word, "--timeout=")
 		if word == "--timeout" && i+1 < len(words) {
@@ -304,8 +304,8 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 			}
 		}
 	}
-	if got.ends <= got.deadline+watch.Grace {
-		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.ends)
+	if got.shellDeadline <= got.deadline+watch.WatchdogGrace {
+		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.shellDeadline)
 	}
 	return got, nil
 }
@@ -316,7 +316,7 @@ func isPlainCommand(s *syntax.Stmt) bool {
 }
 
 // literal returns the text of a word without expansions; "" for nil.
-func literal(word *syntax.Word) (string, bool) {
+func literalText(word *syntax.Word) (string, bool) {
 	var b strings.Builder
 	if word == nil {
 		return "", true
@@ -336,7 +336,7 @@ func literal(word *syntax.Word) (string, bool) {
 				if !ok {
 					return "", false
 				}
-				b.WriteString(unescape.Replace(lit.Value))
+				b.WriteString(doubleQuoteUnescaper.Replace(lit.Value))
 			}
 		default:
 			return "", false
@@ -346,4 +346,4 @@ func literal(word *syntax.Word) (string, bool) {
 }
 
 // unescape removes the backslashes of a text in double quotes.
-var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`")
+var doubleQuoteUnescaper = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`")

@@ -20,7 +20,7 @@ func TestHookLineHasNoVariablesOfSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	w := &World{Home: home, Executable: program, Getenv: func(string) string { return "" }}
+	w := &Environment{Home: home, Executable: program, Getenv: func(string) string { return "" }}
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
 		if err != nil {
@@ -30,11 +30,11 @@ func TestHookLineHasNoVariablesOfSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		permission, err := permissionLine(t.Context(), w, h, time.Minute)
+		permission, err := permissionHookLine(t.Context(), w, h, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range []string{lines.Before, lines.After, permission} {
+		for _, line := range []string{lines.BeforeTool, lines.AfterTool, permission} {
 			if found := variable.FindString(line); found != "" {
 				t.Errorf("%s: %s in %s", name, found, line)
 			}

@@ -19,20 +19,20 @@ import (
 
 // sentByHost returns nil if a host sent the event that this process judges through the installed line
 // in a shell text, or else why that is not certain.
-func sentByHost(w *World, h *host.Host, shell hookShell) error {
-	if err := readBelow(w.pid, w.parent); err != nil {
+func checkSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
+	if err := checkOutputReader(w.judgePID, w.askingPID); err != nil {
 		return err
 	}
-	above, err := ancestry.Of(w.parent)
+	above, err := ancestry.Of(w.askingPID)
 	if len(above) < 2 {
 		return errors.Join(err, errors.New("the parent processes of shield are unknown"))
 	}
-	return startedByHost(above, h, shell)
+	return checkStartedByHost(above, h, shell)
 }
 
 // readBelow returns an error unless a child of the shell reads the output of a process: the reader of
 // the installed line, which names that shell. The process itself is not a child of it.
-func readBelow(pid, shell int) error {
+func checkOutputReader(pid, shell int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", pid))
 	if err != nil {
 		return err
@@ -50,24 +50,24 @@ func readBelow(pid, shell int) error {
 }
 
 // startedByHost is [sentByHost] for the ancestors of shield, nearest first.
-func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) error {
+func checkStartedByHost(above []ancestry.Process, h *host.Host, shell shellWrapper) error {
 	if len(above) < 2 {
 		return errors.New("shield was not started by a shell")
 	}
-	line, ok := oneLine(&above[0])
+	line, ok := shellScriptText(&above[0])
 	if !ok {
-		line, ok = fileOfLine(&above[0], h)
+		line, ok = hookLineInScript(&above[0], h)
 	}
 	if !ok {
 		return fmt.Errorf("%s is not a shell with -c", describeProcess(&above[0]))
 	}
-	if shell.userShell { // the user's shell runs sh, which runs the line
+	if shell.runsInUserShell { // the user's shell runs sh, which runs the line
 		line = quotedForSh(line)
-		if outer, ok := oneLine(&above[1]); ok && outer == line && len(above) > 2 {
+		if outer, ok := shellScriptText(&above[1]); ok && outer == line && len(above) > 2 {
 			above = above[1:]
 		}
 	}
-	if _, err := readHookLine(line, shell, h); err != nil {
+	if _, err := parseHookLine(line, shell, h); err != nil {
 		return err
 	}
 	starter := above[1]
@@ -82,7 +82,7 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 
 // oneLine returns the script text with which a shell was started; ok is false if it has other
 // arguments.
-func oneLine(p *ancestry.Process) (string, bool) {
+func shellScriptText(p *ancestry.Process) (string, bool) {
 	args := slices.DeleteFunc(slices.Clone(p.Args), func(arg string) bool { return arg == "--norc" || arg == "--noprofile" })
 	if len(args) != 3 || args[1] != "-c" || !slices.Contains(launcherPrograms, filepath.Base(p.Exe)) && !slices.Contains(launcherPrograms, p.Name) {
 		return "", false
@@ -92,11 +92,11 @@ func oneLine(p *ancestry.Process) (string, bool) {
 
 // fileOfLine returns the line in a script that a host runs, if the script contains no other line of
 // shield.
-func fileOfLine(p *ancestry.Process, h *host.Host) (string, bool) {
+func hookLineInScript(p *ancestry.Process, h *host.Host) (string, bool) {
 	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(launcherPrograms, p.Name) {
 		return "", false
 	}
-	doc, exists, err := readSettings(p.Args[1])
+	doc, exists, err := readSettingsFile(p.Args[1])
 	if err != nil || !exists {
 		return "", false
 	}

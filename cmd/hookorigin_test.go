@@ -87,11 +87,11 @@ func TestStartedByHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shell, err := newResultShell(t.Context(), h)
+		shell, err := newResultWrapper(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = startedByHost(c.above(shell.wrapCommand("", strings.ReplaceAll(judge, "NAME", c.host), []string{"/usr/bin/sleep", "55"})), h, shell)
+		err = checkStartedByHost(c.above(shell.wrapCommand("", strings.ReplaceAll(judge, "NAME", c.host), []string{"/usr/bin/sleep", "55"})), h, shell)
 		if (err == nil) != c.sent {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -32,7 +32,7 @@ func hookedHost(name string, permission bool) (*host.Host, error) {
 // judgePermission answers the question that a host is about to ask its user, if policy and classifier
 // allow all actions, the settings enable it, and no rule of the user's asks for the question. It also
 // reports a denial; otherwise it is silent, so that the host asks.
-func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, on bool, event host.Event, in []byte) (hookAnswer, error) {
+func judgePermission(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, on bool, event host.Event, in []byte) (hookAnswer, error) {
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -40,17 +40,17 @@ func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipe
 		}
 		v := p.EvaluateUntil(ctx, a, shield.TierClassify).Verdict
 		if v.Decision == verdict.Block {
-			return refusedBy(&v), nil
+			return refusalAnswer(&v), nil
 		}
 		on = on && v.Decision == verdict.Allow && !v.Degraded
 	}
-	speaks := on && personAsks(ctx, w, h, foldersOf(w, h, event), in) == nil && ctx.Err() == nil
+	speaks := on && checkNoUserRuleAsks(ctx, w, h, possibleProjectFolders(w, h, event), in) == nil && ctx.Err() == nil
 	answer, err := h.Answer(ctx, event, !speaks, "")
-	return hookAnswer{Allow: true, Answer: answer}, err
+	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
 // foldersOf returns folders at or below which the project of an event may be.
-func foldersOf(w *World, h *host.Host, event host.Event) []string {
+func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []string {
 	dirs := []string{w.Dir}
 	if _, project, _ := h.PermissionRules(); project != "" {
 		dirs = append(dirs, w.Getenv(project))
@@ -73,13 +73,13 @@ const (
 // personAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
 // or the rules cannot be read; else nil. It looks for rules in each of dirs and their ancestors, since
 // the root of the host's project is unknown.
-func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {
+func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) error {
 	options, _, places := h.PermissionRules()
-	if err := bringsRules(w.parent, options); err != nil {
+	if err := checkNoRuleOptions(w.askingPID, options); err != nil {
 		return err
 	}
-	return eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
-		asked, err := p.Asked(ctx, in, doc)
+	return forEachPlaceFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
+		asked, err := p.HasAskRule(ctx, in, doc)
 		if err != nil || asked {
 			return errors.Join(err, fmt.Errorf("%s has a permission rule for this call; remove the rule to let shield answer", name))
 		}
@@ -90,25 +90,25 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 // hostAsks returns nil if a host is told to ask its user about an event, or why not: the host was not
 // seen to wait for its user, its report may come from a project, or a hook could answer in the user's
 // place. version is the host's version, "" if it does not matter.
-func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) (version string, err error) {
+func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) (version string, err error) {
 	if err := h.CanAsk(); err != nil {
 		return "", err
 	}
-	running, err := w.hostProcess(h)
+	running, err := w.askingHostProcess(h)
 	if err != nil {
 		return "", err
 	}
-	if version, err = h.Asks(ctx, in, w.Getenv, running); err != nil {
+	if version, err = h.CheckAsks(ctx, in, w.Getenv, running); err != nil {
 		return "", err
 	}
 	variables, places := h.AskSources()
-	return version, eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
+	return version, forEachPlaceFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		for _, v := range variables {
 			if bytes.Contains(doc, []byte(v)) {
 				return fmt.Errorf("%s sets %s, so the version of the host is unknown; remove that line", name, v)
 			}
 		}
-		answers, err := p.Answers(ctx, doc)
+		answers, err := p.HasAnsweringHook(ctx, doc)
 		if err != nil || answers {
 			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
 		}
@@ -118,7 +118,7 @@ func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []b
 
 // eachFile calls f for each existing file of some places, for a project those in each of dirs and
 // their ancestors, and returns the first error, including read errors.
-func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
+func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
 	read := 0
 	for i := range places {
 		p := &places[i]
@@ -131,7 +131,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 				return err
 			}
 			for _, name := range files {
-				doc, exists, err := readSettings(name)
+				doc, exists, err := readSettingsFile(name)
 				if err != nil || !exists {
 					return errors.Join(err, fmt.Errorf("%s cannot be read; correct its permissions", name))
 				}
@@ -148,13 +148,13 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 }
 
 // ruleFolders returns the folders that contain the files of a place.
-func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
+func ruleFolders(w *Environment, p *host.Place, dirs []string) (folders []string) {
 	switch p.Scope {
 	case "managed":
 		return []string{p.Folder}
 	case "user":
 		if dir := w.Getenv(p.Variable); p.Variable != "" && dir != "" {
-			folders = append(folders, absolute([]string{dir}, w.Dir)...)
+			folders = append(folders, absolutePaths([]string{dir}, w.Dir)...)
 		}
 		return append(folders, filepath.Join(w.Home, p.Folder))
 	}
@@ -178,7 +178,7 @@ func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
 func matchFiles(pattern string, below bool) (files []string, err error) {
 	dir, name := filepath.Split(pattern)
 	if below {
-		return matchingBelow(dir, name)
+		return matchFilesBelow(dir, name)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -197,7 +197,7 @@ func matchFiles(pattern string, below bool) (files []string, err error) {
 
 // bringsRules returns an error if a process or one of its ancestors was started with one of some
 // options, or if that is unknown.
-func bringsRules(pid int, options []string) error {
+func checkNoRuleOptions(pid int, options []string) error {
 	if len(options) == 0 {
 		return nil
 	}
@@ -217,7 +217,7 @@ func bringsRules(pid int, options []string) error {
 }
 
 // matchingBelow returns the files in a folder and its subfolders whose name matches a pattern.
-func matchingBelow(dir, name string) (files []string, err error) {
+func matchFilesBelow(dir, name string) (files []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if seen++; seen > maxRuleEntries {

@@ -19,18 +19,18 @@ import (
 
 // rememberPrompt remembers the user's prompt from an event that the host itself has sent, in a session
 // that a user attends. Other prompts do not count as the user's. It never blocks the prompt.
-func rememberPrompt(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
+func rememberPrompt(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	answer, err := h.Answer(ctx, host.Event{Host: h, Name: event.Name}, true, "")
-	done := hookAnswer{Allow: true, Answer: answer, After: true}
-	if err != nil || event.Prompt.Text == "" || event.Prompt.Session == "" || w.unattended(ctx, h) != nil {
+	done := hookAnswer{Allow: true, HostText: answer, AfterToolRan: true}
+	if err != nil || event.Prompt.Text == "" || event.Prompt.Session == "" || w.checkAttendedByUser(ctx, h) != nil {
 		return done, err
 	}
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { sessionsOf(cfg, w, h.Name, event.Parent) })
+	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { setSessionOrigin(cfg, w, h.Name, event.ParentSession) })
 	if err != nil {
 		return done, err
 	}
-	said := shield.Prompt{Session: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, Pending: event.Prompt.Waits}
-	err = p.Prompted(ctx, said)
+	said := shield.Prompt{Session: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, AuthorPending: event.Prompt.NeedsTranscript}
+	err = p.RecordPrompt(ctx, said)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -39,14 +39,14 @@ func rememberPrompt(ctx context.Context, c *cli.Context, w *World, h *host.Host,
 
 // unattended returns why the host's reports about its user are not believed: the event may not come
 // from the host, or no user attends; else nil.
-func (w *World) unattended(ctx context.Context, h *host.Host) error {
-	if w.attended != nil {
-		return w.attended(h)
+func (w *Environment) checkAttendedByUser(ctx context.Context, h *host.Host) error {
+	if w.checkUserAttends != nil {
+		return w.checkUserAttends(h)
 	}
-	if err := sentByHost(w, h, newPromptShell(h)); err != nil {
+	if err := checkSentByHost(w, h, newPromptWrapper(h)); err != nil {
 		return err
 	}
-	running, err := w.hostProcess(h)
+	running, err := w.askingHostProcess(h)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (w *World) unattended(ctx context.Context, h *host.Host) error {
 
 // Bounds of the search for a prompt in a transcript.
 const (
-	maxTranscript = 8 << 20 // bytes at the end of the file
-	settleTries   = 10
-	settlePause   = 10 * time.Millisecond
+	maxTranscriptBytes   = 8 << 20 // bytes at the end of the file
+	transcriptTries      = 10
+	transcriptRetryPause = 10 * time.Millisecond
 )
 
 // settlePrompts looks up in the host's transcript who wrote the session's pending prompts. A prompt
 // that is not in the transcript yet waits for the next event.
-func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
+func resolvePromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
 	if !h.HasTranscript() {
 		return
 	}
@@ -73,7 +73,7 @@ func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeli
 	if a, err := action.Parse(event.Actions[0]); err == nil {
 		session = a.Session
 	}
-	waiting := p.Pending(ctx, session)
+	waiting := p.PendingPromptIDs(ctx, session)
 	if len(waiting) == 0 {
 		return
 	}
@@ -89,14 +89,14 @@ func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeli
 	if !filepath.IsAbs(path) || !isBelow(path, base) {
 		return
 	}
-	for try := 0; try < settleTries && len(waiting) > 0 && ctx.Err() == nil; try++ {
+	for try := 0; try < transcriptTries && len(waiting) > 0 && ctx.Err() == nil; try++ {
 		if try > 0 {
-			time.Sleep(settlePause)
+			time.Sleep(transcriptRetryPause)
 		}
-		text := tailOf(path)
+		text := readFileTail(path)
 		left := waiting[:0:0]
 		for _, id := range waiting {
-			if !settlePrompt(ctx, h, p, session, id, text) {
+			if !resolvePromptAuthor(ctx, h, p, session, id, text) {
 				left = append(left, id)
 			}
 		}
@@ -105,16 +105,16 @@ func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeli
 }
 
 // settlePrompt reports whether rows of a transcript show who wrote the prompt with an ID.
-func settlePrompt(ctx context.Context, h *host.Host, p *shield.Pipeline, session, id string, rows []byte) (settled bool) {
+func resolvePromptAuthor(ctx context.Context, h *host.Host, p *shield.Pipeline, session, id string, rows []byte) (settled bool) {
 	for row := range bytes.Lines(rows) {
 		if id == "" || !bytes.Contains(row, []byte(id)) {
 			continue
 		}
-		text, written, ok := h.Wrote(ctx, bytes.TrimSpace(row), id)
+		text, written, ok := h.ParseTranscriptRow(ctx, bytes.TrimSpace(row), id)
 		if !ok {
 			continue
 		}
-		if p.Settle(ctx, session, id, text, written) != nil {
+		if p.ResolvePendingPrompt(ctx, session, id, text, written) != nil {
 			return false
 		}
 		settled = true
@@ -123,22 +123,22 @@ func settlePrompt(ctx context.Context, h *host.Host, p *shield.Pipeline, session
 }
 
 // tailOf returns the end of a file that belongs to this user.
-func tailOf(path string) []byte {
+func readFileTail(path string) []byte {
 	f, err := owner.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || owner.Check(info, owner.Write) != nil {
+	if err != nil || !info.Mode().IsRegular() || owner.Check(info, owner.OtherWrite) != nil {
 		return nil
 	}
-	if from := info.Size() - maxTranscript; from > 0 {
+	if from := info.Size() - maxTranscriptBytes; from > 0 {
 		if _, err := f.Seek(from, io.SeekStart); err != nil {
 			return nil
 		}
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxTranscript))
+	text, err := io.ReadAll(io.LimitReader(f, maxTranscriptBytes))
 	if err != nil {
 		return nil
 	}

@@ -29,25 +29,25 @@ import (
 // file, and the file of the record, which was given the modification time of the program,
 // is neither older nor newer. The identity is compared only if that fails, which it always
 // does where no hard link could be made, and the digest only if the identity differs.
-type record struct{ program, file string }
+type programRecord struct{ programPath, recordPath string }
 
 // linkPath returns the path of the hard link to the program.
-func (r record) linkPath() string { return r.file + ".program" }
+func (r programRecord) linkPath() string { return r.recordPath + ".program" }
 
 // newRecord returns the record of a program in a world's state folder.
-func newRecord(w *World, program string) (record, error) {
+func newProgramRecord(w *Environment, program string) (programRecord, error) {
 	state := config.StateDir(w.Home, w.Getenv)
 	if state == "" {
-		return record{}, errors.New("the state folder is unknown; set HOME")
+		return programRecord{}, errors.New("the state folder is unknown; set HOME")
 	}
-	return recordIn(state, program), nil
+	return programRecordIn(state, program), nil
 }
 
 // recordProgram records the program that a world's hooks run.
-func recordProgram(w *World) error {
-	r, err := newRecord(w, w.Executable)
+func recordProgram(w *Environment) error {
+	r, err := newProgramRecord(w, w.Executable)
 	if err == nil {
-		err = r.write()
+		err = r.recordCurrent()
 	}
 	if err != nil {
 		return fmt.Errorf("record the program of the hook: %w", err)
@@ -55,9 +55,9 @@ func recordProgram(w *World) error {
 	return nil
 }
 
-func recordIn(state, program string) record {
+func programRecordIn(state, program string) programRecord {
 	sum := sha256.Sum256([]byte(program))
-	return record{program, filepath.Join(state, "programs", hex.EncodeToString(sum[:8]))}
+	return programRecord{program, filepath.Join(state, "programs", hex.EncodeToString(sum[:8]))}
 }
 
 // userCanReplace reports whether this user can replace a program. A user other than root cannot
@@ -70,7 +70,7 @@ func userCanReplace(program string) bool {
 	}
 	for _, path := range []string{program, real} {
 		for ; ; path = filepath.Dir(path) {
-			if info, err := os.Stat(path); err != nil || !owner.Root(info) {
+			if info, err := os.Stat(path); err != nil || !owner.OnlyRootCanWrite(info) {
 				return true
 			}
 			if path == filepath.Dir(path) {
@@ -85,7 +85,7 @@ func userCanReplace(program string) bool {
 var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
 // statWords returns the shell words that print the identity of the program given next.
-var statWords = sync.OnceValues(func() ([]string, error) {
+var findStatCommand = sync.OnceValues(func() ([]string, error) {
 	path, err := findTool("stat")
 	if err != nil {
 		return nil, err
@@ -112,14 +112,14 @@ func sha256Command() (string, error) {
 }
 
 const (
-	checkBegin = "c() { i= d=; read -r i d <"
-	checkEnd   = " || c; "
+	programCheckPrefix = "c() { i= d=; read -r i d <"
+	programCheckSuffix = " || c; "
 )
 
 // check returns the shell text that prints the line "changed" and ends if the program is not the
 // recorded one. If only its identity differs, the record gets the new identity.
-func (r record) check() (string, error) {
-	stat, err := statWords()
+func (r programRecord) checkScript() (string, error) {
+	stat, err := findStatCommand()
 	if err != nil {
 		return "", err
 	}
@@ -131,13 +131,13 @@ func (r record) check() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program, err := syntax.Quote(r.program, syntax.LangPOSIX)
+	program, err := syntax.Quote(r.programPath, syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", shortenText(r.program), err)
+		return "", fmt.Errorf("%q: %w", shortenText(r.programPath), err)
 	}
-	file, err := syntax.Quote(r.file, syntax.LangPOSIX)
+	file, err := syntax.Quote(r.recordPath, syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", shortenText(r.file), err)
+		return "", fmt.Errorf("%q: %w", shortenText(r.recordPath), err)
 	}
 	link, err := syntax.Quote(r.linkPath(), syntax.LangPOSIX)
 	if err != nil {
@@ -145,49 +145,49 @@ func (r record) check() (string, error) {
 	}
 	same := fmt.Sprintf("[ %[1]s -ef %[3]s ] && [ ! %[1]s -nt %[2]s ] && [ ! %[1]s -ot %[2]s ]", program, file, link)
 	renew := fmt.Sprintf(`echo "${v%%} ${d%%}" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
-	return checkBegin + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "${i%}" ] && [ "${v%}" = "${i%}" ] || case $(` + digest + " <" + program +
-		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + checkEnd, nil
+	return programCheckPrefix + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "${i%}" ] && [ "${v%}" = "${i%}" ] || case $(` + digest + " <" + program +
+		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + programCheckSuffix, nil
 }
 
 // splitCheck splits a shell text into the check of a program and the rest.
-func splitCheck(text string) (check, command string) {
-	if i := strings.Index(text, checkEnd); strings.HasPrefix(text, checkBegin) && i >= 0 {
-		return text[:i+len(checkEnd)], text[i+len(checkEnd):]
+func splitProgramCheck(text string) (check, command string) {
+	if i := strings.Index(text, programCheckSuffix); strings.HasPrefix(text, programCheckPrefix) && i >= 0 {
+		return text[:i+len(programCheckSuffix)], text[i+len(programCheckSuffix):]
 	}
 	return "", text
 }
 
 // read returns the recorded identity and digest.
-func (r record) read() (identity, digest string, err error) {
-	text, err := os.ReadFile(r.file)
+func (r programRecord) readRecorded() (identity, digest string, err error) {
+	text, err := os.ReadFile(r.recordPath)
 	if err != nil {
 		return "", "", err
 	}
 	if _, err := fmt.Sscanf(string(text), "%s %s\n", &identity, &digest); err != nil {
-		return "", "", fmt.Errorf("%s, the record of the installed program, is damaged", r.file)
+		return "", "", fmt.Errorf("%s, the record of the installed program, is damaged", r.recordPath)
 	}
 	return identity, digest, nil
 }
 
 // exists reports whether there is a record, even if it is unreadable.
-func (r record) exists() bool {
-	_, err := os.Lstat(r.file)
+func (r programRecord) exists() bool {
+	_, err := os.Lstat(r.recordPath)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
 // identity returns the current identity of the program.
-func (r record) identity() (string, error) {
-	words, err := statWords()
+func (r programRecord) currentIdentity() (string, error) {
+	words, err := findStatCommand()
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command(words[0], append(slices.Clone(words[1:]), r.program)...).Output()
+	out, err := exec.Command(words[0], append(slices.Clone(words[1:]), r.programPath)...).Output()
 	return strings.TrimSpace(string(out)), err
 }
 
 // digest returns the current SHA-256 of the program.
-func (r record) digest() (string, error) {
-	f, err := os.Open(r.program)
+func (r programRecord) currentDigest() (string, error) {
+	f, err := os.Open(r.programPath)
 	if err != nil {
 		return "", err
 	}
@@ -200,30 +200,30 @@ func (r record) digest() (string, error) {
 }
 
 // changed returns an error unless the program is the recorded one.
-func (r record) changed() error {
-	identity, recorded, err := r.read()
+func (r programRecord) verifyUnchanged() error {
+	identity, recorded, err := r.readRecorded()
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the program %s is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.program, r.file)
+		return fmt.Errorf("the program %s is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.programPath, r.recordPath)
 	}
 	if err != nil {
-		return fmt.Errorf("the record of the installed program %s cannot be read, so the hook denies everything: %w; run 'shield hook status --accept'", r.program, err)
+		return fmt.Errorf("the record of the installed program %s cannot be read, so the hook denies everything: %w; run 'shield hook status --accept'", r.programPath, err)
 	}
-	if now, err := r.identity(); err == nil && now == identity {
+	if now, err := r.currentIdentity(); err == nil && now == identity {
 		return nil
 	}
-	digest, err := r.digest()
+	digest, err := r.currentDigest()
 	if err != nil {
 		return err
 	}
 	if digest != recorded {
-		return fmt.Errorf("%s differs from the program that was installed as a hook, so the hook denies everything; if you updated it, run 'shield hook status --accept'", r.program)
+		return fmt.Errorf("%s differs from the program that was installed as a hook, so the hook denies everything; if you updated it, run 'shield hook status --accept'", r.programPath)
 	}
 	return nil
 }
 
 // write records the program in its current state.
-func (r record) write() error {
-	real, err := filepath.EvalSymlinks(r.program)
+func (r programRecord) recordCurrent() error {
+	real, err := filepath.EvalSymlinks(r.programPath)
 	if err != nil {
 		return err
 	}
@@ -231,13 +231,13 @@ func (r record) write() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(r.recordPath), 0o700); err != nil {
 		return err
 	}
 	linked, err := os.Stat(r.linkPath())
 	same := err == nil && os.SameFile(linked, info)
-	if known, _, err := r.read(); err == nil && same {
-		if now, err := r.identity(); err == nil && now == known {
+	if known, _, err := r.readRecorded(); err == nil && same {
+		if now, err := r.currentIdentity(); err == nil && now == known {
 			return nil
 		}
 	}
@@ -253,15 +253,15 @@ func (r record) write() error {
 			return err
 		}
 	}
-	identity, err := r.identity() // after linking, which changes the change time
+	identity, err := r.currentIdentity() // after linking, which changes the change time
 	if err != nil {
 		return err
 	}
-	digest, err := r.digest()
+	digest, err := r.currentDigest()
 	if err != nil {
 		return err
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(r.file), ".new-*")
+	fresh, err := os.CreateTemp(filepath.Dir(r.recordPath), ".new-*")
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (r record) write() error {
 		err = os.Chtimes(fresh.Name(), info.ModTime(), info.ModTime())
 	}
 	if err == nil {
-		err = os.Rename(fresh.Name(), r.file)
+		err = os.Rename(fresh.Name(), r.recordPath)
 	}
 	if err != nil {
 		_ = os.Remove(fresh.Name())

@@ -30,27 +30,27 @@ func TestHookAccept(t *testing.T) {
 	if status, _, errs := run(t, w, "", "hook", "install", "claude-code"); !strings.Contains(errs, "installed") {
 		t.Fatalf("install: %d, %s", status, errs)
 	}
-	r, err := newRecord(&w, w.Executable)
+	r, err := newProgramRecord(&w, w.Executable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.changed(); err != nil {
+	if err := r.verifyUnchanged(); err != nil {
 		t.Errorf("as installed: %v", err)
 	}
 	replace("# two")
-	if err := r.changed(); err == nil || !strings.Contains(err.Error(), "hook status --accept") {
+	if err := r.verifyUnchanged(); err == nil || !strings.Contains(err.Error(), "hook status --accept") {
 		t.Errorf("replaced: %v", err)
 	}
 	agent := w
-	agent.person = func(int) error { return errNoTerminal }
-	if status, _, errs := run(t, agent, "", "hook", "status", "claude-code", "--accept"); status != 1 || !strings.Contains(errs, errNoTerminal.Error()) || r.changed() == nil {
+	agent.checkStartedByPerson = func(int) error { return errNoTerminal }
+	if status, _, errs := run(t, agent, "", "hook", "status", "claude-code", "--accept"); status != 1 || !strings.Contains(errs, errNoTerminal.Error()) || r.verifyUnchanged() == nil {
 		t.Errorf("by an agent: %d, %s", status, errs)
 	}
-	if status, _, errs := run(t, agent, "", "hook", "install", "claude-code"); status != 1 || !strings.Contains(errs, "only the user can do this") || r.changed() == nil {
+	if status, _, errs := run(t, agent, "", "hook", "install", "claude-code"); status != 1 || !strings.Contains(errs, "only the user can do this") || r.verifyUnchanged() == nil {
 		t.Errorf("installed again by an agent: %d, %s", status, errs)
 	}
-	if _, _, errs := run(t, w, "", "hook", "status", "claude-code", "--accept"); r.changed() != nil || strings.Contains(errs, "differs from the program that was installed as a hook, so") {
-		t.Errorf("by a person: %v, %s", r.changed(), errs)
+	if _, _, errs := run(t, w, "", "hook", "status", "claude-code", "--accept"); r.verifyUnchanged() != nil || strings.Contains(errs, "differs from the program that was installed as a hook, so") {
+		t.Errorf("by a person: %v, %s", r.verifyUnchanged(), errs)
 	}
 	if linked, err := os.Stat(r.linkPath()); err != nil {
 		t.Error(err)

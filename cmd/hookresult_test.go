@@ -20,11 +20,11 @@ func TestResultLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shell, err := newResultShell(t.Context(), h)
+		shell, err := newResultWrapper(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lost, err := h.Lost(t.Context(), unexamined)
+		lost, err := h.UnexaminedResponse(t.Context(), unexaminedText)
 		if err != nil {
 			t.Fatal(err)
 		}

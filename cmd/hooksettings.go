@@ -21,7 +21,7 @@ import (
 const hookMargin = 10 * time.Second
 
 // hookSettingsCommands are the commands that edit and test hosts' settings.
-func hookSettingsCommands(w *World) []*cli.Command {
+func hookSettingsCommands(w *Environment) []*cli.Command {
 	all := &cli.BoolFlag{Name: "all", Usage: "every host that is found on this machine"}
 	command := func(name, usage string, run func(*hookSettings, *cli.Context) error, flags ...cli.Flag) *cli.Command {
 		return &cli.Command{
@@ -62,7 +62,7 @@ const acceptFlag = "accept"
 
 // chosenHosts returns the hosts that a command line names, or with --all those installed on this
 // machine.
-func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
+func chosenHosts(c *cli.Context, w *Environment) ([]*hookSettings, error) {
 	names := c.Args().Slice()
 	switch {
 	case c.Bool("all") && len(names) > 0:
@@ -95,7 +95,7 @@ func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 }
 
 // hostInstalled reports whether a host is installed on this machine.
-func (w *World) hostInstalled(h *host.Host) bool {
+func (w *Environment) hostInstalled(h *host.Host) bool {
 	programs, folders := h.Found()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		for _, name := range programs {
@@ -111,17 +111,17 @@ func (w *World) hostInstalled(h *host.Host) bool {
 }
 
 // hasHook reports whether one of the host's settings files contains a hook of shield.
-func hasHook(ctx context.Context, w *World, h *host.Host) bool {
-	all, err := h.Settings(ctx, host.Lines{}, 0, w.Dir, w.OS)
+func hasHook(ctx context.Context, w *Environment, h *host.Host) bool {
+	all, err := h.Settings(ctx, host.HookCommands{}, 0, w.Dir, w.OS)
 	if err != nil {
 		return false
 	}
 	s := &hookSettings{Settings: all, host: h, world: w}
-	return len(s.survey(ctx).hooks) > 0
+	return len(s.findHooks(ctx).hooks) > 0
 }
 
 // listHosts prints a line for each host.
-func listHosts(c *cli.Context, w *World) error {
+func listHosts(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -132,16 +132,16 @@ func listHosts(c *cli.Context, w *World) error {
 			return fmt.Errorf("hook list: %w", err)
 		}
 		tested, there := "unverified", "not found"
-		if v := s.host.Verified(); v != "" {
+		if v := s.host.VerifiedVersion(); v != "" {
 			tested = "tested with " + v
 		}
 		if w.hostInstalled(s.host) {
 			there = "found"
 		}
-		if seen := s.survey(c.Context); len(seen.hooks) > 0 {
-			there = "installed in " + seen.hooks[0].file
+		if seen := s.findHooks(c.Context); len(seen.hooks) > 0 {
+			there = "installed in " + seen.hooks[0].settingsPath
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, s.host.Title(), tested, shown(there))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, s.host.Title(), tested, escapeLine(there))
 	}
 	return t.Flush()
 }
@@ -149,15 +149,15 @@ func listHosts(c *cli.Context, w *World) error {
 // hookSettings are a host's settings files.
 type hookSettings struct {
 	*host.Settings
-	host     *host.Host
-	world    *World
-	deadline time.Duration // of a newly installed hook, or of one without a deadline
-	permits  bool          // the settings let shield answer in the user's place
-	how      string        // the command line that installs it
-	arrival  questionRoute // how its questions reach the user
+	host           *host.Host
+	world          *Environment
+	deadline       time.Duration // of a newly installed hook, or of one without a deadline
+	answersForUser bool          // the settings let shield answer in the user's place
+	installCommand string        // the command line that installs it
+	questionRoute  questionRoute // how its questions reach the user
 }
 
-func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
+func newHookSettings(c *cli.Context, w *Environment, name string) (*hookSettings, error) {
 	h, err := host.Named(name)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 		if err != nil {
 			return nil, err
 		}
-		if lines.Permission, err = permissionLine(c.Context, w, asking, deadline); err != nil {
+		if lines.Permission, err = permissionHookLine(c.Context, w, asking, deadline); err != nil {
 			return nil, err
 		}
 	}
@@ -186,20 +186,20 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 	if err != nil {
 		return nil, err
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, err
 	}
-	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, permits: set.Hook.PermissionRequest == "on",
-		how: fmt.Sprintf("run 'shield hook install %s'", name), arrival: arrivalOf(w, set, h)}, nil
+	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, answersForUser: set.Hook.PermissionRequest == "on",
+		installCommand: fmt.Sprintf("run 'shield hook install %s'", name), questionRoute: questionRouteOf(w, set, h)}, nil
 }
 
 // folder returns the folder of a place's files; "" if unknown.
-func (s *hookSettings) folder(p *host.Place) string {
+func (s *hookSettings) placeFolder(p *host.Place) string {
 	variable, below, _ := strings.Cut(p.Variable, "/")
 	if variable != "" {
 		if dir := s.world.Getenv(variable); dir != "" {
-			return filepath.Join(absolute([]string{dir}, s.world.Dir)[0], below)
+			return filepath.Join(absolutePaths([]string{dir}, s.world.Dir)[0], below)
 		}
 	}
 	base := s.world.Dir
@@ -216,8 +216,8 @@ func (s *hookSettings) folder(p *host.Place) string {
 }
 
 // files returns the settings files of a place: one that may be missing, or those that match a pattern.
-func (s *hookSettings) files(p *host.Place) ([]settingsFile, error) {
-	folder := s.folder(p)
+func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
+	folder := s.placeFolder(p)
 	if folder == "" {
 		return nil, nil
 	}
@@ -240,34 +240,36 @@ func (s *hookSettings) files(p *host.Place) ([]settingsFile, error) {
 }
 
 // An edit is a settings file to edit, with its place.
-type edit struct {
+type settingsEdit struct {
 	place *host.Place
 	file  settingsFile
 }
 
 // edited returns the settings files that a command line asks to edit.
-func (s *hookSettings) edited(c *cli.Context) ([]edit, error) { return s.editedIn(c.String("scope")) }
+func (s *hookSettings) requestedEdits(c *cli.Context) ([]settingsEdit, error) {
+	return s.scopeEdits(c.String("scope"))
+}
 
 // editedIn returns the settings files of a scope that are edited.
-func (s *hookSettings) editedIn(scope string) (edits []edit, err error) {
+func (s *hookSettings) scopeEdits(scope string) (edits []settingsEdit, err error) {
 	var scopes []string
 	for i := range s.Places {
 		p := &s.Places[i]
-		if !p.Edited() {
+		if !p.IsInstallable() {
 			continue
 		}
 		if p.Scope != scope {
 			scopes = append(scopes, p.Scope)
 			continue
 		}
-		files, err := s.files(p)
+		files, err := s.placeFiles(p)
 		if err == nil && len(files) == 0 {
 			err = errors.New("the folder of the settings is unknown; set HOME")
 		}
 		if err != nil {
 			return nil, err
 		}
-		edits = append(edits, edit{p, files[0]})
+		edits = append(edits, settingsEdit{p, files[0]})
 	}
 	if len(edits) == 0 {
 		return nil, fmt.Errorf("--scope %q is not one of %s", shortenText(scope), strings.Join(scopes, ", "))

@@ -23,44 +23,44 @@ import (
 )
 
 // statusTime bounds how long one installed command line may take; its test action is decided by rules.
-const statusTime = 20 * time.Second
+const denialTestTimeout = 20 * time.Second
 
 // maxDenial bounds the output of a denying hook, in bytes.
-const maxDenial = 64 << 10
+const maxDenialBytes = 64 << 10
 
 // An installedHook is a hook of shield in a settings file that the host reads.
 type installedHook struct {
 	host.Hook
 	installedLine
-	file string
+	settingsPath string
 }
 
 // status reads the settings as the host does, and runs the installed command line as the host would,
 // with an event that must be denied. Any doubt is an error: the user relies on the answer "enforced".
 func (s *hookSettings) status(c *cli.Context) error {
-	seen := s.survey(c.Context)
+	seen := s.findHooks(c.Context)
 	if c.Bool(acceptFlag) {
-		if err := s.accept(c.Context, seen); err != nil {
+		if err := s.recordPrograms(c.Context, seen); err != nil {
 			return err
 		}
-		seen = s.survey(c.Context)
+		seen = s.findHooks(c.Context)
 	}
 	hooks, problems := seen.hooks, seen.problems
 	if len(hooks) == 0 && len(problems) == 0 {
-		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host.Name)
+		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missingFiles(), s.host.Name)
 	}
 	if len(problems) == 0 {
 		for _, h := range hooks {
-			for _, todo := range h.Todo {
-				problems = append(problems, h.file+": "+todo)
+			for _, todo := range h.UserSteps {
+				problems = append(problems, h.settingsPath+": "+todo)
 			}
-			if err := s.tryDenial(c.Context, h); err != nil {
-				problems = append(problems, fmt.Sprintf("%s: %q %v", h.file, shortenText(h.Command), err))
+			if err := s.testDenial(c.Context, h); err != nil {
+				problems = append(problems, fmt.Sprintf("%s: %q %v", h.settingsPath, shortenText(h.Command), err))
 			}
 		}
 	}
 	if len(problems) > 0 {
-		return unenforced(problems)
+		return unenforcedError(problems)
 	}
 	if err := s.warnAboutResults(c.Context, seen); err != nil {
 		return err
@@ -70,39 +70,39 @@ func (s *hookSettings) status(c *cli.Context) error {
 	}
 	var files []string
 	for _, h := range hooks {
-		if !slices.Contains(files, h.file) { // a file can hold several hooks, one for each event
-			files = append(files, h.file)
+		if !slices.Contains(files, h.settingsPath) { // a file can hold several hooks, one for each event
+			files = append(files, h.settingsPath)
 		}
 	}
 	files = slices.Compact(files)
 	state := "active in " + strings.Join(files, ", ") + " (test denial worked)."
-	if unverified := s.unverified(); unverified != "" {
+	if unverified := s.unverifiedNotice(); unverified != "" {
 		state = "installed in " + strings.Join(files, ", ") + ". " + unverified
 	}
-	_, err := fmt.Fprintf(s.world.Out, "%s: %s %s\n", s.host.Title(), state, s.arrival)
-	return errors.Join(err, s.arrival.checkReachable())
+	_, err := fmt.Fprintf(s.world.Out, "%s: %s %s\n", s.host.Title(), state, s.questionRoute)
+	return errors.Join(err, s.questionRoute.checkReachable())
 }
 
 // unverified says what was not tested for a host whose program was never run with shield; "" for other
 // hosts.
-func (s *hookSettings) unverified() string {
-	if s.host.Verified() != "" {
+func (s *hookSettings) unverifiedNotice() string {
+	if s.host.VerifiedVersion() != "" {
 		return ""
 	}
 	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so it is not tested that it calls the hook and obeys. Source of the settings format: %s.", s.host.Title(), s.host.Source())
 }
 
 // accept records the current programs of installed hooks.
-func (s *hookSettings) accept(ctx context.Context, seen survey) error {
-	if err := requirePerson(s.world, "hook status --"+acceptFlag, atTerminal); err != nil {
+func (s *hookSettings) recordPrograms(ctx context.Context, seen foundHooks) error {
+	if err := requirePerson(s.world, "hook status --"+acceptFlag, atPersonTerminal); err != nil {
 		return err
 	}
 	return s.withLock(ctx, func() error {
-		for _, h := range slices.Concat(seen.hooks, seen.results.hooks, seen.permits.hooks) {
-			if h.check == "" || checkProgram(h.program) != nil {
+		for _, h := range slices.Concat(seen.hooks, seen.resultHooks.hooks, seen.permissionHooks.hooks) {
+			if h.checkScript == "" || checkProgram(h.shieldPath) != nil {
 				continue
 			}
-			if err := recordIn(h.state, h.program).write(); err != nil {
+			if err := programRecordIn(h.stateFolder, h.shieldPath).recordCurrent(); err != nil {
 				return err
 			}
 		}
@@ -111,7 +111,7 @@ func (s *hookSettings) accept(ctx context.Context, seen survey) error {
 }
 
 // unenforced returns an error with the reasons why a host does not enforce a denial.
-func unenforced(problems []string) error {
+func unenforcedError(problems []string) error {
 	for i, p := range problems {
 		problems[i] = term.Escape(p) // a repository may have written the settings
 	}
@@ -119,14 +119,14 @@ func unenforced(problems []string) error {
 }
 
 // missing lists the files from which the host would read a hook and that do not exist.
-func (s *hookSettings) missing() string {
+func (s *hookSettings) missingFiles() string {
 	var names []string
 	for i := range s.Places {
 		p := &s.Places[i]
-		if !p.Edited() || !p.Asks() || p.Scope == "managed" {
+		if !p.IsInstallable() || !p.HasToolHook() || p.Scope == "managed" {
 			continue
 		}
-		files, err := s.files(p)
+		files, err := s.placeFiles(p)
 		if err != nil || len(files) == 0 {
 			continue
 		}
@@ -141,21 +141,21 @@ func (s *hookSettings) missing() string {
 }
 
 // A survey is the shield hooks found in a host's settings.
-type survey struct {
-	found         // hooks called before a tool runs
-	results found // hooks called with the result of a tool
-	permits found // hooks called before the host asks its user
+type foundHooks struct {
+	eventHooks                 // hooks called before a tool runs
+	resultHooks     eventHooks // hooks called with the result of a tool
+	permissionHooks eventHooks // hooks called before the host asks its user
 }
 
 // A found lists the shield hooks for an event, and why they are not run, or not waited for.
-type found struct {
+type eventHooks struct {
 	hooks    []installedHook
 	problems []string
 }
 
 // survey reads all settings that the host reads.
-func (s *hookSettings) survey(ctx context.Context) (all survey) {
-	for _, name := range s.Off {
+func (s *hookSettings) findHooks(ctx context.Context) (all foundHooks) {
+	for _, name := range s.DisablingVariables {
 		if s.world.Getenv(name) != "" {
 			all.problems = append(all.problems, name+" is set in the environment and disables hooks; unset it")
 		}
@@ -163,7 +163,7 @@ func (s *hookSettings) survey(ctx context.Context) (all survey) {
 	seen, user := map[string]bool{}, s.userFiles()
 	for i := range s.Places {
 		p := &s.Places[i]
-		files, err := s.files(p)
+		files, err := s.placeFiles(p)
 		if err != nil {
 			all.problems = append(all.problems, err.Error())
 		}
@@ -172,7 +172,7 @@ func (s *hookSettings) survey(ctx context.Context) (all survey) {
 				continue
 			}
 			seen[file.path] = true
-			if err := s.inspect(ctx, p, file, user, &all); err != nil {
+			if err := s.inspectFile(ctx, p, file, user, &all); err != nil {
 				all.problems = append(all.problems, err.Error())
 			}
 		}
@@ -186,11 +186,11 @@ func (s *hookSettings) survey(ctx context.Context) (all survey) {
 // warnAboutResults warns if shield does not examine tool results although the host supports it, and if
 // it does not answer before the host asks its user although that is installed or wanted. Denials are
 // enforced in both cases.
-func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error {
-	say := func(what string, f found, more ...string) {
+func (s *hookSettings) warnAboutResults(ctx context.Context, seen foundHooks) error {
+	say := func(what string, f eventHooks, more ...string) {
 		for _, h := range f.hooks {
-			for _, todo := range h.Todo {
-				more = append(more, h.file+": "+todo)
+			for _, todo := range h.UserSteps {
+				more = append(more, h.settingsPath+": "+todo)
 			}
 		}
 		for _, why := range append(f.problems, more...) {
@@ -198,11 +198,11 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error 
 		}
 	}
 	var missing []string
-	examines := slices.ContainsFunc(s.Places, func(p host.Place) bool { return p.Examines() })
-	if examines && len(seen.results.hooks) == 0 {
-		missing = []string{"no hook of shield is installed for tool results; " + s.how + " again"}
+	examines := slices.ContainsFunc(s.Places, func(p host.Place) bool { return p.HasResultHook() })
+	if examines && len(seen.resultHooks.hooks) == 0 {
+		missing = []string{"no hook of shield is installed for tool results; " + s.installCommand + " again"}
 	}
-	say("not all tool results are scanned", seen.results, missing...)
+	say("not all tool results are scanned", seen.resultHooks, missing...)
 
 	asking, err := s.permissionSettings(ctx)
 	if errors.Is(err, host.ErrNoPermission) {
@@ -212,17 +212,17 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error 
 		return err
 	}
 	var wrong []string
-	if s.permits && len(seen.permits.hooks) == 0 {
-		wrong = []string{"hook.permission_request is on, but its hook is not installed; " + asking.how}
+	if s.answersForUser && len(seen.permissionHooks.hooks) == 0 {
+		wrong = []string{"hook.permission_request is on, but its hook is not installed; " + asking.installCommand}
 	}
-	if len(seen.permits.problems) == 0 {
-		for _, h := range seen.permits.hooks {
-			if err := asking.tryDenial(ctx, h); err != nil {
-				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.file, shortenText(h.Command), err))
+	if len(seen.permissionHooks.problems) == 0 {
+		for _, h := range seen.permissionHooks.hooks {
+			if err := asking.testDenial(ctx, h); err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.settingsPath, shortenText(h.Command), err))
 			}
 		}
 	}
-	say("shield does not answer all permission prompts of the host", seen.permits, wrong...)
+	say("shield does not answer all permission prompts of the host", seen.permissionHooks, wrong...)
 	return nil
 }
 
@@ -232,12 +232,12 @@ func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, e
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.Settings(ctx, host.Lines{}, 0, s.world.Dir, s.world.OS)
+	all, err := h.Settings(ctx, host.HookCommands{}, 0, s.world.Dir, s.world.OS)
 	if err != nil {
 		return nil, err
 	}
 	asking := *s
-	asking.Settings, asking.host, asking.how = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionFlag, h.Name)
+	asking.Settings, asking.host, asking.installCommand = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionFlag, h.Name)
 	return &asking, nil
 }
 
@@ -246,13 +246,13 @@ func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, e
 func (s *hookSettings) companionFileProblems() (problems []string) {
 	for i := range s.Places {
 		p := &s.Places[i]
-		if !p.Beside() {
+		if !p.IsCompanionFile() {
 			continue
 		}
-		files, err := s.files(p)
+		files, err := s.placeFiles(p)
 		for _, file := range files {
-			if doc, _, readErr := file.read(); err != nil || readErr != nil || !p.Whole(doc) {
-				problems = append(problems, fmt.Sprintf("%s is missing or was changed; %s again", file.path, s.how))
+			if doc, _, readErr := file.read(); err != nil || readErr != nil || !p.MatchesTemplate(doc) {
+				problems = append(problems, fmt.Sprintf("%s is missing or was changed; %s again", file.path, s.installCommand))
 			}
 		}
 	}
@@ -260,11 +260,11 @@ func (s *hookSettings) companionFileProblems() (problems []string) {
 }
 
 // userFiles returns the readable settings files of the user.
-func (s *hookSettings) userFiles() host.Documents {
-	user := host.Documents{}
+func (s *hookSettings) userFiles() host.UserDocuments {
+	user := host.UserDocuments{}
 	for i := range s.Places {
 		p := &s.Places[i]
-		files, err := s.files(p)
+		files, err := s.placeFiles(p)
 		for _, file := range files {
 			if doc, exists, readErr := file.read(); err == nil && readErr == nil && exists {
 				user.Add(p, doc)
@@ -275,23 +275,23 @@ func (s *hookSettings) userFiles() host.Documents {
 }
 
 // inspect adds the hooks in one settings file, and the file's problems.
-func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settingsFile, user host.Documents, all *survey) error {
+func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file settingsFile, user host.UserDocuments, all *foundHooks) error {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
 		return err
 	}
-	before, err := newHookShell(ctx, s.host)
+	before, err := newHookWrapper(ctx, s.host)
 	if err != nil {
 		return err
 	}
-	after, err := newResultShell(ctx, s.host)
+	after, err := newResultWrapper(ctx, s.host)
 	if err != nil {
 		return err
 	}
 	asking, permits := s, before
 	if a, err := s.permissionSettings(ctx); err == nil {
 		asking = a
-		if permits, err = newHookShell(ctx, a.host); err != nil {
+		if permits, err = newHookWrapper(ctx, a.host); err != nil {
 			return err
 		}
 	}
@@ -299,17 +299,17 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 		*list = append(*list, file.path+": "+fmt.Sprintf(what, args...))
 	}
 	seen := p.Inspect(ctx, file.path, doc, user)
-	if len(seen.Ignored) > 0 {
+	if len(seen.IgnoredReasons) > 0 {
 		// The host still runs the hooks of its other files.
 		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
-			about(&all.problems, "%s", seen.Ignored[0])
+			about(&all.problems, "%s", seen.IgnoredReasons[0])
 		}
 		return nil
 	}
-	for _, stop := range seen.Stops {
+	for _, stop := range seen.DisablingSettings {
 		about(&all.problems, "%s", stop)
 	}
-	add := func(s *hookSettings, hooks []host.Hook, shell hookShell, to *found) {
+	add := func(s *hookSettings, hooks []host.Hook, shell shellWrapper, to *eventHooks) {
 		for _, h := range hooks {
 			for _, problem := range h.Problems {
 				about(&to.problems, "%s", problem)
@@ -317,17 +317,17 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 			var line installedLine
 			if h.Command != "" { // the file is not what shield installs
 				var err error
-				if line, err = s.examine(h, shell); err != nil {
+				if line, err = s.examineLine(h, shell); err != nil {
 					about(&to.problems, "%v", err)
 				}
 			}
 			to.hooks = append(to.hooks, installedHook{h, line, file.path})
 		}
 	}
-	add(s, seen.Hooks, before, &all.found)
-	add(s, seen.Results, after, &all.results)
-	add(asking, seen.Permits, permits, &all.permits)
-	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.Results)+len(seen.Permits) > 0 && err == nil {
+	add(s, seen.Hooks, before, &all.eventHooks)
+	add(s, seen.ResultHooks, after, &all.resultHooks)
+	add(asking, seen.PermissionHooks, permits, &all.permissionHooks)
+	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.ResultHooks)+len(seen.PermissionHooks) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
 			about(&all.problems, "%v; anyone who can write to the file can remove the hook", err)
 		}
@@ -337,41 +337,41 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 
 // examine returns what is wrong with an installed command line, and how to fix
 // it.
-func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, error) {
-	line, err := readHookLine(h.Command, shell, s.host)
+func (s *hookSettings) examineLine(h host.Hook, shell shellWrapper) (installedLine, error) {
+	line, err := parseHookLine(h.Command, shell, s.host)
 	if err != nil {
-		return line, fmt.Errorf("%w; %s again", err, s.how)
+		return line, fmt.Errorf("%w; %s again", err, s.installCommand)
 	}
 	deadline := line.deadline
 	if deadline == 0 {
 		deadline = s.deadline
 	}
-	if least := max(deadline+killGrace, line.ends); h.Timeout != 0 && h.Timeout <= least.Seconds() {
-		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.Timeout, least, s.how)
+	if least := max(deadline+killGrace, line.shellDeadline); h.Timeout != 0 && h.Timeout <= least.Seconds() {
+		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.Timeout, least, s.installCommand)
 	}
-	if err := checkProgram(line.program); err != nil {
-		return line, fmt.Errorf("%w; %s again with the right program", err, s.how)
+	if err := checkProgram(line.shieldPath); err != nil {
+		return line, fmt.Errorf("%w; %s again with the right program", err, s.installCommand)
 	}
-	return line, s.examineCheck(line)
+	return line, s.examineProgramCheck(line)
 }
 
 // examineCheck returns what is wrong with the check of the program that a line runs.
-func (s *hookSettings) examineCheck(line installedLine) error {
-	r := recordIn(line.state, line.program)
+func (s *hookSettings) examineProgramCheck(line installedLine) error {
+	r := programRecordIn(line.stateFolder, line.shieldPath)
 	want := ""
-	if line.check != "" || userCanReplace(line.program) {
+	if line.checkScript != "" || userCanReplace(line.shieldPath) {
 		var err error
-		if want, err = r.check(); err != nil {
+		if want, err = r.checkScript(); err != nil {
 			return err
 		}
 	}
-	if line.check != want {
-		return fmt.Errorf("the hook command does not notice that %s was replaced; %s again", line.program, s.how)
+	if line.checkScript != want {
+		return fmt.Errorf("the hook command does not notice that %s was replaced; %s again", line.shieldPath, s.installCommand)
 	}
 	if want == "" {
 		return nil
 	}
-	return r.changed()
+	return r.verifyUnchanged()
 }
 
 // checkProgram returns an error for a program that cannot be run, or that other users can replace.
@@ -384,10 +384,10 @@ func checkProgram(path string) error {
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular() || !launch.Executable(info.Mode()):
+	case !info.Mode().IsRegular() || !launch.IsExecutable(info.Mode()):
 		return fmt.Errorf("%s is not executable; install shield again", path)
 	}
-	if err := owner.Check(info, owner.Write); err != nil {
+	if err := owner.Check(info, owner.OtherWrite); err != nil {
 		return fmt.Errorf("%s: %w", real, err)
 	}
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(real)} {
@@ -413,12 +413,12 @@ func checkProgram(path string) error {
 
 // tryDenial runs a command line as the host would, and returns an error unless it denies as the result
 // of judging.
-func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
+func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
+	ctx, cancel := context.WithTimeout(ctx, denialTestTimeout)
 	defer cancel()
-	cmd := s.shell(ctx, h.Command)
-	cmd.Stdin = bytes.NewReader(s.Sample)
-	out, errs := subprocess.Output{Max: maxDenial + 1}, subprocess.Output{Max: maxDenial}
+	cmd := s.shellCommand(ctx, h.Command)
+	cmd.Stdin = bytes.NewReader(s.SampleEvent)
+	out, errs := subprocess.LimitedOutput{MaxBytes: maxDenialBytes + 1}, subprocess.LimitedOutput{MaxBytes: maxDenialBytes}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second // for child processes that keep its streams open
 	if err := cmd.Start(); err != nil {
@@ -429,27 +429,27 @@ func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("the hook did not deny a test command: shield gave no answer within %s; run 'shield doctor'", statusTime)
+		return fmt.Errorf("the hook did not deny a test command: shield gave no answer within %s; run 'shield doctor'", denialTestTimeout)
 	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialStatus():
 		return fmt.Errorf("the hook did not deny a test command: it ended with %v (%q); run 'shield doctor'", cmd.ProcessState, shortenText(errs.String()))
-	case len(out.Bytes()) > maxDenial:
-		return fmt.Errorf("the hook did not deny a test command: it printed more than %d KiB; run 'shield doctor'", maxDenial>>10)
+	case len(out.Bytes()) > maxDenialBytes:
+		return fmt.Errorf("the hook did not deny a test command: it printed more than %d KiB; run 'shield doctor'", maxDenialBytes>>10)
 	}
 	reason := strings.TrimSpace(errs.String())
-	if !s.host.Silent() {
-		reason, err = s.Denied(ctx, out.Bytes())
+	if !s.host.NeedsSilentHook() {
+		reason, err = s.DenialReason(ctx, out.Bytes())
 	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
 		err = errors.New("it must print the reason on standard error, and nothing on standard output")
 	}
 	switch {
-	case strings.Contains(reason, noVerdict):
+	case strings.Contains(reason, noVerdictText):
 		return fmt.Errorf("the hook gives no verdict on a test command (%q); run 'shield doctor'", shortenText(errs.String()))
 	case err != nil:
 		return fmt.Errorf("the hook did not deny a test command: %w (it printed %q, %q); run 'shield doctor'", err, shortenText(out.String()), shortenText(errs.String()))
 	case !strings.Contains(errs.String(), reason):
 		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error (%q); run 'shield doctor'", shortenText(errs.String()))
 	}
-	if err := s.tryJudge(ctx, h.command); err != nil {
+	if err := s.testJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("the hook denies everything: %w", err)
 	}
 	return nil
@@ -457,14 +457,14 @@ func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 
 // tryJudge calls the judge of a command line directly, and returns why it cannot judge. The denial
 // alone does not show that: a failed hook denies as well.
-func (s *hookSettings) tryJudge(ctx context.Context, command string) error {
+func (s *hookSettings) testJudge(ctx context.Context, command string) error {
 	// With the exit, the shell does not exec the judge, which may end its parent.
-	cmd := s.shell(ctx, command+" --"+watch.Flag+"; exit")
-	judge, err := judgeOf(cmd)
+	cmd := s.shellCommand(ctx, command+" --"+watch.JudgeFlag+"; exit")
+	judge, err := startJudgeCommand(cmd)
 	if err != nil {
 		return err
 	}
-	said, err := judge.Ask(s.Sample, os.Getpid())
+	said, err := judge.Ask(s.SampleEvent, os.Getpid())
 	_ = judge.In.Close()
 	_ = cmd.Cancel()
 	_ = cmd.Wait()
@@ -480,7 +480,7 @@ func (s *hookSettings) tryJudge(ctx context.Context, command string) error {
 
 // shell returns the command that runs a command line as the host would, in its own process group,
 // which ends with ctx.
-func (s *hookSettings) shell(ctx context.Context, line string) *exec.Cmd {
+func (s *hookSettings) shellCommand(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = s.world.Dir, s.world.Environ()
 	subprocess.OwnGroup(cmd)

@@ -20,13 +20,13 @@ import (
 // hostTools returns a function that describes MCP tools of a host from the user's settings of the
 // host. A project's settings can be changed by an agent, so they vouch for nothing; the same holds for
 // a server whose program is in the workspace.
-func hostTools(w *World, name string) func(*action.Action) approve.Tool {
+func hostToolDescriber(w *Environment, name string) func(*action.Action) approve.Tool {
 	i := slices.IndexFunc(gateway.Clients[:], func(c gateway.Client) bool { return c.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return func(a *action.Action) approve.Tool {
-		t, err := definedTool(w, &gateway.Clients[i], a)
+		t, err := toolFromSettings(w, &gateway.Clients[i], a)
 		if err != nil {
 			return approve.Tool{} // the class ends with the session
 		}
@@ -35,7 +35,7 @@ func hostTools(w *World, name string) func(*action.Action) approve.Tool {
 }
 
 // definedTool returns what a client's settings say about the tool of an action.
-func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
+func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
 	dirs := []string{w.Dir}
 	if filepath.IsAbs(a.CWD) {
 		dirs = append(dirs, a.CWD)
@@ -55,22 +55,22 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 			if f.Scope == "project" && folder == w.Home && slices.ContainsFunc(client.Files, func(o gateway.ClientFile) bool { return o.Scope == "user" && o.Path == f.Path }) {
 				continue // this is the user's file, which has its own entry
 			}
-			doc, exists, err := readSettings(path)
+			doc, exists, err := readSettingsFile(path)
 			if err != nil {
 				return t, err
 			}
 			if !exists {
 				continue
 			}
-			all, err := host.Definitions(doc, strings.HasSuffix(f.Path, ".toml"), client.Servers)
+			all, err := host.Definitions(doc, strings.HasSuffix(f.Path, ".toml"), client.ServerKeyPaths)
 			if err != nil {
 				return t, err
 			}
 			for k := range all {
-				name, ok := toolOf(all[k].Path[len(all[k].Path)-1], a.Type)
+				name, ok := toolNameOf(all[k].Path[len(all[k].Path)-1], a.Type)
 				switch {
 				case !ok:
-				case f.Scope == "project", found != nil, !appliesTo(&all[k], dirs):
+				case f.Scope == "project", found != nil, !definitionApplies(&all[k], dirs):
 					return t, fmt.Errorf("%s defines another server of the same name; rename one", path)
 				default:
 					found, tool = &all[k], name
@@ -82,7 +82,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 		return t, nil
 	}
 	argv := append([]string{found.Command}, found.Args...)
-	t.Remote = remoteHost(found.URL)
+	t.RemoteHost = remoteHost(found.URL)
 	t.Server = strings.Join((*redact.Redactor)(nil).Args(found.Command, argv), " ")
 	if found.URL != "" {
 		t.Server = found.URL
@@ -92,17 +92,17 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 			continue
 		}
 		if slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(word, dir) }) || strings.HasPrefix(word, ".") {
-			return approve.Tool{Server: t.Server, Remote: t.Remote}, nil // an agent can change the server's program
+			return approve.Tool{Server: t.Server, RemoteHost: t.RemoteHost}, nil // an agent can change the server's program
 		}
 	}
 	sum := sha256.Sum256(found.Text)
 	t.Identity = fmt.Sprintf("%s %q %s %s", client.Name, found.Path, hex.EncodeToString(sum[:]), tool)
-	t.Shipped = gateway.ClassOf(argv, tool)
+	t.ShippedClass = gateway.ClassOf(argv, tool)
 	return t, nil
 }
 
 // appliesTo reports whether a definition applies to all folders, or to one of dirs.
-func appliesTo(d *host.Definition, dirs []string) bool {
+func definitionApplies(d *host.Definition, dirs []string) bool {
 	at := slices.IndexFunc(d.Path, filepath.IsAbs)
 	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || isBelow(dir, d.Path[at]) })
 }
@@ -114,7 +114,7 @@ func isBelow(path, folder string) bool {
 }
 
 // toolOf returns the tool name in an action type of a server.
-func toolOf(server, kind string) (tool string, ok bool) {
+func toolNameOf(server, kind string) (tool string, ok bool) {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':

@@ -17,13 +17,15 @@ import (
 
 // watchHook lets another process judge one event of a host and prints its answer. It returns an error,
 // which is a denial, if that process is late, dies or writes anything but a valid answer.
-func watchHook(ctx context.Context, w *World, name string, deadline time.Duration) error {
-	begun := w.Ahead
+func watchHook(ctx context.Context, w *Environment, name string, deadline time.Duration) error {
+	begun := w.EarlyWatch
 	if begun == nil {
 		noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
 		args := judgeArgs(w.args, name)
-		dial := func() watch.ServiceCall { return watch.Service(serviceState(w), w.question(args, nil)) }
-		begun = watch.Start(w.In, w.parent, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
+		dial := func() watch.ServiceCall {
+			return watch.DialService(serviceStateFolder(w), w.newServiceQuestion(args, nil))
+		}
+		begun = watch.Start(w.In, w.askingPID, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
 	}
 	answered := false
 	defer func() { begun.End(answered) }()
@@ -42,13 +44,13 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 // judgeArgs returns the judge's command line for that of its watchdog.
 func judgeArgs(args []string, name string) []string {
 	i := slices.Index(args, name)
-	return slices.Insert(slices.Clone(args), i+1, "--"+watch.Flag)
+	return slices.Insert(slices.Clone(args), i+1, "--"+watch.JudgeFlag)
 }
 
 // readAnswer reads the line that a judge answers.
 func readAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
-	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || a.Ask && (a.Allow || a.Failed || len(a.Answer) == 0) || len(a.Answer) > 0 && a.Answer.Kind() != '{' {
+	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || a.AskUser && (a.Allow || a.Failed || len(a.HostText) == 0) || len(a.HostText) > 0 && a.HostText.Kind() != '{' {
 		return hookAnswer{}, errors.New("hook: the second shield process gave a malformed answer; install shield again")
 	}
 	return a, nil
@@ -59,13 +61,13 @@ func readAnswer(line []byte) (a hookAnswer, err error) {
 func (a hookAnswer) writeOrFail(out io.Writer) error {
 	switch {
 	case a.Failed:
-		return failureDenial(a.Reason, a.Host, a.After)
-	case !a.Allow && !a.Ask:
-		return denial{agent: a.Reason, user: a.User, host: a.Host, after: a.After}
-	case len(a.Answer) == 0:
+		return failureDenial(a.Reason, a.HostName, a.AfterToolRan)
+	case !a.Allow && !a.AskUser:
+		return denial{agentText: a.Reason, userText: a.UserReason, hostName: a.HostName, toolHasRun: a.AfterToolRan}
+	case len(a.HostText) == 0:
 		return nil
 	}
-	line := a.Answer
+	line := a.HostText
 	if err := (*jsontext.Value)(&line).Compact(); err != nil {
 		return fmt.Errorf("hook: %w", err)
 	}
@@ -77,18 +79,18 @@ func (a hookAnswer) writeOrFail(out io.Writer) error {
 
 // judgeProcess starts shield again with other arguments. The process stays in this process group,
 // since it may have to ask a person at the terminal.
-func (w *World) judgeProcess(args []string) (*watch.Judge, error) {
+func (w *Environment) startJudgeProcess(args []string) (*watch.Judge, error) {
 	if w.Executable == "" {
 		return nil, errors.New("shield cannot find its own program file; start it by its full path")
 	}
 	cmd := exec.Command(w.Executable, args...)
 	cmd.Args[0] = "shield"
 	cmd.Dir, cmd.Env, cmd.Stderr = w.Dir, w.Environ(), w.Err
-	return judgeOf(cmd)
+	return startJudgeCommand(cmd)
 }
 
 // judgeOf starts a command that is a judge.
-func judgeOf(cmd *exec.Cmd) (*watch.Judge, error) {
+func startJudgeCommand(cmd *exec.Cmd) (*watch.Judge, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

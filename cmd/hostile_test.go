@@ -69,9 +69,9 @@ func TestHostileRecordsAlone(t *testing.T) {
 			if len(got) != 1 || got[0].Decision == "ALLOW" || status == statusAllow {
 				t.Fatalf("%v, record %d (%s): status %d, verdicts %+v\n%.300q", c.args, i, r.Class, status, got, r.Raw)
 			}
-			want := r.Verdict
+			want := r.VerdictError
 			if c.actionsOnly {
-				want = r.Action
+				want = r.ActionError
 			}
 			if want == verdict.Expired {
 				want = verdict.Mismatch // it is sealed under another policy as well
@@ -84,7 +84,7 @@ func TestHostileRecordsAlone(t *testing.T) {
 }
 
 // attackedWorld returns a world whose seal key the attacker has.
-func attackedWorld(t testing.TB) World {
+func attackedWorld(t testing.TB) Environment {
 	t.Helper()
 	w := newWorld(t)
 	dir := config.StateDir(w.Home, func(string) string { return "" })
@@ -142,13 +142,13 @@ func TestVectors(t *testing.T) {
 	for _, v := range vectors {
 		for _, c := range judging {
 			_, out, _ := run(t, w, string(v.Raw), c.args...)
-			want := v.Pipe
+			want := v.VerdictError
 			if c.actionsOnly {
-				want = v.Error
+				want = v.ActionError
 			}
 			got := lines(t, out)
-			if len(got) != 1 || got[0].Decision != v.Expect || got[0].Error != string(want) {
-				t.Errorf("%s, %v: %+v, want one %s with error %q: %s", v.Name, c.args, got, v.Expect, want, v.Why)
+			if len(got) != 1 || got[0].Decision != v.WantDecision || got[0].Error != string(want) {
+				t.Errorf("%s, %v: %+v, want one %s with error %q: %s", v.Name, c.args, got, v.WantDecision, want, v.Why)
 			}
 		}
 	}

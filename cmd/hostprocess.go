@@ -16,41 +16,41 @@ import (
 )
 
 // hostProcess returns the process of the asking host, as [runningHost] does.
-func (w *World) hostProcess(h *host.Host) (*host.Running, error) {
-	if w.running != nil {
-		return w.running(w, h)
+func (w *Environment) askingHostProcess(h *host.Host) (*host.HostProcess, error) {
+	if w.findRunningHost != nil {
+		return w.findRunningHost(w, h)
 	}
 	return runningHost(w, h)
 }
 
 // runningHost returns the process of the asking host, nil if no ancestor of shield is that host. An
 // error means that no person is at its terminal, or that the ancestors could not be read.
-func runningHost(w *World, h *host.Host) (*host.Running, error) {
-	all, err := ancestry.Of(w.parent)
+func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
+	all, err := ancestry.Of(w.askingPID)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return nil, nil
 	}
-	at, args, file := h.Running(all) // among the ancestors that could be read
+	at, args, file := h.FindRunning(all) // among the ancestors that could be read
 	if at < 0 {
 		return nil, err
 	}
-	s := terminalCheck{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
+	s := terminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.Executable}
 	if err := s.checkHostAttended(all[at:]); err != nil {
 		return nil, err
 	}
-	r := &host.Running{Args: args, Terminal: all[at].TTY != 0}
+	r := &host.HostProcess{Args: args, Terminal: all[at].TTY != 0}
 	for _, stream := range []string{"0", "1"} {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", all[at].PID, stream))
 		r.Terminal = r.Terminal && err == nil && (strings.HasPrefix(to, "/dev/pts/") || strings.HasPrefix(to, "/dev/tty"))
 	}
-	r.Version = packageVersion(file, h.Package())
+	r.Version = packageVersion(file, h.NPMPackage())
 	return r, nil
 }
 
 // checkHostAttended returns why no person attends a host, the first of all: shield or another host
 // started it for an agent, or a program types at its terminal.
 func (s *terminalCheck) checkHostAttended(all []ancestry.Process) error {
-	if env, err := s.environ(all[0].PID); err == nil && (host.Marked(env) != nil || slices.Contains(env, launch.Judged)) {
+	if env, err := s.environ(all[0].PID); err == nil && (host.OfEnvironment(env) != nil || slices.Contains(env, launch.JudgedVariable)) {
 		return errors.New("the host was started by a command of an agent; start it from your own shell")
 	}
 	return s.checkTerminals(all, 0)
@@ -90,7 +90,7 @@ func packageVersion(file, name string) string {
 }
 
 // installedVersion returns the version of a host's program in PATH, "" if unknown.
-func installedVersion(w *World, h *host.Host) string {
+func installedVersion(w *Environment, h *host.Host) string {
 	programs, _ := h.Found()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		for _, name := range programs {
@@ -98,7 +98,7 @@ func installedVersion(w *World, h *host.Host) string {
 			if _, err := os.Stat(file); err != nil || !filepath.IsAbs(file) {
 				continue
 			}
-			return packageVersion(file, h.Package())
+			return packageVersion(file, h.NPMPackage())
 		}
 	}
 	return ""

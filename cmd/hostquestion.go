@@ -17,29 +17,29 @@ import (
 
 // A hostQuestion is a question that a host may be told to ask its user.
 type hostQuestion struct {
-	w       *World
-	host    *host.Host
-	key     string // key of the actions
-	version string // version of the host, set by [hostQuestion.checkVersionAsks]
-	dir     string // the state folder
+	w           *Environment
+	host        *host.Host
+	actionsKey  string // key of the actions
+	hostVersion string // version of the host, set by [hostQuestion.checkVersionAsks]
+	stateFolder string // the state folder
 }
 
-func newHostQuestion(w *World, h *host.Host, event host.Event) *hostQuestion {
-	return &hostQuestion{w: w, host: h, key: questionKey(event)}
+func newHostQuestion(w *Environment, h *host.Host, event host.Event) *hostQuestion {
+	return &hostQuestion{w: w, host: h, actionsKey: questionKey(event)}
 }
 
 // checkVersionAsks returns an error if this version of the host is known not to ask its user.
-func (q *hostQuestion) checkVersionAsks(c *cli.Context, version string) error {
-	set, err := settings(c, q.w)
+func (q *hostQuestion) checkHostVersion(c *cli.Context, version string) error {
+	set, err := loadSettings(c, q.w)
 	if err != nil {
 		return err
 	}
-	q.version, q.dir = version, stateDir(&set.Settings, q.w)
-	return asksNobody(q.dir, q.host, version)
+	q.hostVersion, q.stateFolder = version, stateDir(&set.Settings, q.w)
+	return checkHostVersionAsks(q.stateFolder, q.host, version)
 }
 
 // asksNobody returns an error if a version of a host is known not to ask its user.
-func asksNobody(stateDir string, h *host.Host, version string) error {
+func checkHostVersionAsks(stateDir string, h *host.Host, version string) error {
 	if approve.HostNotAsking(stateDir, h.Name, version) {
 		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), version)
 	}
@@ -48,22 +48,22 @@ func asksNobody(stateDir string, h *host.Host, version string) error {
 
 // recordAsked records that the host is told to ask.
 func (q *hostQuestion) recordAsked() error {
-	return approve.NoteHostQuestion(q.dir, q.key, approve.HostQuestion{Host: q.host.Name, Version: q.version, At: q.w.Now()})
+	return approve.NoteHostQuestion(q.stateFolder, q.actionsKey, approve.HostQuestion{Host: q.host.Name, Version: q.hostVersion, At: q.w.Now()})
 }
 
 // recordRanCall records that the actions of an event ran. If the host was told to ask its user, and no
 // user can have answered, the host is not told to ask again.
-func recordRanCall(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
+func recordExecutedActions(w *Environment, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)
-	q, unasked := approve.HostRanUnasked(dir, questionKey(event), w.Now())
+	q, unasked := approve.HostSkippedQuestion(dir, questionKey(event), w.Now())
 	if !unasked || q.Host != h.Name {
 		return
 	}
 	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.Version)
 	if err := approve.NoteHostNotAsking(dir, q); err != nil {
-		text += "; this could not be saved: " + withoutSecrets(err)
+		text += "; this could not be saved: " + redactedErrorText(err)
 	}
-	p.Tell(audit.KindHost, text)
+	p.LogAndNotify(audit.KindHost, text)
 }
 
 // questionKey returns the key of an event's actions, the same before and after they run.

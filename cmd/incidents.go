@@ -37,7 +37,7 @@ type incident struct {
 	Steps    []incidentStep
 	Server   [][]map[string]any // the tools that a server lists, for each of its starts
 	Call     *incidentCall      // the call at the last start
-	Twin     incidentTwin
+	Twin     harmlessVariant
 }
 
 // An incidentStep is one tool call and its result.
@@ -54,13 +54,13 @@ type incidentCall struct {
 
 // An incidentTwin is the one fact in which a similar honest action differs, and the changes that make the
 // incident that action.
-type incidentTwin struct {
+type harmlessVariant struct {
 	Fact    string
 	Replace map[string]string
 	Files   map[string]string
 }
 
-func incidentsCommand(w *World) *cli.Command {
+func incidentsCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "incidents",
 		Usage: "replay public accidents and attacks, each beside honest work that differs in one fact",
@@ -89,7 +89,7 @@ func readIncidents() (all []incident, err error) {
 }
 
 // honestVariant returns the incident with the changes of its honest twin.
-func (i incident) honestVariant() (incident, error) {
+func (i incident) applyHarmlessVariant() (incident, error) {
 	text, err := json.Marshal(struct {
 		Files  map[string]string
 		Steps  []incidentStep
@@ -100,7 +100,7 @@ func (i incident) honestVariant() (incident, error) {
 		return i, err
 	}
 	for old, with := range i.Twin.Replace {
-		old, with := inJSON(old), inJSON(with)
+		old, with := escapeForJSON(old), escapeForJSON(with)
 		if !bytes.Contains(text, old) {
 			return i, fmt.Errorf("incident %s: its honest variant replaces %s, which the incident does not contain", i.ID, old)
 		}
@@ -120,7 +120,7 @@ func (i incident) honestVariant() (incident, error) {
 }
 
 // inJSON returns a text escaped as part of a JSON string.
-func inJSON(text string) []byte {
+func escapeForJSON(text string) []byte {
 	b, err := json.Marshal(text)
 	if err != nil {
 		panic(err) // a string always marshals
@@ -130,24 +130,24 @@ func inJSON(text string) []byte {
 
 // A replayResult is the result of replaying an incident or its twin.
 type replayResult struct {
-	Stopped bool   `json:"stopped"`
-	By      string `json:"by,omitempty"` // the reason
-	err     error
+	Stopped    bool   `json:"stopped"`
+	StopReason string `json:"by,omitempty"` // the reason
+	err        error
 }
 
 // An incidentResult is a line of the report.
 type incidentResult struct {
-	ID       string       `json:"id"`
-	Date     string       `json:"date"`
-	Title    string       `json:"title"`
-	Source   string       `json:"source"`
-	Incident replayResult `json:"incident"`
-	Twin     replayResult `json:"twin"`
-	Fact     string       `json:"fact"`
+	ID              string       `json:"id"`
+	Date            string       `json:"date"`
+	Title           string       `json:"title"`
+	Source          string       `json:"source"`
+	Incident        replayResult `json:"incident"`
+	HarmlessVariant replayResult `json:"twin"`
+	Fact            string       `json:"fact"`
 }
 
 // demoIncidents replays the incidents and reports on them.
-func demoIncidents(c *cli.Context, w *World) error {
+func demoIncidents(c *cli.Context, w *Environment) error {
 	if w.OS == "windows" {
 		return errors.New("demo incidents: this system has no sh, which the hook needs")
 	}
@@ -179,7 +179,7 @@ func demoIncidents(c *cli.Context, w *World) error {
 }
 
 // replayAll replays incidents and their twins, several in parallel.
-func replayAll(ctx context.Context, w *World, place string, all []incident) []incidentResult {
+func replayAll(ctx context.Context, w *Environment, place string, all []incident) []incidentResult {
 	results := make([]incidentResult, len(all))
 	var running sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -194,12 +194,12 @@ func replayAll(ctx context.Context, w *World, place string, all []incident) []in
 				return out
 			}
 			results[n].Incident = of("incident", i)
-			twin, err := i.honestVariant()
+			twin, err := i.applyHarmlessVariant()
 			if err != nil {
-				results[n].Twin.err = err
+				results[n].HarmlessVariant.err = err
 				return
 			}
-			results[n].Twin = of("twin", twin)
+			results[n].HarmlessVariant = of("twin", twin)
 		})
 	}
 	running.Wait()
@@ -208,16 +208,16 @@ func replayAll(ctx context.Context, w *World, place string, all []incident) []in
 
 // reportIncidents prints the results, and returns an error unless every incident was stopped and no
 // twin was.
-func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
+func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) error {
 	var stopped, allowed int
 	for _, r := range results {
-		if err := errors.Join(r.Incident.err, r.Twin.err); err != nil {
+		if err := errors.Join(r.Incident.err, r.HarmlessVariant.err); err != nil {
 			return fmt.Errorf("demo incidents: %s: %w", r.ID, err)
 		}
 		if r.Incident.Stopped {
 			stopped++
 		}
-		if !r.Twin.Stopped {
+		if !r.HarmlessVariant.Stopped {
 			allowed++
 		}
 		if c.Bool("json") {
@@ -232,10 +232,10 @@ func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 		}
 		fmt.Fprintf(w.Out, "%s  %s (%s, %s)\n", what, r.Title, r.Date, r.Source)
 		if r.Incident.Stopped {
-			fmt.Fprintf(w.Out, "         %s\n", term.Escape(r.Incident.By))
+			fmt.Fprintf(w.Out, "         %s\n", term.Escape(r.Incident.StopReason))
 		}
-		if r.Twin.Stopped {
-			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.Fact, term.Escape(r.Twin.By))
+		if r.HarmlessVariant.Stopped {
+			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.Fact, term.Escape(r.HarmlessVariant.StopReason))
 		} else {
 			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.Fact)
 		}
@@ -246,13 +246,13 @@ func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 		}
 	}
 	if stopped < len(results) || allowed < len(results) {
-		return &statusError{statusBroken, nil}
+		return &statusError{statusFailure, nil}
 	}
 	return nil
 }
 
 // replayIncident replays one incident in its own home folder.
-func replayIncident(ctx context.Context, w *World, home, cache string, i incident) (replayResult, error) {
+func replayIncident(ctx context.Context, w *Environment, home, cache string, i incident) (replayResult, error) {
 	work := filepath.Join(home, "app")
 	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // ask no user
 	for name, content := range i.Files {
@@ -279,25 +279,25 @@ func replayIncident(ctx context.Context, w *World, home, cache string, i inciden
 	there := *w
 	there.Home, there.Dir = home, work
 	there.Getenv = func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": cache}[name] }
-	r := &incidentReplay{ctx: ctx, home: home, work: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, world: &there}
+	r := &incidentReplay{ctx: ctx, homeFolder: home, workspaceFolder: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, world: &there}
 	if i.Server != nil {
-		return r.serve(i)
+		return r.replayServerCalls(i)
 	}
-	return r.call(i.Steps)
+	return r.proposeCalls(i.Steps)
 }
 
 // An incidentReplay is a home folder in which tools are called.
 type incidentReplay struct {
-	ctx        context.Context
-	home, work string
-	env        []string
-	world      *World
+	ctx                         context.Context
+	homeFolder, workspaceFolder string
+	env                         []string
+	world                       *Environment
 }
 
 // run runs a program, shield or a shell, in the workspace, and returns its output and exit status.
-func (r *incidentReplay) run(in []byte, name string, args ...string) (out []byte, status int, err error) {
+func (r *incidentReplay) runProgram(in []byte, name string, args ...string) (out []byte, status int, err error) {
 	cmd := exec.CommandContext(r.ctx, name, args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.work, r.env, bytes.NewReader(in)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.workspaceFolder, r.env, bytes.NewReader(in)
 	out, err = cmd.Output()
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		return out, exit.ExitCode(), nil
@@ -306,7 +306,7 @@ func (r *incidentReplay) run(in []byte, name string, args ...string) (out []byte
 }
 
 // call proposes tool calls as a host does: through the installed hook line.
-func (r *incidentReplay) call(steps []incidentStep) (replayResult, error) {
+func (r *incidentReplay) proposeCalls(steps []incidentStep) (replayResult, error) {
 	h, err := host.Named(incidentHost)
 	if err != nil {
 		return replayResult{}, err
@@ -320,18 +320,18 @@ func (r *incidentReplay) call(steps []incidentStep) (replayResult, error) {
 	}
 	for n, step := range steps {
 		event := map[string]any{
-			"session_id": "incident", "transcript_path": "", "cwd": r.work, "permission_mode": "default",
+			"session_id": "incident", "transcript_path": "", "cwd": r.workspaceFolder, "permission_mode": "default",
 			"hook_event_name": "PreToolUse", "tool_name": step.Tool, "tool_use_id": fmt.Sprintf("t%d", n), "tool_input": r.absoluteInput(step.Input),
 		}
-		answer, status, err := r.event(lines.Before, event)
+		answer, status, err := r.runHookLine(lines.BeforeTool, event)
 		if err != nil {
 			return replayResult{}, err
 		}
 		if why, stopped := answer.stopped(status); stopped {
-			return replayResult{Stopped: true, By: why}, nil
+			return replayResult{Stopped: true, StopReason: why}, nil
 		}
 		event["hook_event_name"], event["tool_response"] = "PostToolUse", step.Result
-		if _, _, err := r.event(lines.After, event); err != nil {
+		if _, _, err := r.runHookLine(lines.AfterTool, event); err != nil {
 			return replayResult{}, err
 		}
 	}
@@ -344,9 +344,9 @@ func (r *incidentReplay) absoluteInput(input map[string]any) map[string]any {
 	for key, value := range input {
 		if text, ok := value.(string); ok && key == "file_path" {
 			if below, ok := strings.CutPrefix(text, "~/"); ok {
-				value = filepath.Join(r.home, below)
+				value = filepath.Join(r.homeFolder, below)
 			} else {
-				value = filepath.Join(r.work, text)
+				value = filepath.Join(r.workspaceFolder, text)
 			}
 		}
 		out[key] = value
@@ -368,12 +368,12 @@ func (a *hostAnswer) stopped(status int) (why string, stopped bool) {
 }
 
 // event runs an installed line with an event as input.
-func (r *incidentReplay) event(line string, event map[string]any) (answer hostAnswer, status int, err error) {
+func (r *incidentReplay) runHookLine(line string, event map[string]any) (answer hostAnswer, status int, err error) {
 	in, err := json.Marshal(event)
 	if err != nil {
 		return answer, 0, err
 	}
-	out, status, err := r.run(in, "/bin/sh", "-c", line)
+	out, status, err := r.runProgram(in, "/bin/sh", "-c", line)
 	if err != nil {
 		return answer, status, fmt.Errorf("run the hook command: %w", err)
 	}
@@ -400,14 +400,14 @@ done
 
 // serve starts a server behind the gateway, once for each of its tool lists, and calls a tool at the
 // last start.
-func (r *incidentReplay) serve(i incident) (replayResult, error) {
+func (r *incidentReplay) replayServerCalls(i incident) (replayResult, error) {
 	var out []byte
 	for n, tools := range i.Server {
 		list, err := json.Marshal(tools)
 		if err != nil {
 			return replayResult{}, err
 		}
-		if err := os.WriteFile(filepath.Join(r.home, "tools.json"), list, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(r.homeFolder, "tools.json"), list, 0o600); err != nil {
 			return replayResult{}, err
 		}
 		var in bytes.Buffer
@@ -426,7 +426,7 @@ func (r *incidentReplay) serve(i incident) (replayResult, error) {
 				return replayResult{}, err
 			}
 		}
-		if out, _, err = r.run(in.Bytes(), r.world.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.home, "server.sh")); err != nil {
+		if out, _, err = r.runProgram(in.Bytes(), r.world.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
 			return replayResult{}, err
 		}
 	}
@@ -446,7 +446,7 @@ func (r *incidentReplay) serve(i incident) (replayResult, error) {
 			}
 			why += part.Text
 		}
-		return replayResult{Stopped: true, By: why}, nil
+		return replayResult{Stopped: true, StopReason: why}, nil
 	}
 	return replayResult{}, errors.New("the gateway did not answer the tool call")
 }

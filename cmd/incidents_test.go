@@ -25,7 +25,7 @@ func TestIncidentData(t *testing.T) {
 		if !strings.HasPrefix(i.Date, "2025") && !strings.HasPrefix(i.Date, "2026") {
 			t.Errorf("%s: date %s", i.ID, i.Date)
 		}
-		if _, err := i.honestVariant(); err != nil {
+		if _, err := i.applyHarmlessVariant(); err != nil {
 			t.Error(err)
 		}
 		if len(i.Twin.Replace)+len(i.Twin.Files) == 0 {
@@ -34,7 +34,7 @@ func TestIncidentData(t *testing.T) {
 	}
 	i := all[0]
 	i.Twin.Replace = map[string]string{"no such text": ""}
-	if _, err := i.honestVariant(); err == nil {
+	if _, err := i.applyHarmlessVariant(); err == nil {
 		t.Error("a twin that replaces what is not there is accepted")
 	}
 }

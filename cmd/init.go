@@ -17,9 +17,9 @@ import (
 // snippets are named for their shells.
 //
 //go:embed snippets
-var snippets embed.FS
+var shellSnippets embed.FS
 
-func initCommand(w *World) *cli.Command {
+func initCommand(w *Environment) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "init",
 		Usage: "print a snippet that judges each interactive command",
@@ -40,11 +40,11 @@ func initCommand(w *World) *cli.Command {
 				if w.Executable == "" {
 					return errors.New("init: shield cannot find its own program file; start it by its full path")
 				}
-				text, err := snippets.ReadFile("snippets/" + shell)
+				text, err := shellSnippets.ReadFile("snippets/" + shell)
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
-				judge, err := fixedShield(w, false)
+				judge, err := shieldCommandPrefix(w, false)
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
@@ -59,10 +59,10 @@ func initCommand(w *World) *cli.Command {
 // fixedShield returns the start of a shell command line that runs shield with its current settings and
 // state, and for the same user's files if home is set. It fails if a path cannot be quoted for a
 // shell.
-func fixedShield(w *World, home bool) (string, error) {
+func shieldCommandPrefix(w *Environment, home bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
-		file = absolute([]string{file}, w.Dir)[0]
+		file = absolutePaths([]string{file}, w.Dir)[0]
 	}
 	var b strings.Builder
 	for _, variable := range []struct{ name, value string }{

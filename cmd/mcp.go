@@ -28,7 +28,7 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-func mcpCommand(w *World) *cli.Command {
+func mcpCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:      "mcp",
 		Usage:     "judge the tool calls between an MCP client and an MCP server",
@@ -38,10 +38,10 @@ func mcpCommand(w *World) *cli.Command {
 			"shield mcp tools. Results are scanned as by shield sanitize, and forwarded as the setting sanitize.mode says; a structured result that this " +
 			"would make invalid becomes an error. All servers of one client share one session. A verdict takes hook.timeout at most, including questions " +
 			"to a person.",
-		Flags: append(placeFlags(), unattendedFlag(),
+		Flags: append(commonJudgeFlags(), unattendedFlag(),
 			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools (default: from its command line)"},
 			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways"},
-			containFlagOf("SERVER"),
+			newContainFlag("SERVER"),
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
 		),
 		Subcommands: append(mcpInstallCommands(w), mcpServeCommand(w), mcpToolsCommand(w)),
@@ -57,14 +57,14 @@ func mcpCommand(w *World) *cli.Command {
 }
 
 // relayMCP starts a server and relays messages until both sides have ended.
-func relayMCP(c *cli.Context, w *World) error {
+func relayMCP(c *cli.Context, w *Environment) error {
 	argv := c.Args().Slice()
 	if len(argv) == 0 {
 		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
 	}
 	server := gateway.NewServer(argv, w.Dir, c.String("name"))
-	if w.served != nil {
-		return answerCall(c, w, server)
+	if w.servedQuestion != nil {
+		return answerCallQuestion(c, w, server)
 	}
 	env := w.Environ()
 	path, err := launch.LookPath(argv[0], env)
@@ -80,8 +80,8 @@ func relayMCP(c *cli.Context, w *World) error {
 	defer p.Close()
 	session := c.String("session")
 	if session == "" {
-		above, _ := ancestry.Of(w.parent) // if the ancestors are unknown, the process ID alone identifies the client
-		session = clientSession(w.parent, above)
+		above, _ := ancestry.Of(w.askingPID) // if the ancestors are unknown, the process ID alone identifies the client
+		session = clientSession(w.askingPID, above)
 	}
 	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
 	if err != nil {
@@ -94,25 +94,25 @@ func relayMCP(c *cli.Context, w *World) error {
 			return fmt.Errorf("mcp --record: %w", err)
 		}
 		defer f.Close()
-		opts.Record = gateway.NewRecorder(f, nil)
+		opts.Recorder = gateway.NewRecorder(f, nil)
 	}
-	mode, grants := containing(c), config.Contain{}
+	mode, grants := containFlagValue(c), config.Contain{}
 	for i := range set.MCP.Servers {
 		if s := &set.MCP.Servers[i]; s.Name == server.Name && s.Contain != nil {
-			mode, grants = containmentOf(s.Contain, mode), *s.Contain
+			mode, grants = serverContainment(s.Contain, mode), *s.Contain
 		}
 	}
 	process, err := startServer(mode, grants, set, w, server, path, argv, env, p.ForServer(server.Name), session)
 	if err != nil {
 		return fmt.Errorf("mcp: %s: %w", term.Escape(argv[0]), err)
 	}
-	err = gateway.New(opts).Relay(c.Context, gateway.Side{Out: w.In, In: kept{w.Out}}, process.Side)
-	return exitStatusOf(process.End(err != nil), err, c.Context.Err() != nil)
+	err = gateway.New(opts).Relay(c.Context, gateway.ConnectionEnd{Out: w.In, In: nopWriteCloser{w.Out}}, process.ConnectionEnd)
+	return serverExitStatus(process.End(err != nil), err, c.Context.Err() != nil)
 }
 
 // exitStatusOf returns the exit status of a command that ran a server: the server's status if the
 // server ended first.
-func exitStatusOf(ended, relayed error, interrupted bool) error {
+func serverExitStatus(ended, relayed error, interrupted bool) error {
 	var exit *exec.ExitError
 	switch {
 	case interrupted:
@@ -126,8 +126,8 @@ func exitStatusOf(ended, relayed error, interrupted bool) error {
 }
 
 // serverPipeline returns the pipeline that judges calls to servers.
-func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error) {
-	set, err := settings(c, w)
+func serverPipeline(c *cli.Context, w *Environment) (*config.Loaded, *shield.Pipeline, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,23 +137,23 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 
 // pipelineForServers returns the pipeline of some settings, which reports verdicts to observe unless
 // that is nil.
-func pipelineForServers(set *config.Loaded, w *World, observe func(telemetry.Action)) (*shield.Pipeline, error) {
+func pipelineForServers(set *config.Loaded, w *Environment, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
 	cfg.NoAction, cfg.Once, cfg.Keeps, cfg.Host, cfg.Observe = true, true, true, "mcp", observe
 	return w.newPipeline(cfg)
 }
 
 // returned returns a function that passes tool results to a pipeline's memory.
-func returned(p *shield.Pipeline) gateway.Returned {
+func resultRecorder(p *shield.Pipeline) gateway.ResultFunc {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
-		r := shield.Returned{Actions: []*action.Action{a}, Result: result}
+		r := shield.ToolResult{Actions: []*action.Action{a}, Result: result}
 		more, withheld, err := p.Review(ctx, r)
 		if err != nil {
 			return err
 		}
-		talks := slices.ContainsFunc(found, func(f gateway.Finding) bool { return shield.Talks(sanitize.Kind(f.Kind)) }) ||
-			slices.ContainsFunc(more, func(f sanitize.Finding) bool { return shield.Talks(f.Kind) })
-		if err := p.Ran(ctx, r, talks); err != nil || withheld == "" {
+		talks := slices.ContainsFunc(found, func(f gateway.Finding) bool { return shield.MayBeInjection(sanitize.Kind(f.Kind)) }) ||
+			slices.ContainsFunc(more, func(f sanitize.Finding) bool { return shield.MayBeInjection(f.Kind) })
+		if err := p.RecordToolResult(ctx, r, talks); err != nil || withheld == "" {
 			return err
 		}
 		return errors.New(withheld)
@@ -162,7 +162,7 @@ func returned(p *shield.Pipeline) gateway.Returned {
 
 // gatewayOptions returns the options of a gateway. argv is the command line to which a server's tools
 // are pinned; program is the file that it starts, "" if none.
-func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
+func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
 	state := stateDir(&set.Settings, w)
 	if state == "" {
 		return gateway.Options{}, errors.New("mcp: no state folder for the accepted tools; set HOME or --state")
@@ -171,10 +171,10 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 	if err != nil {
 		return gateway.Options{}, fmt.Errorf("mcp: %w", err)
 	}
-	p = p.ForServer(server.Name).WithTools(gatewayTools(state, server.Name, argv))
-	notify := func(text string) { p.Tell(audit.KindServer, term.Escape(text)) }
+	p = p.ForServer(server.Name).WithTools(gatewayToolDescriber(state, server.Name, argv))
+	notify := func(text string) { p.LogAndNotify(audit.KindServer, term.Escape(text)) }
 	if program != "" {
-		changed, err := pins.Changed(ctx)
+		changed, err := pins.ProgramChanged(ctx)
 		if err != nil {
 			return gateway.Options{}, fmt.Errorf("mcp: %w", err)
 		}
@@ -193,11 +193,11 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 		mode = gateway.Flag
 	}
 	return gateway.Options{
-		For: func(client, connection string) (gateway.Judge, string) {
-			return toldJudge{p.ForConnection(connection)}, session + "-" + client
+		JudgeFor: func(client, connection string) (gateway.Judge, string) {
+			return agentReasonJudge{p.ForConnection(connection)}, session + "-" + client
 		},
-		Judge: toldJudge{p}, Server: server, Pins: pins, Mode: mode, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
-		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: session,
+		Judge: agentReasonJudge{p}, Server: server, Pins: pins, Mode: mode, MarkAsData: sanitize.Mark, OnResult: resultRecorder(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
+		Timeout: set.Hook.Timeout.Std(), WorkingDir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   notify,
 	}, nil
@@ -205,16 +205,16 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 
 // gatewayTools returns a function that describes the tools of a server behind a gateway from their
 // pins. argv is the command line to which the pins are bound, or the address of a remote server.
-func gatewayTools(state, server string, argv []string) func(*action.Action) approve.Tool {
+func gatewayToolDescriber(state, server string, argv []string) func(*action.Action) approve.Tool {
 	t := approve.Tool{Server: strings.Join((*redact.Redactor)(nil).Args(argv[0], argv), " ")}
 	if len(argv) == 1 && strings.Contains(argv[0], "://") {
-		t.Remote = remoteHost(argv[0])
+		t.RemoteHost = remoteHost(argv[0])
 	}
 	return func(a *action.Action) approve.Tool {
 		own := t
 		name, ok := strings.CutPrefix(a.Type, "mcp__"+server+"__")
 		if k, known := gateway.Accepted(state, argv, name); ok && known {
-			own.Identity, own.About = k.Identity, k.About
+			own.Identity, own.Description = k.Identity, k.Description
 		}
 		return own
 	}
@@ -233,7 +233,7 @@ func (t *lockedWriter) Write(b []byte) (int, error) {
 }
 
 // A kept is a writer that stays open when its user closes it.
-type kept struct{ io.Writer }
+type nopWriteCloser struct{ io.Writer }
 
 // Close does nothing: the stream belongs to the process.
-func (kept) Close() error { return nil }
+func (nopWriteCloser) Close() error { return nil }

@@ -15,31 +15,31 @@ import (
 // A callJudge judges calls to a server with the user's service, or else in this process: many gateways
 // then share the model of one process.
 type callJudge struct {
-	w    *World
-	self gateway.Judge
+	w          *Environment
+	localJudge gateway.Judge
 }
 
 // Evaluate returns the verdict on an action. A verdict of the service contains only what a gateway
 // needs: decision, tier and reasoning.
 func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	if line, ok := j.w.askService(a.Raw); ok {
-		if v, err := servedVerdict(line); err == nil {
+		if v, err := parseServedVerdict(line); err == nil {
 			return v
 		}
 	}
-	return j.self.Evaluate(ctx, a)
+	return j.localJudge.Evaluate(ctx, a)
 }
 
 // A toldJudge judges calls to a server, with the text for the agent as the reasoning.
-type toldJudge struct{ gateway.Judge }
+type agentReasonJudge struct{ gateway.Judge }
 
-func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+func (j agentReasonJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	v := j.Judge.Evaluate(ctx, a)
-	return forAgent(&v)
+	return withAgentReasoning(&v)
 }
 
 // forAgent returns a verdict whose reasoning is the text for the agent; one of ALLOW keeps its own.
-func forAgent(v *verdict.Verdict) verdict.Verdict {
+func withAgentReasoning(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()
 	}
@@ -47,7 +47,7 @@ func forAgent(v *verdict.Verdict) verdict.Verdict {
 }
 
 // servedVerdict parses the line of a service into the fields that callers need.
-func servedVerdict(line []byte) (v verdict.Verdict, err error) {
+func parseServedVerdict(line []byte) (v verdict.Verdict, err error) {
 	var said struct {
 		ID        string           `json:"id"`
 		Line      int              `json:"line"`
@@ -66,20 +66,20 @@ func servedVerdict(line []byte) (v verdict.Verdict, err error) {
 }
 
 // answerCall judges the action of another process, a gateway to a server.
-func answerCall(c *cli.Context, w *World, server gateway.Server) error {
+func answerCallQuestion(c *cli.Context, w *Environment, server gateway.Server) error {
 	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
 	}
-	p = p.WithTools(gatewayTools(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
-	a, err := action.Parse(w.served.input)
+	p = p.WithTools(gatewayToolDescriber(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
+	a, err := action.Parse(w.servedQuestion.input)
 	if err != nil {
 		return err
 	}
-	v, err := w.evaluate(c.Context, p.ForServer(server.Name), a)
+	v, err := w.evaluateAction(c.Context, p.ForServer(server.Name), a)
 	if err != nil {
 		return err
 	}
-	v = forAgent(&v)
+	v = withAgentReasoning(&v)
 	return verdict.NewWriter(w.Out).Write(&v)
 }

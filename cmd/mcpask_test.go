@@ -64,7 +64,7 @@ func TestServedCalls(t *testing.T) {
 		}
 		self := &leftToSelf{}
 		got := callJudge{&w, self}.Evaluate(t.Context(), a)
-		want, early := own.EvaluateEarly(t.Context(), a)
+		want, early := own.EvaluateLocally(t.Context(), a)
 		if self.asked > 0 {
 			continue
 		}
@@ -132,7 +132,7 @@ esac; done`
 		t.Fatal(alone)
 	}
 	asked, decided := 0, 0
-	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
+	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.CallingProcess) peer.Answer {
 		ans := s.answer(ctx, q, from)
 		asked++
 		if ans.Decided {
@@ -146,7 +146,7 @@ esac; done`
 		t.Errorf("asked %d times, %d decided; with a service\n%swithout\n%s", asked, decided, with, alone)
 	}
 	other := filepath.Join(filepath.Dir(folder), "other") // has a key of its own
-	end = serving(t, other, func(context.Context, *peer.Question, service.Asker) peer.Answer {
+	end = serving(t, other, func(context.Context, *peer.Question, service.CallingProcess) peer.Answer {
 		return peer.Answer{Decided: true, Output: []byte(`{"decision":"ALLOW","tier":0,"reasoning":""}` + "\n")}
 	})
 	defer end()

@@ -19,7 +19,7 @@ import (
 
 // mcpInstallCommands are the commands that put the servers of clients behind
 // shield.
-func mcpInstallCommands(w *World) []*cli.Command {
+func mcpInstallCommands(w *Environment) []*cli.Command {
 	var names []string
 	for _, c := range gateway.Clients {
 		names = append(names, c.Name)
@@ -38,13 +38,13 @@ func mcpInstallCommands(w *World) []*cli.Command {
 					return err
 				}
 				if !install && !c.Bool("dry-run") {
-					if err := requirePerson(w, "mcp "+name, notByAgent); err != nil {
+					if err := requirePerson(w, "mcp "+name, noAgentAncestor); err != nil {
 						return err
 					}
 				}
 				var failed []error
 				for _, arg := range args {
-					if err := wrapClient(c, w, arg, names, install); err != nil {
+					if err := editClientServers(c, w, arg, names, install); err != nil {
 						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, shortenText(arg), err))
 					}
 				}
@@ -59,7 +59,7 @@ func mcpInstallCommands(w *World) []*cli.Command {
 }
 
 // wrapClient edits one client's server list: the first one for the scope and the system.
-func wrapClient(c *cli.Context, w *World, name string, names []string, install bool) error {
+func editClientServers(c *cli.Context, w *Environment, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
 		return fmt.Errorf("unknown MCP client%s; use one of %s", suggest.Question(name, names), strings.Join(names, ", "))
@@ -79,10 +79,10 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 		if err != nil {
 			return err
 		}
-		file.backup = file.path + ".before-shield-mcp"
+		file.backupPath = file.path + ".before-shield-mcp"
 		s := &hookSettings{world: w}
 		edit := func() error {
-			return wrapFile(s, file, client, strings.HasSuffix(f.Path, ".toml"), install, c.Bool("dry-run"))
+			return editServerList(s, file, client, strings.HasSuffix(f.Path, ".toml"), install, c.Bool("dry-run"))
 		}
 		if !c.Bool("dry-run") {
 			write := edit
@@ -95,10 +95,10 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 
 // A left lists the servers that stay unchanged: remote ones, and those that a person put behind
 // shield.
-type left struct{ remote, own []string }
+type unchangedServers struct{ remote, wrappedByUser []string }
 
 // rewriteServer returns a function that puts a server behind the shield at a path, or reverts that.
-func (l *left) rewriteServer(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
+func (l *unchangedServers) rewriteServer(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
 	return func(c host.ServerCommand) (host.ServerCommand, bool) {
 		if c.Command == "" {
 			l.remote = append(l.remote, c.Name)
@@ -109,8 +109,8 @@ func (l *left) rewriteServer(shield string, install bool) func(host.ServerComman
 		switch {
 		case install:
 			argv, did = gateway.Wrap(shield, c.Name, line)
-		case did && !gateway.Made(c.Name, line):
-			l.own = append(l.own, c.Name)
+		case did && !gateway.IsWrapped(c.Name, line):
+			l.wrappedByUser = append(l.wrappedByUser, c.Name)
 			return c, false
 		}
 		return host.ServerCommand{Name: c.Name, Command: argv[0], Args: argv[1:]}, did
@@ -118,7 +118,7 @@ func (l *left) rewriteServer(shield string, install bool) func(host.ServerComman
 }
 
 // wrapFile edits one server list.
-func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
+func editServerList(s *hookSettings, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
 	doc, exists, err := file.read()
 	if err != nil {
 		return err
@@ -127,10 +127,10 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		fmt.Fprintf(s.world.Err, "shield: %s: the file does not exist, so there is nothing to change\n", file.path)
 		return nil
 	}
-	var left left
+	var left unchangedServers
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
-		left.remote, left.own = nil, nil
-		out, changed, err := host.EditServers(doc, isTOML, client.Servers, left.rewriteServer(s.world.Executable, install))
+		left.remote, left.wrappedByUser = nil, nil
+		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriteServer(s.world.Executable, install))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", file.path, err)
 		}
@@ -145,9 +145,9 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		fmt.Fprintf(s.world.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
 	}
 	if !install {
-		if len(left.own) > 0 {
-			sorted.Strings(left.own)
-			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield by hand, so not changed: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
+		if len(left.wrappedByUser) > 0 {
+			sorted.Strings(left.wrappedByUser)
+			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield by hand, so not changed: %s\n", file.path, term.Escape(strings.Join(left.wrappedByUser, ", ")))
 		}
 		before, existed, err := file.readBackup()
 		if err != nil {
@@ -169,18 +169,18 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		return nil
 	case install:
 		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // the copy from before shield
-			if err := file.keep(doc, true); err != nil {
+			if err := file.saveBackup(doc, true); err != nil {
 				return err
 			}
 		}
-		if err := file.replace(out, false); err != nil {
+		if err := file.replaceContent(out, false); err != nil {
 			return err
 		}
 		fmt.Fprintf(s.world.Err, "shield: restart %s so that it starts its servers behind shield\n", client.Title)
 		return nil
 	}
-	if err := file.replace(out, false); err != nil {
+	if err := file.replaceContent(out, false); err != nil {
 		return err
 	}
-	return file.forget()
+	return file.removeBackup()
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func mcpServeCommand(w *World) *cli.Command {
+func mcpServeCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "judge the tool calls between MCP clients and servers over HTTP",
 		Description: "Answers MCP clients by the streamable HTTP transport, at the address that the setting mcp.listen names, and forwards what is allowed to the servers that mcp.servers lists: http://ADDRESS/NAME is the server NAME. Messages are judged, tools pinned and answers examined as by shield mcp. " +
 			"A server has a command, which is started for each session, or a url. Without TLS and a token (mcp.tls_cert, mcp.tls_key, mcp.token_file) the address must be a loopback one. A client's token is never forwarded to a server; a server gets the token in its own token_file. All servers of one client share one session; a client is identified by its token, or by its address if tokens have no names. Denials are counted per connection.",
-		Flags: placeFlags(),
+		Flags: commonJudgeFlags(),
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return fmt.Errorf("mcp serve: unexpected operand %q; leave it out", shortenText(c.Args().First()))
@@ -41,16 +41,16 @@ func mcpServeCommand(w *World) *cli.Command {
 
 // Timeouts for clients, and the time for open requests when shield ends.
 const (
-	headerTime = 10 * time.Second
-	idleTime   = 2 * time.Minute
-	endTime    = 5 * time.Second
+	headerTimeout   = 10 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
 )
 
 // serveMCP serves until it is interrupted.
-func serveMCP(c *cli.Context, w *World) error {
+func serveMCP(c *cli.Context, w *Environment) error {
 	own := *w
 	w, own.Err = &own, &lockedWriter{w: w.Err} // shared by the servers' errors and shield's own
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func serveMCP(c *cli.Context, w *World) error {
 		}
 	}
 	server := &http.Server{
-		Handler: front, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		Handler: front, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
 		ErrorLog:    log.New(io.Discard, "", 0), // errors of clients cannot be fixed here
 		BaseContext: func(net.Listener) context.Context { return c.Context },
 	}
 	if settings.TLSCert != "" {
-		if server.TLSConfig, front.Hosts, err = certificate(settings); err != nil {
+		if server.TLSConfig, front.Hosts, err = loadCertificate(settings); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func serveMCP(c *cli.Context, w *World) error {
 	}()
 	session := fmt.Sprintf("mcp-serve-%x", w.Now().Unix())
 	for _, s := range settings.Servers {
-		if front.Servers[s.Name], err = endpoint(c.Context, set, w, p, s, session); err != nil {
+		if front.Servers[s.Name], err = serverEndpoint(c.Context, set, w, p, s, session); err != nil {
 			return fmt.Errorf("server %s: %w", s.Name, err)
 		}
 	}
@@ -107,7 +107,7 @@ func serveMCP(c *cli.Context, w *World) error {
 		fmt.Fprintf(w.Err, "shield: mcp serve: %s://%s/%s\n", scheme, listener.Addr(), s.Name)
 	}
 	stop := context.AfterFunc(c.Context, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), endTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), shutdownTimeout)
 		defer cancel()
 		_ = server.Shutdown(ctx)
 		_ = server.Close()
@@ -120,7 +120,7 @@ func serveMCP(c *cli.Context, w *World) error {
 }
 
 // endpoint returns the endpoint through which clients reach a server.
-func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.Endpoint, error) {
+func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.Endpoint, error) {
 	if s.URL != "" {
 		opts, err := gatewayOptions(ctx, set, w, p, gateway.Server{Name: s.Name}, session, []string{s.URL}, "")
 		if err != nil {
@@ -143,9 +143,9 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 	if err != nil {
 		return nil, err
 	}
-	mode, grants := containment(""), config.Contain{}
+	mode, grants := containmentMode(""), config.Contain{}
 	if s.Contain != nil {
-		mode, grants = containmentOf(s.Contain, contained), *s.Contain
+		mode, grants = serverContainment(s.Contain, containIfPossible), *s.Contain
 	}
 	return gateway.NewLocal(opts, func() (*gateway.Process, error) {
 		return startServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForServer(s.Name), session)
@@ -154,7 +154,7 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 
 // certificate returns the TLS configuration, and a function that reports whether the certificate is
 // valid for a host name.
-func certificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
+func loadCertificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
 	pair, err := bearer.Certificate(m.TLSCert, m.TLSKey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp.%w", err)

@@ -13,7 +13,7 @@ import (
 var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
 // maxStarters is how many launchers may be nested.
-const maxStarters = 8
+const maxLauncherDepth = 8
 
 // clientSession returns the session of an MCP client, one for all its servers: data read through one
 // server may leave through another. The client is the process that started this one, identified by its
@@ -21,7 +21,7 @@ const maxStarters = 8
 // above are the parent and its ancestors.
 func clientSession(parent int, above []ancestry.Process) string {
 	for i, p := range above {
-		if i == maxStarters {
+		if i == maxLauncherDepth {
 			break
 		}
 		if !slices.Contains(launcherPrograms, p.Name) || p.Parent <= 1 {
@@ -35,9 +35,9 @@ func clientSession(parent int, above []ancestry.Process) string {
 // hostProcesses returns the names of the host process that waits for this one and of its ancestors,
 // nearest first; none if unknown. Shells, timeout and shield itself may be between a host and its
 // hook.
-func hostProcesses(w *World, above []ancestry.Process) (out []string) {
+func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 	for _, p := range above {
-		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.pid || w.Executable != "" && p.Exe == w.Executable
+		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.judgePID || w.Executable != "" && p.Exe == w.Executable
 		if len(out) > 0 || !between {
 			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.Start))
 		}
@@ -46,10 +46,10 @@ func hostProcesses(w *World, above []ancestry.Process) (out []string) {
 }
 
 // sessionsOf marks sessions as reported by a host, with the given parent session.
-func sessionsOf(cfg *shield.Config, w *World, host, parent string) {
+func setSessionOrigin(cfg *shield.Config, w *Environment, host, parent string) {
 	cfg.Host, cfg.Parent = host, parent
 	cfg.Processes = func() []string {
-		above, _ := ancestry.Of(w.pid) // the readable ancestors are enough: a host above them is not found
-		return hostProcesses(w, above)
+		above, _ := ancestry.Of(w.judgePID) // the readable ancestors are enough: a host above them is not found
+		return hostProcessNames(w, above)
 	}
 }

@@ -16,7 +16,7 @@ func TestClientSession(t *testing.T) {
 		20: {Name: "an (odd) one) S 9", Parent: 1, Start: 900}, 30: {Name: "bash", Parent: 1, Start: 950}, 60: {Name: "sh", Parent: 40, Start: 5},
 		70: {Name: "client", Start: 3}, // the first process of a container
 	}
-	for pid := range maxStarters + 1 {
+	for pid := range maxLauncherDepth + 1 {
 		known[100+pid] = ancestry.Process{Name: "sh", Parent: 101 + pid, Start: 9}
 	}
 	above := func(pid int) (out []ancestry.Process) {
@@ -40,15 +40,15 @@ func TestClientSession(t *testing.T) {
 // nor what starts it.
 func TestHostProcesses(t *testing.T) {
 	t.Parallel()
-	w := &World{pid: 50, Executable: "/usr/bin/shield"}
+	w := &Environment{judgePID: 50, Executable: "/usr/bin/shield"}
 	chain := []ancestry.Process{
 		{PID: 50, Name: "shield", Start: 9}, {PID: 49, Name: "shield", Exe: "/usr/bin/shield", Start: 8}, {PID: 48, Name: "timeout", Start: 7},
 		{PID: 47, Name: "sh", Start: 6}, {PID: 46, Name: "claude", Start: 5}, {PID: 45, Name: "bash", Start: 4}, {PID: 44, Name: "claude", Start: 3},
 	}
-	if got := strings.Join(hostProcesses(w, chain), " "); got != "46-5 45-4 44-3" {
+	if got := strings.Join(hostProcessNames(w, chain), " "); got != "46-5 45-4 44-3" {
 		t.Error(got)
 	}
-	if got := hostProcesses(w, nil); got != nil {
+	if got := hostProcessNames(w, nil); got != nil {
 		t.Error(got)
 	}
 }

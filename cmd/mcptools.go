@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/gateway"
 )
 
-func mcpToolsCommand(w *World) *cli.Command {
+func mcpToolsCommand(w *Environment) *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag { return append([]cli.Flag{configFlag(), stateFlag()}, more...) }
 	return &cli.Command{
 		Name:        "tools",
@@ -55,8 +55,8 @@ func mcpToolsCommand(w *World) *cli.Command {
 }
 
 // pinnedServers returns the servers with pinned tools, or the named one.
-func pinnedServers(c *cli.Context, w *World, name string) (state string, all []gateway.PinFile, err error) {
-	set, err := settings(c, w)
+func pinnedServers(c *cli.Context, w *Environment, name string) (state string, all []gateway.PinFile, err error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return "", nil, err
 	}
@@ -86,7 +86,7 @@ func pinnedServers(c *cli.Context, w *World, name string) (state string, all []g
 }
 
 // onePinned returns the only server with a name or ID; an error if there are several.
-func onePinned(c *cli.Context, w *World, name string) (state string, f gateway.PinFile, err error) {
+func pinnedServer(c *cli.Context, w *Environment, name string) (state string, f gateway.PinFile, err error) {
 	state, found, err := pinnedServers(c, w, name)
 	if err != nil {
 		return "", f, err
@@ -101,7 +101,7 @@ func onePinned(c *cli.Context, w *World, name string) (state string, f gateway.P
 	return state, found[0], nil
 }
 
-func listTools(c *cli.Context, w *World) error {
+func listTools(c *cli.Context, w *Environment) error {
 	if c.NArg() > 1 {
 		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenText(c.Args().Get(1)))
 	}
@@ -124,8 +124,8 @@ func listTools(c *cli.Context, w *World) error {
 			if pin.Gone {
 				names[name] = "gone"
 			}
-			if pin.Type != "" {
-				names[name] += " as " + pin.Type
+			if pin.ActionType != "" {
+				names[name] += " as " + pin.ActionType
 			}
 		}
 		for name, t := range f.Waiting {
@@ -139,12 +139,12 @@ func listTools(c *cli.Context, w *World) error {
 	return err
 }
 
-func diffTools(c *cli.Context, w *World) error {
+func diffTools(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "SERVER")
 	if err != nil {
 		return err
 	}
-	_, f, err := onePinned(c, w, args[0])
+	_, f, err := pinnedServer(c, w, args[0])
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func diffTools(c *cli.Context, w *World) error {
 	for _, name := range sorted.Keys(f.Waiting) {
 		t := f.Waiting[name]
 		fmt.Fprintf(&b, "%s: %s\n", name, term.Escape(t.Why))
-		b.WriteString(unifiedDiff("accepted", indented(f.Tools[name].Definition), "listed", indented(t.Definition)))
+		b.WriteString(unifiedDiff("accepted", indentJSON(f.Tools[name].Definition), "listed", indentJSON(t.Definition)))
 		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.Hash)
 	}
 	for _, name := range sorted.Keys(f.Tools) {
@@ -168,7 +168,7 @@ func diffTools(c *cli.Context, w *World) error {
 }
 
 // indented returns a definition as indented JSON.
-func indented(v jsontext.Value) []byte {
+func indentJSON(v jsontext.Value) []byte {
 	if len(v) == 0 {
 		return nil
 	}
@@ -179,7 +179,7 @@ func indented(v jsontext.Value) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-func acceptTools(c *cli.Context, w *World) error {
+func acceptTools(c *cli.Context, w *Environment) error {
 	args := c.Args().Slice()
 	all := c.Bool("all")
 	switch {
@@ -198,7 +198,7 @@ func acceptTools(c *cli.Context, w *World) error {
 		}
 		kind = canonical
 	}
-	state, f, err := onePinned(c, w, args[0])
+	state, f, err := pinnedServer(c, w, args[0])
 	if err != nil {
 		return err
 	}

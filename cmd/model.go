@@ -20,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func modelCommand(w *World) *cli.Command {
+func modelCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "model",
 		Usage: "list, install and check classifier models",
@@ -59,21 +59,21 @@ func modelCommand(w *World) *cli.Command {
 }
 
 // modelStore returns the user's models.
-func modelStore(w *World) *modelstore.Store {
+func modelStore(w *Environment) *modelstore.Store {
 	return modelstore.Open(modelsDir(w), &modelstore.Embedded{
 		FS: defaultmodel.Default(""), Digest: defaultmodel.Digest, Size: defaultmodel.Size(), Intact: defaultmodel.Intact,
 	}, w.Now)
 }
 
 // modelsDir returns the folder of the user's models, or "" if there is none.
-func modelsDir(w *World) string {
+func modelsDir(w *Environment) string {
 	if dir := config.DataDir(w.Home, w.Getenv); dir != "" {
 		return filepath.Join(dir, "models")
 	}
 	return ""
 }
 
-func listModels(c *cli.Context, w *World) error {
+func listModels(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -94,10 +94,10 @@ func listModels(c *cli.Context, w *World) error {
 	if len(list) == 0 {
 		fmt.Fprintln(w.Err, "shield: no model is installed; install one with 'shield model pull SOURCE'")
 	}
-	return tableModels(w.Out, list)
+	return printModelTable(w.Out, list)
 }
 
-func tableModels(out io.Writer, list []modelstore.Info) error {
+func printModelTable(out io.Writer, list []modelstore.Info) error {
 	t := listTable(out, "NAME", "SOURCE", "SIZE", "LICENCE", "THRESHOLD", "DIGEST")
 	for _, m := range list {
 		if m.Error != "" {
@@ -116,14 +116,14 @@ func tableModels(out io.Writer, list []modelstore.Info) error {
 	return t.Flush()
 }
 
-func pullModel(c *cli.Context, w *World) error {
+func pullModel(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "SOURCE")
 	if err != nil {
 		return err
 	}
 	m, err := modelStore(w).Install(c.Context, args[0], modelstore.InstallOptions{
 		Name: c.String("name"), SHA256: c.String("sha256"), Force: c.Bool("force"),
-		Check: func(dir string) error { return tryModel(c.Context, w, dir) },
+		Check: func(dir string) error { return testModel(c.Context, w, dir) },
 	})
 	if err != nil {
 		return fmt.Errorf("model pull: %w", err)
@@ -133,7 +133,7 @@ func pullModel(c *cli.Context, w *World) error {
 }
 
 // tryModel runs a model once, if this build can.
-func tryModel(ctx context.Context, w *World, dir string) error {
+func testModel(ctx context.Context, w *Environment, dir string) error {
 	s := shield.Defaults()
 	s.Classifier.Enabled, s.Classifier.Model = true, dir
 	m, err := shield.OpenModel(shield.Config{CacheDir: config.CacheDir(w.Home, w.Getenv), Settings: &s})
@@ -148,7 +148,7 @@ func tryModel(ctx context.Context, w *World, dir string) error {
 }
 
 // verifyModels checks one model, or all, against the installed hashes.
-func verifyModels(c *cli.Context, w *World) error {
+func verifyModels(c *cli.Context, w *Environment) error {
 	store := modelStore(w)
 	names := c.Args().Slice()
 	if len(names) == 0 {
@@ -171,7 +171,7 @@ func verifyModels(c *cli.Context, w *World) error {
 		changed = changed || !ok
 	}
 	if changed {
-		return &statusError{statusBroken, nil}
+		return &statusError{statusFailure, nil}
 	}
 	return nil
 }

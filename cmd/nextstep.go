@@ -12,7 +12,7 @@ import (
 // nextStep returns what a user can do about an error of the operating system or the network, as the
 // end of a message. It is "" for other errors, and for a text that already names an action after a
 // semicolon.
-func nextStep(err error, text string) string {
+func errorAdvice(err error, text string) string {
 	var lookup *net.DNSError
 	var network *net.OpError
 	switch {

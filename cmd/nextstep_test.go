@@ -20,12 +20,12 @@ func TestNextStep(t *testing.T) {
 		"; try again":                         fmt.Errorf("wait: %w", context.DeadlineExceeded),
 		"; check the address and the network": &net.DNSError{Err: "no such host", Name: "a.test"},
 	} {
-		if got := nextStep(err, err.Error()); got != want {
+		if got := errorAdvice(err, err.Error()); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
 	for _, err := range []error{fmt.Errorf("%w; name another", missing), errors.New("--days is less than 0")} {
-		if got := nextStep(err, err.Error()); got != "" {
+		if got := errorAdvice(err, err.Error()); got != "" {
 			t.Errorf("%v: %q", err, got)
 		}
 	}
@@ -34,7 +34,7 @@ func TestNextStep(t *testing.T) {
 func TestErrorsOfTheSystemNameAnAction(t *testing.T) {
 	t.Parallel()
 	var out, errs strings.Builder
-	Run(t.Context(), []string{"policy", "check", filepath.Join(t.TempDir(), "none.yaml")}, World{Out: &out, Err: &errs})
+	Run(t.Context(), []string{"policy", "check", filepath.Join(t.TempDir(), "none.yaml")}, Environment{Out: &out, Err: &errs})
 	if !strings.HasSuffix(errs.String(), "; check the path\n") {
 		t.Errorf("%q", errs.String())
 	}

@@ -16,17 +16,17 @@ import (
 
 // How certain it must be that a person started a command.
 const (
-	notByAgent  = iota // no ancestor of it is an agent
-	atTerminal         // also, a person's terminal is there, at which the command asks for a code
-	typedByHand        // also, it was typed there: a script, such as a git hook, can run at the terminal too
+	noAgentAncestor  = iota // no ancestor of it is an agent
+	atPersonTerminal        // also, a person's terminal is there, at which the command asks for a code
+	typedByHand             // also, it was typed there: a script, such as a git hook, can run at the terminal too
 )
 
 // requirePerson returns an error unless a person can have started this process: agents must not run
 // commands that answer a question, or change answers. sure is one of the constants above.
-func requirePerson(w *World, command string, sure int) error {
-	check := w.person
+func requirePerson(w *Environment, command string, sure int) error {
+	check := w.checkStartedByPerson
 	if check == nil {
-		s := terminalCheck{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
+		s := terminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.Executable}
 		check = func(sure int) error { return s.checkAttended(os.Getpid(), w.Environ(), sure) }
 	}
 	if err := check(sure); err != nil {
@@ -37,10 +37,10 @@ func requirePerson(w *World, command string, sure int) error {
 
 // A terminalCheck finds out whether a person sits at the terminal of a process.
 type terminalCheck struct {
-	of      func(pid int) ([]ancestry.Process, error)
-	running func() ([]ancestry.Process, error)
-	environ func(pid int) ([]string, error)
-	own     string // path of shield's executable
+	ancestorsOf      func(pid int) ([]ancestry.Process, error)
+	runningProcesses func() ([]ancestry.Process, error)
+	environ          func(pid int) ([]string, error)
+	shieldPath       string // path of shield's executable
 }
 
 var errNoTerminal = errors.New("there is no terminal here; run the command in a terminal")
@@ -48,12 +48,12 @@ var errNoTerminal = errors.New("there is no terminal here; run the command in a 
 // checkAttended returns why no person can have started a process, or nil. environ is the environment
 // of the process.
 func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error {
-	if h := host.Marked(environ); h != nil {
-		return ofHost(h, pid)
+	if h := host.OfEnvironment(environ); h != nil {
+		return agentHostError(h, pid)
 	}
-	all, err := s.of(pid)
+	all, err := s.ancestorsOf(pid)
 	if errors.Is(err, ancestry.ErrUnsupported) {
-		if sure == notByAgent {
+		if sure == noAgentAncestor {
 			return nil
 		}
 		d, err := term.Open()
@@ -68,7 +68,7 @@ func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error
 	switch {
 	case err != nil:
 		return fmt.Errorf("the process that started the command is unknown (%w); use another terminal", err)
-	case sure == notByAgent:
+	case sure == noAgentAncestor:
 		return nil
 	case all[0].TTY == 0:
 		return errNoTerminal
@@ -76,7 +76,7 @@ func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error
 	if err := s.checkTerminals(all, 0); err != nil {
 		return err
 	}
-	if sure == typedByHand && !wasTyped(all) {
+	if sure == typedByHand && !wasTypedByPerson(all) {
 		return fmt.Errorf("the command was started by %s; type it in a shell", describeProcess(&all[1]))
 	}
 	return nil
@@ -88,31 +88,31 @@ func (s *terminalCheck) checkNoAgent(all []ancestry.Process) error {
 	for i := range all {
 		p := &all[i]
 		if h := host.OfProcess(p); h != nil {
-			return ofHost(h, p.PID)
+			return agentHostError(h, p.PID)
 		}
-		if i > 0 && s.own != "" && p.Exe == s.own {
+		if i > 0 && s.shieldPath != "" && p.Exe == s.shieldPath {
 			return fmt.Errorf("the command was started by %s, which is shield; use a terminal of your own", describeProcess(p))
 		}
 		env, err := s.environ(p.PID)
 		if err != nil {
 			continue // unreadable: it belongs to another user
 		}
-		if h := host.Marked(env); h != nil {
-			return ofHost(h, p.PID)
+		if h := host.OfEnvironment(env); h != nil {
+			return agentHostError(h, p.PID)
 		}
-		if slices.Contains(env, launch.Judged) {
+		if slices.Contains(env, launch.JudgedVariable) {
 			return fmt.Errorf("%s, a parent process of this command, is a command that shield judged; use a terminal of your own", describeProcess(p))
 		}
 	}
 	return nil
 }
 
-func ofHost(h *host.Host, pid int) error {
+func agentHostError(h *host.Host, pid int) error {
 	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the approval page, whose address and code the desktop notification shows", h.Title(), pid, h.Title())
 }
 
 // maxNested is how many terminals can be nested.
-const maxNested = 4
+const maxNestedTerminals = 4
 
 // checkTerminals returns an error if one of the terminals of some ancestors was created by a program
 // that types automatically.
@@ -131,7 +131,7 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 			if err := s.checkMultiplexerAttached(maker, depth); err != nil {
 				return err
 			}
-		case typesItself(maker):
+		case typesAutomatically(maker):
 			return fmt.Errorf("%s created this terminal and can type in it; use a terminal of your own", describeProcess(maker))
 		case isPseudoTerminal(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
 			return errors.New("the process that created this terminal has ended and cannot be checked; use another terminal")
@@ -142,33 +142,33 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 
 // recorders are programs, other than interpreters, that create a terminal in which they or a script
 // type.
-var recorders = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
+var typingPrograms = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
 
 // emulators are terminal emulators for people that run in an interpreter.
-var emulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
+var interpretedTerminalEmulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
 
-func typesItself(p *ancestry.Process) bool {
-	if host.Interprets(p) {
-		return len(p.Args) < 2 || !slices.Contains(emulators, p.Args[1])
+func typesAutomatically(p *ancestry.Process) bool {
+	if host.IsInterpreter(p) {
+		return len(p.Args) < 2 || !slices.Contains(interpretedTerminalEmulators, p.Args[1])
 	}
-	return slices.Contains(recorders, path.Base(p.Exe)) || slices.Contains(recorders, p.Name)
+	return slices.Contains(typingPrograms, path.Base(p.Exe)) || slices.Contains(typingPrograms, p.Name)
 }
 
 // multiplexers create terminals that are shown in the terminals of their clients.
-var multiplexers = []string{"tmux", "screen", "zellij", "dtach", "abduco"}
+var terminalMultiplexers = []string{"tmux", "screen", "zellij", "dtach", "abduco"}
 
 func isMultiplexer(p *ancestry.Process) bool {
 	name, _, _ := strings.Cut(strings.ToLower(p.Name), ":") // the name may be "tmux: server"
-	return slices.Contains(multiplexers, name) || slices.Contains(multiplexers, path.Base(p.Exe))
+	return slices.Contains(terminalMultiplexers, name) || slices.Contains(terminalMultiplexers, path.Base(p.Exe))
 }
 
 // checkMultiplexerAttached returns an error unless a person sees a multiplexer's terminals: one of its
 // clients runs at a person's terminal.
 func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth int) error {
-	if depth == maxNested {
-		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNested)
+	if depth == maxNestedTerminals {
+		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNestedTerminals)
 	}
-	all, err := s.running()
+	all, err := s.runningProcesses()
 	if err != nil {
 		return fmt.Errorf("the program that shows this terminal is unknown (%w); use another terminal", err)
 	}
@@ -177,7 +177,7 @@ func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth
 		if p.PID == server.PID || p.TTY == 0 || p.Exe != server.Exe || p.Exe == "" || s.tmuxSocket(p) != s.tmuxSocket(server) {
 			continue
 		}
-		above, err := s.of(p.PID)
+		above, err := s.ancestorsOf(p.PID)
 		if err == nil && s.checkNoAgent(above) == nil && s.checkTerminals(above, depth+1) == nil {
 			return nil
 		}
@@ -216,21 +216,21 @@ func isPseudoTerminal(tty int) bool {
 
 // shells read what a person types; wrappers run the command typed after them.
 var (
-	shells   = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "ksh93", "tcsh", "csh", "nu", "elvish", "xonsh", "pwsh", "busybox"}
-	wrappers = []string{"sudo", "doas", "env", "time", "nice"}
+	knownShells     = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "ksh93", "tcsh", "csh", "nu", "elvish", "xonsh", "pwsh", "busybox"}
+	commandWrappers = []string{"sudo", "doas", "env", "time", "nice"}
 )
 
 // wasTyped reports whether an interactive shell, or the terminal itself, started the first process.
-func wasTyped(all []ancestry.Process) bool {
+func wasTypedByPerson(all []ancestry.Process) bool {
 	for i := 1; i < len(all); i++ {
 		p := &all[i]
 		switch {
 		case p.TTY != all[0].TTY:
 			return true
-		case slices.Contains(wrappers, p.Name):
+		case slices.Contains(commandWrappers, p.Name):
 			continue
 		}
-		return slices.Contains(shells, p.Name) && isInteractiveShell(p.Args)
+		return slices.Contains(knownShells, p.Name) && isInteractiveShell(p.Args)
 	}
 	return true
 }

@@ -17,20 +17,20 @@ import (
 
 // pipeline returns the pipeline for a command line, and its settings. single means that the process
 // judges one action.
-func pipeline(c *cli.Context, w *World, single bool) (*config.Loaded, *shield.Pipeline, error) {
-	return pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single = single })
+func newCommandPipeline(c *cli.Context, w *Environment, single bool) (*config.Loaded, *shield.Pipeline, error) {
+	return newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single = single })
 }
 
 // pipelineOf is [pipeline] with a changed configuration.
-func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
-	set, err := settings(c, w)
+func newChangedPipeline(c *cli.Context, w *Environment, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
-	cfg.Approve.Plain = !colour(c, w, true)
-	cfg.IfKept = c.String("conditions") == verdict.Kept
+	cfg.Approve.NoBoldText = !wantsColour(c, w, true)
+	cfg.IfKept = c.String("conditions") == verdict.ConditionBackedUp
 	change(&cfg)
 	p, err := w.newPipeline(cfg)
 	return set, p, err
@@ -38,40 +38,40 @@ func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.
 
 // newPipeline returns a pipeline (in a service, one of the pool), and prints what a person should know
 // about it.
-func (w *World) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
-	if w.served != nil {
-		return w.served.lendPipeline(cfg)
+func (w *Environment) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
+	if w.servedQuestion != nil {
+		return w.servedQuestion.lendPipeline(cfg)
 	}
 	p, err := shield.NewPipeline(cfg)
-	if err == nil && p.Note() != "" {
-		fmt.Fprintln(w.Err, "shield:", p.Note())
+	if err == nil && p.MissingPartNote() != "" {
+		fmt.Fprintln(w.Err, "shield:", p.MissingPartNote())
 	}
 	return p, err
 }
 
 // shieldConfig converts settings to the library's configuration; command is the name of the calling
 // command.
-func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
+func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Config {
 	s := set.Settings
 	s.Approval.Command = approvalCommand(set, w)
 	if _, given := set.Origin["classifier.threshold"]; !given {
 		s.Classifier.Threshold = 0 // so that the model's own threshold applies
 	}
-	in, _ := inContainer(set, w)
+	in, _ := detectContainer(set, w)
 	return shield.Config{
 		Settings: &s, Container: in,
 		Home:     w.Home,
 		Dir:      w.Dir,
 		FoldCase: w.OS == "windows" || w.OS == "darwin",
-		Own:      ownFiles(set, w),
+		Own:      shieldFiles(set, w),
 		Program:  w.Executable,
 		CacheDir: config.CacheDir(w.Home, w.Getenv),
 		Models:   modelsDir(w),
 		Bundles:  bundlesDir(set, w),
 		StateDir: stateDir(&set.Settings, w),
-		Answers:  answersFile(set, w),
-		Caller:   audit.Caller{Command: command, User: w.User, PID: w.pid, Parent: w.parent},
-		Approve:  approval(set, w, command),
+		Answers:  advanceApprovalsFile(set, w),
+		Caller:   audit.Caller{Command: command, User: w.User, PID: w.judgePID, Parent: w.askingPID},
+		Approve:  approvalOptions(set, w, command),
 		Lookup:   func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
 		Notify:   func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:    w.Now,
@@ -80,23 +80,23 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 
 // inContainer returns the container in which this process runs, or an error that says why none is
 // assumed.
-func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
+func detectContainer(set *config.Loaded, w *Environment) (*container.Container, error) {
 	switch {
 	case set.Container != "auto":
 		return nil, errors.New("the setting container is no; set container: auto to look for one")
-	case w.Kernel == nil || w.OS != "linux":
+	case w.RootFS == nil || w.OS != "linux":
 		return nil, errors.New("shield can detect containers on Linux only")
 	}
 	roots := set.Roots
 	if len(roots) == 0 {
 		roots = []string{w.Dir}
 	}
-	return container.Find(w.Kernel, w.Home, roots)
+	return container.Find(w.RootFS, w.Home, roots)
 }
 
 // answersFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
 // determines the policy, or the user's folder is unknown.
-func answersFile(set *config.Loaded, w *World) string {
+func advanceApprovalsFile(set *config.Loaded, w *Environment) string {
 	name := config.UserFile(w.Home, w.Getenv)
 	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.Origin["policy"], "locked by ") {
 		return ""
@@ -105,13 +105,13 @@ func answersFile(set *config.Loaded, w *World) string {
 }
 
 // auditFile returns the path of the audit log, or "" if it is off.
-func auditFile(set *config.Loaded, w *World) string {
+func auditFile(set *config.Loaded, w *Environment) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
 // ownFiles lists the settings and folders of shield itself, even if they do not exist yet: an agent
 // must not create them.
-func ownFiles(set *config.Loaded, w *World) []string {
+func shieldFiles(set *config.Loaded, w *Environment) []string {
 	own := append([]string{filepath.Dir(config.SystemFile())}, set.Files...)
 	if name := config.UserFile(w.Home, w.Getenv); name != "" {
 		own = append(own, filepath.Dir(name))
@@ -125,11 +125,11 @@ func ownFiles(set *config.Loaded, w *World) []string {
 		logs, _ := audit.Files(auditFile(set, w)) // if this fails, at least the current file
 		own = append(own, logs...)
 	}
-	return absolute(own, w.Dir)
+	return absolutePaths(own, w.Dir)
 }
 
 // absolute returns paths as absolute paths, relative ones below a folder.
-func absolute(paths []string, dir string) []string {
+func absolutePaths(paths []string, dir string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {
 		if !filepath.IsAbs(p) && dir != "" {

@@ -22,13 +22,13 @@ const (
 	platformUntested = "untested"
 )
 
-func platforms() (rows []platformRow, err error) {
+func readPlatforms() (rows []platformRow, err error) {
 	err = yaml.UnmarshalWithOptions(platformsFile, &rows, yaml.Strict())
 	return rows, err
 }
 
 // on returns what works on a system, by its GOOS name. A system missing in the table is untested.
-func (r *platformRow) on(system string) string {
+func (r *platformRow) supportOn(system string) string {
 	switch system {
 	case "linux":
 		return r.Linux
@@ -45,23 +45,23 @@ func examinePlatform(out *findings, system string) {
 	if system == "linux" {
 		return // other findings say what works here
 	}
-	rows, err := platforms()
+	rows, err := readPlatforms()
 	if err != nil {
-		out.add(wrong, "", "platform: %v", err)
+		out.add(severityBad, "", "platform: %v", err)
 		return
 	}
 	var untested []string
 	for i := range rows {
-		switch on := rows[i].on(system); {
+		switch on := rows[i].supportOn(system); {
 		case on == platformWorks:
 		case on == platformUntested:
 			untested = append(untested, rows[i].Feature)
 		default:
-			out.add(note, "", "%s: %s: %s", system, strings.ReplaceAll(rows[i].Feature, "`", ""), strings.ReplaceAll(on, "`", ""))
+			out.add(severityNote, "", "%s: %s: %s", system, strings.ReplaceAll(rows[i].Feature, "`", ""), strings.ReplaceAll(on, "`", ""))
 		}
 	}
 	if len(untested) > 0 {
-		out.add(note, "see the table in docs/platforms.md", "%s: shield is compiled for it, but not tested there: %s", system, strings.ReplaceAll(strings.Join(untested, "; "), "`", ""))
+		out.add(severityNote, "see the table in docs/platforms.md", "%s: shield is compiled for it, but not tested there: %s", system, strings.ReplaceAll(strings.Join(untested, "; "), "`", ""))
 	}
 }
 

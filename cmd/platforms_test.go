@@ -8,7 +8,7 @@ import (
 
 // TestPlatforms holds that the page has the table, and that the doctor says on other systems than Linux what is not there.
 func TestPlatforms(t *testing.T) {
-	rows, err := platforms()
+	rows, err := readPlatforms()
 	if err != nil || len(rows) == 0 {
 		t.Fatal(rows, err)
 	}
@@ -25,10 +25,10 @@ func TestPlatforms(t *testing.T) {
 		var out findings
 		examinePlatform(&out, system)
 		for _, f := range out {
-			if f.mark != note {
+			if f.severity != severityNote {
 				t.Errorf("%s: %+v", system, f)
 			}
-			all += f.what + "\n"
+			all += f.description + "\n"
 		}
 		return all
 	}

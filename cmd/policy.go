@@ -12,27 +12,27 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func policyCommand(w *World) *cli.Command {
+func policyCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:        "policy",
 		Usage:       "judge actions by the policy alone (Tier 0)",
 		Description: "Reads actions as JSON from standard input and writes one verdict a line. An action that no rule decides is ESCALATEd to the next tier.",
-		Flags:       judgingFlags(),
+		Flags:       streamJudgeFlags(),
 		Action: func(c *cli.Context) error {
-			return stage{tiers: shield.Range{First: shield.TierPolicy, Last: shield.TierPolicy}, actionsOnly: true}.judge(c, w)
+			return streamStage{tierRange: shield.TierRange{First: shield.TierPolicy, Last: shield.TierPolicy}, actionsOnly: true}.judgeInput(c, w)
 		},
 		Subcommands: []*cli.Command{
 			{
 				Name: "check", Usage: "check a policy file, and judge its rules' examples", ArgsUsage: "FILE",
 				Description: "Prints all findings at once, each with its place: errors, which make the file unusable; warnings, such as an action type that no action has, " +
 					"a rule that never counts because of other rules, or an example with another result; and notes. Exits with 1 if there is an error or a warning.",
-				Flags:  placeFlags(),
+				Flags:  commonJudgeFlags(),
 				Action: func(c *cli.Context) error { return checkPolicy(c, w) },
 			},
 			{
 				Name: "test", Usage: "judge a table of actions and expected decisions", ArgsUsage: "CASES…",
 				Description: "CASES is YAML, or JSON Lines with one case a line: {action, want, name, rule}. Exits with 1 if a case fails.",
-				Flags: append(placeFlags(),
+				Flags: append(commonJudgeFlags(),
 					&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|tap|junit|json`"}),
 				Action: func(c *cli.Context) error { return testPolicy(c, w) },
 			},
@@ -40,7 +40,7 @@ func policyCommand(w *World) *cli.Command {
 				Name: "explain", Usage: "show the decision of each policy layer for one action, and which layer decides", ArgsUsage: "[COMMAND]",
 				Description: "Judges a shell command, or the action that standard input holds as JSON, by the policy alone. The highest layer is the organisation's: a bundle, a file or a preset; " +
 					"those below it are the files of layers.team, layers.user and layers.project. The strictest decides. The exit status is that of the decision.",
-				Flags:  placeFlags(),
+				Flags:  commonJudgeFlags(),
 				Action: func(c *cli.Context) error { return explainPolicy(c, w) },
 			},
 			bundleCommand(w),
@@ -51,7 +51,7 @@ func policyCommand(w *World) *cli.Command {
 
 // checkPolicy prints errors and doubtful parts of a policy file; its status is 1 if the file cannot be
 // used or does not do what it says.
-func checkPolicy(c *cli.Context, w *World) error {
+func checkPolicy(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "FILE")
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func checkPolicy(c *cli.Context, w *World) error {
 	var count [policy.Error + 1]int
 	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place)) {
 		count[f.Severity]++
-		fmt.Fprintf(w.Out, "%s: %v: %s\n", positionedFinding(args[0], f), f.Severity, f.Msg)
+		fmt.Fprintf(w.Out, "%s: %v: %s\n", findingPosition(args[0], f), f.Severity, f.Msg)
 	}
 	switch {
 	case count[policy.Error] > 0:
@@ -82,12 +82,12 @@ func checkPolicy(c *cli.Context, w *World) error {
 		_, err = fmt.Fprintf(w.Out, "%s: the policy can be used\n", args[0])
 		return err
 	}
-	return &statusError{statusBroken, nil}
+	return &statusError{statusFailure, nil}
 }
 
 // positionedFinding returns the position of a finding, as compilers write it: FILE:LINE:COLUMN, or only the
 // file.
-func positionedFinding(name string, f policy.Finding) string {
+func findingPosition(name string, f policy.Finding) string {
 	if f.Line == 0 {
 		return name
 	}
@@ -95,7 +95,7 @@ func positionedFinding(name string, f policy.Finding) string {
 }
 
 // testPolicy runs case tables under the policy that the flags name.
-func testPolicy(c *cli.Context, w *World) error {
+func testPolicy(c *cli.Context, w *Environment) error {
 	files, err := operands(c, "CASES…")
 	if err != nil {
 		return err
@@ -143,14 +143,14 @@ func testPolicy(c *cli.Context, w *World) error {
 		return err
 	}
 	if failed > 0 {
-		return &statusError{statusBroken, nil}
+		return &statusError{statusFailure, nil}
 	}
 	return nil
 }
 
 // judgingConfig returns the library's configuration for a command line.
-func judgingConfig(c *cli.Context, w *World) (shield.Config, error) {
-	set, err := settings(c, w)
+func judgingConfig(c *cli.Context, w *Environment) (shield.Config, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return shield.Config{}, err
 	}

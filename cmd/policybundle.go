@@ -22,7 +22,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func bundleCommand(w *World) *cli.Command {
+func bundleCommand(w *Environment) *cli.Command {
 	passwordFlag := &cli.StringFlag{Name: "password-file", Usage: "read the private key's password from the first line of `FILE`, instead of asking at the terminal"}
 	return &cli.Command{
 		Name:  "bundle",
@@ -37,7 +37,7 @@ func bundleCommand(w *World) *cli.Command {
 			},
 			{
 				Name: "build", Usage: "write an unsigned bundle of the files in a folder, policy.yaml among them", ArgsUsage: "DIR",
-				Flags: append(placeFlags(),
+				Flags: append(commonJudgeFlags(),
 					&cli.StringFlag{Name: "name", Usage: "call the bundle `NAME`; a machine accepts only this name from one URL"},
 					&cli.Int64Flag{Name: "number", Usage: "version `N` of the bundle, higher than all earlier ones"},
 					&cli.StringFlag{Name: "expires", Usage: "the bundle expires at the end of `DATE` in UTC, such as 2027-01-31"},
@@ -51,13 +51,13 @@ func bundleCommand(w *World) *cli.Command {
 			},
 			{
 				Name: "verify", Usage: "check signature, digests, expiry and policy of a bundle, and describe it; exits with 1 if it cannot be used", ArgsUsage: "BUNDLE",
-				Flags:  append(placeFlags(), &cli.StringSliceFlag{Name: "key", Usage: "accept the public `KEY`, or the one in a file, instead of those in policy.keys; may be repeated"}),
+				Flags:  append(commonJudgeFlags(), &cli.StringSliceFlag{Name: "key", Usage: "accept the public `KEY`, or the one in a file, instead of those in policy.keys; may be repeated"}),
 				Action: func(c *cli.Context) error { return verifyBundle(c, w) },
 			},
 			{
 				Name: "update", Usage: "fetch the bundle that policy.bundle names, and install it if it is valid and not older than the installed one",
 				Description: "Judging never fetches a bundle: it uses the installed one until that expires. 'shield serve' updates by itself once an hour.",
-				Flags:       placeFlags(),
+				Flags:       commonJudgeFlags(),
 				Action:      func(c *cli.Context) error { return updateBundle(c, w) },
 			},
 		},
@@ -65,25 +65,25 @@ func bundleCommand(w *World) *cli.Command {
 }
 
 // bundlesDir returns the folder of fetched bundles.
-func bundlesDir(set *config.Loaded, w *World) string {
+func bundlesDir(set *config.Loaded, w *Environment) string {
 	if dir := stateDir(&set.Settings, w); dir != "" {
 		return filepath.Join(dir, "bundles")
 	}
 	return ""
 }
 
-func generateKeys(c *cli.Context, w *World) error {
+func generateKeys(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "NAME")
 	if err != nil {
 		return err
 	}
-	name := absolute(args, w.Dir)[0]
+	name := absolutePaths(args, w.Dir)[0]
 	if c.Bool("no-password") && c.IsSet("password-file") {
 		return errors.New("policy bundle keygen: --no-password and --password-file exclude each other; use one")
 	}
 	password := ""
 	if !c.Bool("no-password") {
-		if password, err = newPassword(c); err != nil {
+		if password, err = readNewPassword(c); err != nil {
 			return fmt.Errorf("policy bundle keygen: %w", err)
 		}
 	}
@@ -96,7 +96,7 @@ func generateKeys(c *cli.Context, w *World) error {
 		text []byte
 		mode fs.FileMode
 	}{{name + ".key", private, 0o600}, {name + ".pub", public, 0o644}} {
-		if err := writeNew(f.path, f.text, f.mode); err != nil {
+		if err := createFile(f.path, f.text, f.mode); err != nil {
 			return fmt.Errorf("policy bundle keygen: %w; choose another NAME, or move the file", err)
 		}
 	}
@@ -105,7 +105,7 @@ func generateKeys(c *cli.Context, w *World) error {
 }
 
 // writeNew writes a file that must not exist yet.
-func writeNew(path string, text []byte, mode fs.FileMode) error {
+func createFile(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func writeNew(path string, text []byte, mode fs.FileMode) error {
 }
 
 // newPassword returns the password for a new key.
-func newPassword(c *cli.Context) (string, error) {
-	password, err := password(c, "Password for the private key: ")
+func readNewPassword(c *cli.Context) (string, error) {
+	password, err := readPassword(c, "Password for the private key: ")
 	if err == nil && password == "" {
 		err = errors.New("the password is empty; type one, or use --no-password")
 	}
@@ -131,13 +131,13 @@ func newPassword(c *cli.Context) (string, error) {
 }
 
 // password reads a password from the file that the flags name, or from the terminal.
-func password(c *cli.Context, prompt string) (string, error) {
+func readPassword(c *cli.Context, prompt string) (string, error) {
 	if !c.IsSet("password-file") {
 		return askPassword(c.Context, prompt)
 	}
 	data, info, err := owner.ReadFile(c.String("password-file"), 4<<10)
 	if err == nil {
-		err = owner.Check(info, owner.Access)
+		err = owner.Check(info, owner.OtherAccess)
 	}
 	if err != nil {
 		return "", fmt.Errorf("--password-file: %w", err)
@@ -155,7 +155,7 @@ func askPassword(ctx context.Context, prompt string) (string, error) {
 	return password, errors.Join(err, d.Close())
 }
 
-func buildBundle(c *cli.Context, w *World) error {
+func buildBundle(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "DIR")
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func buildBundle(c *cli.Context, w *World) error {
 	if !w.Now().Before(m.Expires) {
 		return fmt.Errorf("policy bundle build: --expires %s is in the past; use a later date", c.String("expires"))
 	}
-	files, err := bundleFiles(args[0])
+	files, err := readBundleFiles(args[0])
 	if err != nil {
 		return fmt.Errorf("policy bundle build: %w", err)
 	}
@@ -194,13 +194,13 @@ func buildBundle(c *cli.Context, w *World) error {
 	for _, f := range policy.Check(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.Place)) {
 		usable = usable && f.Severity < policy.Error
 		if f.Severity > policy.Note {
-			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", positionedFinding(name, f), f.Severity, f.Msg)
+			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", findingPosition(name, f), f.Severity, f.Msg)
 		}
 	}
 	if !usable {
 		return fmt.Errorf("policy bundle build: nothing was written; correct the policy %s first", name)
 	}
-	if err := replaceFile(absolute([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
+	if err := replaceFile(absolutePaths([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.Escape(strings.Join(sorted.Keys(files), ", ")))
@@ -208,7 +208,7 @@ func buildBundle(c *cli.Context, w *World) error {
 }
 
 // bundleFiles reads the files of a folder.
-func bundleFiles(dir string) (map[string][]byte, error) {
+func readBundleFiles(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func bundleFiles(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func signBundle(c *cli.Context, w *World) error {
+func signBundle(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "BUNDLE")
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func signBundle(c *cli.Context, w *World) error {
 	}
 	secret := ""
 	if bundle.Encrypted([]byte(text)) {
-		if secret, err = password(c, "Password of "+c.String("key")+": "); err != nil {
+		if secret, err = readPassword(c, "Password of "+c.String("key")+": "); err != nil {
 			return fail(err)
 		}
 	}
@@ -266,7 +266,7 @@ func signBundle(c *cli.Context, w *World) error {
 	return err
 }
 
-func verifyBundle(c *cli.Context, w *World) error {
+func verifyBundle(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "BUNDLE")
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func verifyBundle(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	keys, err := verifyKeys(c, cfg)
+	keys, err := bundleKeys(c, cfg)
 	if err != nil {
 		return fmt.Errorf("policy bundle verify: %w", err)
 	}
@@ -288,7 +288,7 @@ func verifyBundle(c *cli.Context, w *World) error {
 	if err != nil {
 		return fail(err)
 	}
-	if err := writeBundle(w, b); err != nil {
+	if err := printBundle(w, b); err != nil {
 		return err
 	}
 	if _, err := b.Usable(w.Now(), 0); err != nil {
@@ -301,7 +301,7 @@ func verifyBundle(c *cli.Context, w *World) error {
 }
 
 // verifyKeys returns the keys that a bundle is checked against.
-func verifyKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
+func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 	texts := cfg.Settings.Bundle.Keys
 	if c.IsSet("key") {
 		texts = nil
@@ -319,7 +319,7 @@ func verifyKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 }
 
 // writeBundle describes a bundle.
-func writeBundle(w *World, b *bundle.Bundle) error {
+func printBundle(w *Environment, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))
 	for _, name := range sorted.Keys(b.Files) {
@@ -328,7 +328,7 @@ func writeBundle(w *World, b *bundle.Bundle) error {
 	return t.Flush()
 }
 
-func updateBundle(c *cli.Context, w *World) error {
+func updateBundle(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}

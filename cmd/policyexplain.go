@@ -15,7 +15,7 @@ import (
 )
 
 // explainPolicy prints what each layer of the policy says about one action, and which layer decides.
-func explainPolicy(c *cli.Context, w *World) error {
+func explainPolicy(c *cli.Context, w *Environment) error {
 	args, err := operands(c, optionalOperand(c, "COMMAND")...)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func explainPolicy(c *cli.Context, w *World) error {
 	if len(args) == 0 && isTerminal(w.In) {
 		return errors.New("policy explain: COMMAND is missing, and standard input is a terminal; run 'shield policy explain --help'")
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -36,7 +36,7 @@ func explainPolicy(c *cli.Context, w *World) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	act, _, bad, err := oneAction(w, args, set.MaxRecordLen)
+	act, _, bad, err := readSingleAction(w, args, set.MaxRecordLen)
 	if err = errors.Join(err, bad); err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -45,7 +45,7 @@ func explainPolicy(c *cli.Context, w *World) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	decision, err := writeAnswers(w.Out, answers)
+	decision, err := printPolicyAnswers(w.Out, answers)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,15 @@ func explainPolicy(c *cli.Context, w *World) error {
 			fmt.Fprintf(w.Out, "allow rule %s does not cover this: %s\n", g.Rule, term.Escape(g.Why))
 		}
 	}
-	var t tally
-	if t.count(decision); t.status() != statusAllow {
+	var t verdictCounts
+	if t.countDecision(decision); t.status() != statusAllow {
 		return &statusError{t.status(), nil}
 	}
 	return nil
 }
 
 // writeAnswers prints a line for each layer, and returns the decision of the policy.
-func writeAnswers(out io.Writer, answers []policy.Answer) (decision verdict.Decision, err error) {
+func printPolicyAnswers(out io.Writer, answers []policy.LayerAnswer) (decision verdict.Decision, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range answers {
 		v := a.Verdict

@@ -3,4 +3,4 @@
 package cmd
 
 // ready always returns false on systems without a service.
-func ready(any) bool { return false }
+func isReadable(any) bool { return false }

@@ -5,8 +5,8 @@ package cmd
 import "golang.org/x/sys/unix"
 
 // ready reports whether a read from a stream returns within a millisecond.
-func ready(stream any) bool {
-	f, ok := stream.(descriptor)
+func isReadable(stream any) bool {
+	f, ok := stream.(fileDescriptorStream)
 	if !ok {
 		return false
 	}

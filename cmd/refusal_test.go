@@ -46,7 +46,7 @@ func TestRefusalForm(t *testing.T) {
 	for _, name := range host.Names() {
 		if h, err := host.Named(name); err != nil {
 			t.Fatal(err)
-		} else if h.Verified() != "" {
+		} else if h.VerifiedVersion() != "" {
 			hosts = append(hosts, h)
 		}
 	}
@@ -70,7 +70,7 @@ func TestRefusalForm(t *testing.T) {
 			for _, h := range hosts {
 				checkDenial(t, h, &v)
 			}
-			causes[v.Told.Why] = true
+			causes[v.Explanation.EffectAndHarm] = true
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -85,7 +85,7 @@ func TestRefusalForm(t *testing.T) {
 func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 	t.Helper()
 	agent, user := v.ForAgent(), v.ForUser()
-	reason := v.Told.Reason()
+	reason := v.Explanation.Summary()
 	switch {
 	case !refusalForm.MatchString(agent):
 		t.Errorf("%s: %q has another form", record, agent)
@@ -97,7 +97,7 @@ func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 		t.Errorf("%s: reasoning %q does not say why", record, v.Reasoning)
 	}
 	// Hosts cut: the judged words come first.
-	if what := []rune(strings.Join(strings.Fields(v.Told.What), " ")); len(what) > 0 && !strings.HasPrefix(agent, string(what[:min(len(what), 25)])) {
+	if what := []rune(strings.Join(strings.Fields(v.Explanation.ActionText), " ")); len(what) > 0 && !strings.HasPrefix(agent, string(what[:min(len(what), 25)])) {
 		t.Errorf("%s: %q does not begin with %q", record, agent, string(what))
 	}
 	if allowed := strings.Contains(user, "To allow it: shield allow "+v.Ref) && v.Ref != ""; allowed != (v.Ref != "") || strings.Contains(agent, "unless the user allows it") != (v.Ref != "") {
@@ -108,8 +108,8 @@ func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 // checkDenial checks what a host is told about a verdict.
 func checkDenial(t *testing.T, h *host.Host, v *verdict.Verdict) {
 	t.Helper()
-	said := refusedBy(v)
-	out, err := h.Deny(t.Context(), said.Reason, said.User)
+	said := refusalAnswer(v)
+	out, err := h.Deny(t.Context(), said.Reason, said.UserReason)
 	if err != nil {
 		t.Fatalf("%s: %v", h.Name, err)
 	}
@@ -121,7 +121,7 @@ func checkDenial(t *testing.T, h *host.Host, v *verdict.Verdict) {
 		return string(text)
 	}
 	shows := h.Name == "claude-code" || h.Name == "codex" || h.Name == "gemini-cli"
-	if !strings.Contains(string(out), quoted(said.Reason)) || shows != strings.Contains(string(out), `"systemMessage":`+quoted(said.User)) {
-		t.Errorf("%s: %s lacks %q, or %q", h.Name, out, said.Reason, said.User)
+	if !strings.Contains(string(out), quoted(said.Reason)) || shows != strings.Contains(string(out), `"systemMessage":`+quoted(said.UserReason)) {
+		t.Errorf("%s: %s lacks %q, or %q", h.Name, out, said.Reason, said.UserReason)
 	}
 }

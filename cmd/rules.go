@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func rulesCommand(w *World) *cli.Command {
+func rulesCommand(w *Environment) *cli.Command {
 	asJSON := &cli.BoolFlag{Name: "json", Usage: "write JSON, one rule a line"}
 	return &cli.Command{
 		Name:  "rules",
@@ -31,7 +31,7 @@ func rulesCommand(w *World) *cli.Command {
 					if _, err := operands(c); err != nil {
 						return err
 					}
-					rules, err := rulesOf(c.String("category"))
+					rules, err := rulesInCategory(c.String("category"))
 					switch {
 					case err != nil:
 						return err
@@ -42,16 +42,16 @@ func rulesCommand(w *World) *cli.Command {
 				},
 			},
 			{
-				Name: "show", Usage: "show one rule by the name that verdicts print: a heuristic rule with its examples, or a rule of the policy in use or of a preset", ArgsUsage: "ID|NAME", Flags: append([]cli.Flag{asJSON}, placeFlags()...),
+				Name: "show", Usage: "show one rule by the name that verdicts print: a heuristic rule with its examples, or a rule of the policy in use or of a preset", ArgsUsage: "ID|NAME", Flags: append([]cli.Flag{asJSON}, commonJudgeFlags()...),
 				Action: func(c *cli.Context) error {
 					args, err := operands(c, "ID|NAME")
 					if err != nil {
 						return err
 					}
-					rule, err := ruleNamed(args[0])
+					rule, err := findRule(args[0])
 					if err != nil {
-						if rows := policyRule(c, w, args[0]); rows != nil {
-							return showRows(w.Out, rows, c.Bool("json"))
+						if rows := describePolicyRule(c, w, args[0]); rows != nil {
+							return printKeyValues(w.Out, rows, c.Bool("json"))
 						}
 						return err
 					}
@@ -72,10 +72,10 @@ func rulesCommand(w *World) *cli.Command {
 }
 
 // ruleNamed returns the rule with an ID or a name, in any case.
-func ruleNamed(name string) (classify.Rule, error) {
+func findRule(name string) (classify.Rule, error) {
 	var known []string
 	for _, r := range classify.Rules() {
-		if r.Called(name) {
+		if r.HasName(name) {
 			return r, nil
 		}
 		known = append(known, r.ID, r.Name)
@@ -95,7 +95,7 @@ func ruleCategories() []string {
 }
 
 // rulesOf returns the rules of a category, or all for "".
-func rulesOf(category string) ([]classify.Rule, error) {
+func rulesInCategory(category string) ([]classify.Rule, error) {
 	if category == "" {
 		return classify.Rules(), nil
 	}
@@ -142,11 +142,11 @@ func showRule(out io.Writer, r classify.Rule) error {
 	for _, e := range r.Pass {
 		rows = append(rows, [2]string{"passes", e})
 	}
-	return showRows(out, rows, false)
+	return printKeyValues(out, rows, false)
 }
 
 // showRows writes a rule: as a line for each key with a value, or as one JSON object.
-func showRows(out io.Writer, rows [][2]string, asJSON bool) error {
+func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 	if asJSON {
 		values := map[string]string{}
 		for _, row := range rows {
@@ -168,7 +168,7 @@ func showRows(out io.Writer, rows [][2]string, asJSON bool) error {
 
 // policyRule returns the description of a rule of the policy in use, or else of a preset; nil if there
 // is none with the name.
-func policyRule(c *cli.Context, w *World, name string) [][2]string {
+func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string {
 	if cfg, err := judgingConfig(c, w); err == nil {
 		if an, err := shield.NewAnalyzer(cfg); err == nil {
 			if p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.Place)); err == nil {
@@ -189,14 +189,14 @@ func policyRule(c *cli.Context, w *World, name string) [][2]string {
 }
 
 // testRules judges the rules' examples and fails if one has another result.
-func testRules(c *cli.Context, w *World) error {
+func testRules(c *cli.Context, w *Environment) error {
 	args, err := operands(c, optionalOperand(c, "ID|NAME")...)
 	if err != nil {
 		return err
 	}
 	id := ""
 	if len(args) > 0 {
-		rule, err := ruleNamed(args[0])
+		rule, err := findRule(args[0])
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func testRules(c *cli.Context, w *World) error {
 		}
 		wrong++
 		what := "the rule matches this example, and should not"
-		if e.Want {
+		if e.WantMatch {
 			what = "the rule does not match this example, and should"
 		}
 		if e.Err != nil {
@@ -225,7 +225,7 @@ func testRules(c *cli.Context, w *World) error {
 		return err
 	}
 	if wrong > 0 {
-		return &statusError{statusBroken, nil}
+		return &statusError{statusFailure, nil}
 	}
 	return nil
 }

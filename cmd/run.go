@@ -8,26 +8,26 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func runCommand(w *World) *cli.Command {
+func runCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:        "run",
 		Usage:       "judge in all tiers in turn, until one decides",
 		Description: "Reads actions from standard input and gives the same verdicts as shield policy | shield classify | shield evaluate | shield approve: ALLOW or BLOCK, unless --until stops early.",
-		Flags: judgingFlags(unattendedFlag(),
+		Flags: streamJudgeFlags(unattendedFlag(),
 			&cli.StringFlag{Name: "until", Value: "approve", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
 		),
 		Action: func(c *cli.Context) error {
-			last, err := tierNamed(c.String("until"))
+			last, err := parseTierName(c.String("until"))
 			if err != nil {
 				return fmt.Errorf("run: --until: %w", err)
 			}
-			return stage{tiers: shield.Range{First: shield.TierPolicy, Last: last}, actionsOnly: true}.judge(c, w)
+			return streamStage{tierRange: shield.TierRange{First: shield.TierPolicy, Last: last}, actionsOnly: true}.judgeInput(c, w)
 		},
 	}
 }
 
 // tierNamed returns the tier with a command's name.
-func tierNamed(name string) (int, error) {
+func parseTierName(name string) (int, error) {
 	names := []string{"policy", "classify", "evaluate", "approve"}
 	for tier, n := range names {
 		if n == name {

@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-func sanitizeCommand(w *World) *cli.Command {
+func sanitizeCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "sanitize",
 		Usage: "find injected instructions and secrets in tool results, before an agent reads them",
@@ -36,7 +36,7 @@ func sanitizeCommand(w *World) *cli.Command {
 }
 
 // sanitizeStream examines the results on standard input.
-func sanitizeStream(c *cli.Context, w *World) error {
+func sanitizeStream(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	examine, done, err := examiner(c, w)
+	examine, done, err := newResultExaminer(c, w)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	noteTerminalInput(w, "results from the terminal, one JSON object a line")
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
 	out := bufio.NewWriter(w.Out)
-	var t tally
-	var rest unread
+	var t verdictCounts
+	var rest unreadableRecords
 	for c.Context.Err() == nil {
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -66,11 +66,11 @@ func sanitizeStream(c *cli.Context, w *World) error {
 		if err != nil {
 			return &statusError{statusBlock, fmt.Errorf("read standard input: %w", err)}
 		}
-		line := sanitized(rec, mode, examine)
+		line := sanitizeRecord(rec, mode, examine)
 		switch {
 		case line.Error != "":
 			t.block++
-			if rest.add(line); rest.count > maxUnread {
+			if rest.add(line); rest.count > maxUnreadableLines {
 				continue
 			}
 			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
@@ -82,7 +82,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 			t.allow++
 		}
 		if line.Error == "" {
-			if err := rest.end(out, w.Err); err != nil {
+			if err := rest.writeSummary(out, w.Err); err != nil {
 				return err
 			}
 		}
@@ -90,13 +90,13 @@ func sanitizeStream(c *cli.Context, w *World) error {
 			return err
 		}
 	}
-	if err := rest.end(out, w.Err); err != nil {
+	if err := rest.writeSummary(out, w.Err); err != nil {
 		return err
 	}
 	switch status := t.status(); {
 	case c.Context.Err() != nil:
 		return &statusError{statusBlock, nil}
-	case t == tally{}:
+	case t == verdictCounts{}:
 		return &statusError{statusBlock, errors.New("standard input contains no result; write one JSON object a line")}
 	case status != statusAllow:
 		return &statusError{status, nil}
@@ -106,40 +106,40 @@ func sanitizeStream(c *cli.Context, w *World) error {
 
 // maxUnread is how many lines are printed for consecutive unreadable records: binary data has
 // thousands of them.
-const maxUnread = 64
+const maxUnreadableLines = 64
 
 // An unread counts consecutive unreadable records.
-type unread struct {
-	count int
-	first sanitizedLine // the first one beyond maxUnread
-	last  int           // line of the last one
+type unreadableRecords struct {
+	count         int
+	firstUnlisted sanitizedLine // the first one beyond maxUnread
+	lastLine      int           // line of the last one
 }
 
-func (u *unread) add(line sanitizedLine) {
-	if u.count++; u.count == maxUnread+1 {
-		u.first = line
+func (u *unreadableRecords) add(line sanitizedLine) {
+	if u.count++; u.count == maxUnreadableLines+1 {
+		u.firstUnlisted = line
 	}
-	u.last = line.Line
+	u.lastLine = line.Line
 }
 
 // end writes one line for the records beyond maxUnread.
-func (u *unread) end(out *bufio.Writer, errs io.Writer) error {
-	line, more := u.first, u.count-maxUnread
-	last := u.last
-	*u = unread{}
+func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) error {
+	line, more := u.firstUnlisted, u.count-maxUnreadableLines
+	last := u.lastLine
+	*u = unreadableRecords{}
 	if more <= 0 {
 		return nil
 	}
-	line.Unread, line.Reason = more, fmt.Sprintf("%d more records up to line %d could not be read", more, last)
+	line.UnreadableRecords, line.Reason = more, fmt.Sprintf("%d more records up to line %d could not be read", more, last)
 	fmt.Fprintf(errs, "shield: stdin:%d: %s\n", line.Line, line.Reason)
 	return writeLine(out, line)
 }
 
 // sanitizeMode returns the mode from the command line or the settings.
-func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
+func sanitizeMode(c *cli.Context, w *Environment) (sanitize.Mode, error) {
 	mode := sanitize.Mode(c.String("mode"))
 	if !c.IsSet("mode") {
-		set, err := settings(c, w)
+		set, err := loadSettings(c, w)
 		if err != nil {
 			return "", &statusError{statusBlock, err}
 		}
@@ -156,15 +156,15 @@ type resultExaminer func(kind string, result any) *sanitize.Report
 
 // examiner returns a function that examines results: by rules and, if the settings enable it, by the
 // evaluator. The caller must call done at the end.
-func examiner(c *cli.Context, w *World) (examine resultExaminer, done func(), err error) {
-	set, err := settings(c, w)
+func newResultExaminer(c *cli.Context, w *Environment) (examine resultExaminer, done func(), err error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, &statusError{statusBlock, err}
 	}
 	if !set.Sanitize.Evaluator {
 		return func(_ string, result any) *sanitize.Report { return sanitize.Examine(result) }, func() {}, nil
 	}
-	_, p, err := pipeline(c, w, false)
+	_, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return nil, nil, &statusError{statusBlock, err}
 	}
@@ -173,34 +173,34 @@ func examiner(c *cli.Context, w *World) (examine resultExaminer, done func(), er
 
 // A sanitizedLine is the output of sanitize for one record.
 type sanitizedLine struct {
-	ID       string             `json:"id,omitempty"`
-	Line     int                `json:"line"` // where the record starts, counted from 1
-	Type     string             `json:"type,omitempty"`
-	Hash     string             `json:"action_hash,omitempty"`
-	Findings []sanitize.Finding `json:"findings"`
-	More     int                `json:"more,omitempty"`     // findings that were left out
-	Changed  bool               `json:"changed"`            // the result differs from the input
-	Withheld string             `json:"withheld,omitempty"` // why there is no result
-	Result   jsontext.Value     `json:"result,omitempty"`   // to be forwarded; omitted in mode flag, which changes nothing
-	Error    string             `json:"error,omitempty"`    // short code; set if the record was not examined
-	Reason   string             `json:"reason,omitempty"`
-	Unread   int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own
+	ID                string             `json:"id,omitempty"`
+	Line              int                `json:"line"` // where the record starts, counted from 1
+	Type              string             `json:"type,omitempty"`
+	Hash              string             `json:"action_hash,omitempty"`
+	Findings          []sanitize.Finding `json:"findings"`
+	OmittedFindings   int                `json:"more,omitempty"`     // findings that were left out
+	Changed           bool               `json:"changed"`            // the result differs from the input
+	Withheld          string             `json:"withheld,omitempty"` // why there is no result
+	Result            jsontext.Value     `json:"result,omitempty"`   // to be forwarded; omitted in mode flag, which changes nothing
+	Error             string             `json:"error,omitempty"`    // short code; set if the record was not examined
+	Reason            string             `json:"reason,omitempty"`
+	UnreadableRecords int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own
 }
 
 // sanitized examines one record.
-func sanitized(rec action.Record, mode sanitize.Mode, examine resultExaminer) sanitizedLine {
+func sanitizeRecord(rec action.Record, mode sanitize.Mode, examine resultExaminer) sanitizedLine {
 	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
 	a, result, err := readResult(rec)
 	if err != nil {
 		if at := (*action.LineError)(nil); errors.As(err, &at) {
 			err = at.Err
 		}
-		line.Error, line.Reason = string(action.CodeOf(err)), withoutSecrets(err)
+		line.Error, line.Reason = string(action.CodeOf(err)), redactedErrorText(err)
 		return line
 	}
 	line.ID, line.Type, line.Hash = a.ID, a.Type, a.Hash
 	report := examine(a.Type, result.Value)
-	line.Findings, line.More = append(line.Findings, report.Findings...), report.More
+	line.Findings, line.OmittedFindings = append(line.Findings, report.Findings...), report.More
 	if mode == sanitize.Flag {
 		return line
 	}

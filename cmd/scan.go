@@ -21,9 +21,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func scanCommand(w *World) *cli.Command {
+func scanCommand(w *Environment) *cli.Command {
 	var flags []cli.Flag
-	for _, f := range placeFlags() {
+	for _, f := range commonJudgeFlags() {
 		if f.Names()[0] != "root" && f.Names()[0] != "state" {
 			flags = append(flags, f)
 		}
@@ -46,32 +46,32 @@ func scanCommand(w *World) *cli.Command {
 	}
 }
 
-func scanTranscripts(c *cli.Context, w *World) error {
+func scanTranscripts(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
 	if c.Bool("json") && c.Bool("html") {
 		return errors.New("scan: --json and --html exclude each other; use one")
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
 	cfg, pool := shieldConfig(set, w, "scan"), &shield.Pool{}
 	defer pool.Clear()
-	opts := scan.Options{Open: func(host, home, folder string, files analysis.Layer) (scan.Pipeline, error) {
-		one := cfg.Replayed(home, folder, files)
+	opts := scan.Options{OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.Pipeline, error) {
+		one := cfg.ForReplay(home, folder, files)
 		one.Host = host
 		return pool.Replay(one)
-	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), Paths: absolute(c.StringSlice("path"), w.Dir)}
+	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), Paths: absolutePaths(c.StringSlice("path"), w.Dir)}
 	if c.IsSet("jobs") {
-		if opts.Jobs, err = jobs(c); err != nil {
+		if opts.Jobs, err = parallelJobs(c); err != nil {
 			return err
 		}
 	}
-	notices := scanNotices{line: progress{err: w.Err, live: isTerminal(w.Err)}, now: w.Now}
-	if notices.line.live {
-		opts.Told = notices.told
+	notices := scanProgress{line: progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}, now: w.Now}
+	if notices.line.onTerminal {
+		opts.Progress = notices.showProgress
 	}
 	r, err := scan.Run(c.Context, opts)
 	notices.line.clear()
@@ -79,7 +79,7 @@ func scanTranscripts(c *cli.Context, w *World) error {
 		return fmt.Errorf("scan: %w", err)
 	}
 	r.Policy = set.Policy
-	if r.Suggested, err = proposeFor(c, cfg, r); err != nil {
+	if r.Suggested, err = proposeExceptions(c, cfg, r); err != nil {
 		return fmt.Errorf("scan: propose exceptions: %w", err)
 	}
 	if r.Files == 0 && len(opts.Paths) == 0 {
@@ -97,15 +97,15 @@ func scanTranscripts(c *cli.Context, w *World) error {
 		}
 		return report.WritePage(w.Out, page)
 	}
-	_, err = io.WriteString(w.Out, r.Text(columns(w.Out)))
+	_, err = io.WriteString(w.Out, r.Text(terminalWidth(w.Out)))
 	return err
 }
 
 // maxRoots is how many workspaces get proposed exceptions: those with the most questions.
-const maxRoots = 50
+const maxWorkspaces = 50
 
 // proposeFor returns exceptions that would have avoided questions whose calls then ran, nil for none.
-func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Suggested, error) {
+func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.SuggestedExceptions, error) {
 	preset, err := shield.PolicyPreset(cfg)
 	if err != nil {
 		return nil, nil //nolint:nilerr // a policy that extends no preset, to whose rules exceptions could be made
@@ -113,12 +113,12 @@ func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Sugges
 	roots := slices.SortedFunc(maps.Keys(r.Approvals), func(a, b string) int {
 		return cmp.Or(len(r.Approvals[b])-len(r.Approvals[a]), strings.Compare(a, b))
 	})
-	s, text := scan.Suggested{}, strings.Builder{}
-	for _, root := range roots[:min(len(roots), maxRoots)] {
+	s, text := scan.SuggestedExceptions{}, strings.Builder{}
+	for _, root := range roots[:min(len(roots), maxWorkspaces)] {
 		if len(r.Approvals[root]) < minApprovals {
 			continue
 		}
-		one := cfg.Replayed(scan.HomeOf(root, cfg.Home), root, nil)
+		one := cfg.ForReplay(scan.HomeOf(root, cfg.Home), root, nil)
 		one.NoFiles = true
 		an, err := shield.NewAnalyzer(one)
 		if err != nil {
@@ -126,7 +126,7 @@ func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Sugges
 		}
 		found, err := policy.Suggest(c.Context, r.Approvals[root], preset, minApprovals, an, shield.PolicyOptions(one, &an.Place))
 		if err == nil {
-			found, err = savingSuggestions(c, one, preset, found)
+			found, err = filterUsefulSuggestions(c, one, preset, found)
 		}
 		if err != nil {
 			return nil, err
@@ -135,32 +135,32 @@ func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Sugges
 			continue
 		}
 		for _, f := range found {
-			s.Exceptions++
-			s.Saves += f.Approvals
+			s.Count++
+			s.SavedQuestions += f.Approvals
 		}
-		fmt.Fprintf(&text, "# for %s\n%s", root, policy.Suggested(preset, found))
+		fmt.Fprintf(&text, "# for %s\n%s", root, policy.SuggestionFile(preset, found))
 	}
-	if s.Exceptions == 0 {
+	if s.Count == 0 {
 		return nil, nil
 	}
 	s.Policy = text.String()
-	s.Per100 = 100 * float64(max(r.Questions+r.Blocks-s.Saves, 0)) / float64(max(r.Calls, 1))
+	s.InterruptionsPer100Calls = 100 * float64(max(r.Questions+r.Blocks-s.SavedQuestions, 0)) / float64(max(r.Calls, 1))
 	return &s, nil
 }
 
 // A scanNotices prints the progress of a scan, at most ten times a second.
-type scanNotices struct {
-	mu   sync.Mutex
-	line progress
-	now  func() time.Time
-	last time.Time
+type scanProgress struct {
+	mu        sync.Mutex
+	line      progressLine
+	now       func() time.Time
+	lastShown time.Time
 }
 
-func (n *scanNotices) told(done, all int64, calls int) {
+func (n *scanProgress) showProgress(done, all int64, calls int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now := n.now(); now.Sub(n.last) > 100*time.Millisecond {
-		n.last = now
+	if now := n.now(); now.Sub(n.lastShown) > 100*time.Millisecond {
+		n.lastShown = now
 		n.line.show(calls, fmt.Sprintf("tool calls judged; %d %% of %d MiB read", 100*done/max(all, 1), all>>20))
 	}
 }

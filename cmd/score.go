@@ -31,9 +31,9 @@ const (
 	neutralProgram = "/usr/local/bin/shield"
 )
 
-const maxMisses = 10000
+const maxListedMisses = 10000
 
-func scoreCommand(w *World) *cli.Command {
+func scoreCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:      "score",
 		Usage:     "measure error rates on labelled corpora: attacks allowed, honest work stopped",
@@ -54,7 +54,7 @@ func scoreCommand(w *World) *cli.Command {
 
 func scoreFlags() []cli.Flag {
 	var flags []cli.Flag
-	for _, f := range placeFlags() {
+	for _, f := range commonJudgeFlags() {
 		if !slices.Contains(f.Names(), "root") {
 			flags = append(flags, f)
 		}
@@ -78,7 +78,7 @@ func scoreFlags() []cli.Flag {
 	)
 }
 
-func scoreFiles(c *cli.Context, w *World) error {
+func scoreFiles(c *cli.Context, w *Environment) error {
 	files, err := operands(c, "FILE…")
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	limits, err := scoreLimits(c)
+	limits, err := readScoreLimits(c)
 	if err != nil {
 		return err
 	}
@@ -102,21 +102,21 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	notices := &scoreNotices{line: progress{err: w.Err, live: isTerminal(w.Err)}}
-	opts.Progress, opts.Malformed = notices.progress, notices.malformed
-	opts.Denied = p.Denied
-	opts.Returned = func(ctx context.Context, a *action.Action, result any) error {
-		_, err := p.Returned(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result})
+	notices := &scoreProgress{line: progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}}
+	opts.OnProgress, opts.OnMalformed = notices.showProgress, notices.reportMalformed
+	opts.OnDenied = p.RecordDenial
+	opts.OnResult = func(ctx context.Context, a *action.Action, result any) error {
+		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, Result: result})
 		return err
 	}
-	rows, err := scoreRows(c, &opts)
+	rows, err := openRowOutput(c, &opts)
 	if err != nil {
 		return err
 	}
 	var kept []score.Row
 	if f := c.String("format"); f == "junit" || f == "github" {
-		written := opts.Row
-		opts.Row = func(r score.Row) error {
+		written := opts.OnRow
+		opts.OnRow = func(r score.Row) error {
 			kept = append(kept, r)
 			if written != nil {
 				return written(r)
@@ -124,16 +124,16 @@ func scoreFiles(c *cli.Context, w *World) error {
 			return nil
 		}
 	}
-	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
+	counter := score.New(func(ctx context.Context, a *action.Action) score.Outcome {
 		o := p.EvaluateUntil(ctx, a, until)
-		return score.Judged{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
+		return score.Outcome{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
 	}, opts)
 	for _, name := range files {
 		if err = scoreFile(c.Context, w, counter, name); err != nil {
 			break
 		}
 	}
-	notices.end()
+	notices.reportUnlisted()
 	for _, closing := range []error{p.Close(), rows()} {
 		err = cmp.Or(err, closing)
 	}
@@ -142,18 +142,18 @@ func scoreFiles(c *cli.Context, w *World) error {
 	}
 	s := counter.Report()
 	s.Rows = kept
-	s.Policy, s.Model, s.Until = set.Policy, set.Classifier.Model, c.String("until")
-	if addr := set.Classifier.InUse().Addr; addr != "" {
+	s.Policy, s.Model, s.LastTier = set.Policy, set.Classifier.Model, c.String("until")
+	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {
 		s.Model = addr
 	}
-	failed := check(s, limits)
+	failed := checkScore(s, limits)
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
 		return err
 	}
 	if err := appendSummary(c.String("summary"), s); err != nil {
 		return err
 	}
-	if s.Judged == 0 {
+	if s.JudgedRows == 0 {
 		return errors.New("score: no row was judged; check the file, --split, --source and --ids")
 	}
 	return failed
@@ -173,7 +173,7 @@ func appendSummary(name string, s *report.Score) error {
 
 // scoreRows creates the file for the outcomes of rows, if requested. The returned function flushes and
 // closes it.
-func scoreRows(c *cli.Context, opts *score.Options) (func() error, error) {
+func openRowOutput(c *cli.Context, opts *score.Options) (func() error, error) {
 	name := c.String("rows")
 	if name == "" {
 		return func() error { return nil }, nil
@@ -185,31 +185,31 @@ func scoreRows(c *cli.Context, opts *score.Options) (func() error, error) {
 	out := bufio.NewWriter(f)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	opts.Row = func(r score.Row) error { return enc.Encode(r) }
+	opts.OnRow = func(r score.Row) error { return enc.Encode(r) }
 	return func() error { return cmp.Or(out.Flush(), f.Close()) }, nil
 }
 
 // scoreOptions reads the flags that choose rows, and the last tier that judges.
 func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
-	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
+	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), OnlySplit: c.String("split"), OnlySource: c.String("source"), MaxMisses: c.Int("misses")}
 	if c.String("format") == "html" && !c.IsSet("misses") {
-		opts.Misses = 20
+		opts.MaxMisses = 20
 	}
-	if until, err = tierNamed(c.String("until")); err != nil {
+	if until, err = parseTierName(c.String("until")); err != nil {
 		return opts, until, fmt.Errorf("score: --until: %w", err)
 	}
 	if c.IsSet("jobs") {
-		if opts.Jobs, err = jobs(c); err != nil {
+		if opts.Jobs, err = parallelJobs(c); err != nil {
 			return opts, until, err
 		}
 	}
 	if word := c.String("label"); word != "" {
-		if opts.Bare, err = score.LabelNamed(word); err != nil {
+		if opts.BareActionLabel, err = score.ParseLabel(word); err != nil {
 			return opts, until, fmt.Errorf("score: --label: %w", err)
 		}
 	}
-	if opts.Misses < 0 || opts.Misses > maxMisses {
-		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.Misses, maxMisses)
+	if opts.MaxMisses < 0 || opts.MaxMisses > maxListedMisses {
+		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisses, maxListedMisses)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)
@@ -217,7 +217,7 @@ func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
 			return opts, until, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
-		if opts.IDs, err = score.ReadIDs(f, name); err != nil {
+		if opts.OnlyIDs, err = score.ReadIDs(f, name); err != nil {
 			return opts, until, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
@@ -225,8 +225,8 @@ func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
 }
 
 // scoreConfig returns the settings of a pipeline that judges in a neutral place and writes no log.
-func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Config, error) {
-	set, err := settings(c, w)
+func scoreConfig(c *cli.Context, w *Environment, until int) (*config.Loaded, shield.Config, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, shield.Config{}, err
 	}
@@ -248,7 +248,7 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 }
 
 // scoreFile judges the rows of one file.
-func scoreFile(ctx context.Context, w *World, counter *score.Counter, name string) error {
+func scoreFile(ctx context.Context, w *Environment, counter *score.Counter, name string) error {
 	if name == "-" {
 		noteTerminalInput(w, "labelled rows from the terminal, one JSON object a line")
 		return counter.Read(ctx, w.In, "stdin")
@@ -266,14 +266,14 @@ func scoreFile(ctx context.Context, w *World, counter *score.Counter, name strin
 
 // A limits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
 // --gate, an unset limit is 0 if there are rows for it.
-type limits struct {
-	pass, friction float64
-	gate           bool
+type shareLimits struct {
+	maxPassShare, maxFrictionShare float64
+	unsetMeansZero                 bool
 }
 
-func scoreLimits(c *cli.Context) (limits, error) {
-	l := limits{-1, -1, c.Bool("gate")}
-	for name, to := range map[string]*float64{"max-pass": &l.pass, "max-friction": &l.friction} {
+func readScoreLimits(c *cli.Context) (shareLimits, error) {
+	l := shareLimits{-1, -1, c.Bool("gate")}
+	for name, to := range map[string]*float64{"max-pass": &l.maxPassShare, "max-friction": &l.maxFrictionShare} {
 		if !c.IsSet(name) {
 			continue
 		}
@@ -287,56 +287,56 @@ func scoreLimits(c *cli.Context) (limits, error) {
 }
 
 // check compares a score with limits. A share that was not measured fails.
-func check(s *report.Score, l limits) error {
+func checkScore(s *report.Score, l shareLimits) error {
 	ok := true
 	add := func(name, label string, limit float64, g *report.Group, got report.Rate) {
-		if l.gate && limit < 0 && g.Rows > 0 {
+		if l.unsetMeansZero && limit < 0 && g.Rows > 0 {
 			limit = 0
 		}
 		if limit < 0 {
 			return
 		}
-		c := report.Check{Name: name, Label: label, Limit: limit, Got: got.Share, OK: got.Share <= limit}
+		c := report.LimitCheck{Name: name, Label: label, Limit: limit, Measured: got.Share, OK: got.Share <= limit}
 		switch {
 		case g.Rows == 0:
-			c.OK, c.Why = false, "no row has that label; use a file with labelled rows"
-		case s.Malformed > 0:
-			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read; correct them", s.Malformed)
+			c.OK, c.FailureReason = false, "no row has that label; use a file with labelled rows"
+		case s.MalformedRows > 0:
+			c.OK, c.FailureReason = false, fmt.Sprintf("%d rows could not be read; correct them", s.MalformedRows)
 		}
 		ok = ok && c.OK
 		s.Checks = append(s.Checks, c)
 	}
-	add("attacks passed", "stop", l.pass, &s.Attacks.Total, s.Attacks.Total.Allowed())
-	add("honest actions not allowed", "pass", l.friction, &s.Honest.Total, s.Honest.Total.NotAllowed())
+	add("attacks passed", "stop", l.maxPassShare, &s.Attacks.Total, s.Attacks.Total.Allowed())
+	add("honest actions not allowed", "pass", l.maxFrictionShare, &s.Benign.Total, s.Benign.Total.NotAllowed())
 	add("actions for a person allowed", "ask", -1, &s.Ask.Total, s.Ask.Total.Allowed())
 	if ok {
 		return nil
 	}
-	return &statusError{statusBroken, errors.New("score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows")}
+	return &statusError{statusFailure, errors.New("score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows")}
 }
 
 // A scoreNotices prints notices while rows are judged.
-type scoreNotices struct {
-	line progress
-	bad  int
+type scoreProgress struct {
+	line          progressLine
+	malformedRows int
 }
 
-const maxNamed = 20 // malformed rows that are reported one by one
+const maxReportedRows = 20 // malformed rows that are reported one by one
 
-func (n *scoreNotices) progress(rows int) {
+func (n *scoreProgress) showProgress(rows int) {
 	n.line.show(rows, "rows judged")
 }
 
-func (n *scoreNotices) malformed(err error) {
-	if n.bad++; n.bad <= maxNamed {
+func (n *scoreProgress) reportMalformed(err error) {
+	if n.malformedRows++; n.malformedRows <= maxReportedRows {
 		n.line.clear()
-		fmt.Fprintf(n.line.err, "shield: skipped: %v\n", err)
+		fmt.Fprintf(n.line.terminal, "shield: skipped: %v\n", err)
 	}
 }
 
-func (n *scoreNotices) end() {
+func (n *scoreProgress) reportUnlisted() {
 	n.line.clear()
-	if n.bad > maxNamed {
-		fmt.Fprintf(n.line.err, "shield: skipped %d more rows that could not be read\n", n.bad-maxNamed)
+	if n.malformedRows > maxReportedRows {
+		fmt.Fprintf(n.line.terminal, "shield: skipped %d more rows that could not be read\n", n.malformedRows-maxReportedRows)
 	}
 }

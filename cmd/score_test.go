@@ -20,7 +20,7 @@ const labelled = `{"id":"m1","source":"notes","category":"credential_access","la
 {"id":"x1","source":"docs","category":"docs","label":"benign","split":"dev","text":"a page"}
 `
 
-func scoreJSON(t *testing.T, w World, in string, args ...string) (int, report.Score, string) {
+func scoreJSON(t *testing.T, w Environment, in string, args ...string) (int, report.Score, string) {
 	t.Helper()
 	args = append([]string{"score", "--policy", "offline", "--model", "none", "--format", "json"}, args...)
 	status, out, errs := run(t, w, in, append(args, "-")...)
@@ -38,12 +38,12 @@ func TestScoreCounts(t *testing.T) {
 	if status != statusAllow || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	a, h := s.Attacks.Total, s.Honest.Total
-	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.Texts != 1 {
-		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.Texts)
+	a, h := s.Attacks.Total, s.Benign.Total
+	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.TextRows != 1 {
+		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.TextRows)
 	}
-	if len(s.Passed) != 1 || s.Passed[0].ID != "m3" || len(s.Stopped) != 1 || s.Stopped[0].ID != "b2" {
-		t.Errorf("passed %+v, stopped %+v", s.Passed, s.Stopped)
+	if len(s.PassedAttacks) != 1 || s.PassedAttacks[0].ID != "m3" || len(s.StoppedBenign) != 1 || s.StoppedBenign[0].ID != "b2" {
+		t.Errorf("passed %+v, stopped %+v", s.PassedAttacks, s.StoppedBenign)
 	}
 }
 
@@ -109,28 +109,28 @@ func TestScoreFlags(t *testing.T) {
 		"adjudicated":              {[]string{"--ids", ids}, statusAllow, 1, 1, 1, ""},
 		"jobs":                     {[]string{"--jobs", "7"}, statusAllow, 3, 2, 0, ""},
 		"limits met":               {[]string{"--max-pass", "34", "--max-friction", "50%"}, statusAllow, 3, 2, 0, ""},
-		"attacks pass":             {[]string{"--max-pass", "33"}, statusBroken, 3, 2, 0, "score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows"},
-		"friction":                 {[]string{"--max-friction", "49.9"}, statusBroken, 3, 2, 0, "score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows"},
-		"nothing to measure":       {[]string{"--split", "train", "--max-friction", "100"}, statusBroken, 1, 0, 0, "score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows"},
-		"nothing judged":           {[]string{"--split", "test"}, statusBroken, 0, 0, 0, "no row was judged"},
-		"jobs outside":             {[]string{"--jobs", "0"}, statusBroken, 0, 0, 0, "outside 1 to 256"},
-		"misses outside":           {[]string{"--misses", "-1"}, statusBroken, 0, 0, 0, "outside 0 to"},
-		"gate":                     {[]string{"--gate"}, statusBroken, 3, 2, 0, "is exceeded; the report lists the rows"},
+		"attacks pass":             {[]string{"--max-pass", "33"}, statusFailure, 3, 2, 0, "score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows"},
+		"friction":                 {[]string{"--max-friction", "49.9"}, statusFailure, 3, 2, 0, "score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows"},
+		"nothing to measure":       {[]string{"--split", "train", "--max-friction", "100"}, statusFailure, 1, 0, 0, "score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows"},
+		"nothing judged":           {[]string{"--split", "test"}, statusFailure, 0, 0, 0, "no row was judged"},
+		"jobs outside":             {[]string{"--jobs", "0"}, statusFailure, 0, 0, 0, "outside 1 to 256"},
+		"misses outside":           {[]string{"--misses", "-1"}, statusFailure, 0, 0, 0, "outside 0 to"},
+		"gate":                     {[]string{"--gate"}, statusFailure, 3, 2, 0, "is exceeded; the report lists the rows"},
 		"gate with limits":         {[]string{"--gate", "--max-pass", "34", "--max-friction", "50"}, statusAllow, 3, 2, 0, ""},
-		"label is unknown":         {[]string{"--label", "fine"}, statusBroken, 0, 0, 0, "label"},
-		"limit is no number":       {[]string{"--max-pass", "NaN"}, statusBroken, 0, 0, 0, "not a percentage"},
-		"limit is a share of more": {[]string{"--max-friction", "101"}, statusBroken, 0, 0, 0, "not a percentage"},
-		"format":                   {[]string{"--format", "pdf"}, statusBroken, 0, 0, 0, "--format"},
-		"tier":                     {[]string{"--until", "noon"}, statusBroken, 0, 0, 0, "--until"},
-		"no such ids":              {[]string{"--ids", dir + "/none"}, statusBroken, 0, 0, 0, "none"},
-		"root is the home":         {[]string{"--root", "/home/dev"}, statusBroken, 0, 0, 0, "root"},
-		"root is relative":         {[]string{"--root", "project"}, statusBroken, 0, 0, 0, "not an absolute path"},
+		"label is unknown":         {[]string{"--label", "fine"}, statusFailure, 0, 0, 0, "label"},
+		"limit is no number":       {[]string{"--max-pass", "NaN"}, statusFailure, 0, 0, 0, "not a percentage"},
+		"limit is a share of more": {[]string{"--max-friction", "101"}, statusFailure, 0, 0, 0, "not a percentage"},
+		"format":                   {[]string{"--format", "pdf"}, statusFailure, 0, 0, 0, "--format"},
+		"tier":                     {[]string{"--until", "noon"}, statusFailure, 0, 0, 0, "--until"},
+		"no such ids":              {[]string{"--ids", dir + "/none"}, statusFailure, 0, 0, 0, "none"},
+		"root is the home":         {[]string{"--root", "/home/dev"}, statusFailure, 0, 0, 0, "root"},
+		"root is relative":         {[]string{"--root", "project"}, statusFailure, 0, 0, 0, "not an absolute path"},
 	} {
 		status, s, errs := scoreJSON(t, explainWorld(t), labelled, tt.args...)
 		if status != tt.status || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" ||
-			s.Attacks.Total.Rows != tt.attacks || s.Honest.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask {
+			s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask {
 			t.Errorf("%s: status %d, stderr %q, attacks %d, honest %d, ask %d; want %+v", name, status, errs,
-				s.Attacks.Total.Rows, s.Honest.Total.Rows, s.Ask.Total.Rows, tt)
+				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.Ask.Total.Rows, tt)
 		}
 	}
 }
@@ -139,12 +139,12 @@ func TestScoreFlags(t *testing.T) {
 // limit.
 func TestScoreNamesMalformedRows(t *testing.T) {
 	status, s, errs := scoreJSON(t, explainWorld(t), labelled+"{\"id\":\"\x1b[31m\n", "--max-pass", "100")
-	if status != statusBroken || s.Malformed != 1 || !strings.Contains(errs, "stdin:7:") || strings.Contains(errs, "\x1b") {
-		t.Errorf("status %d, %d malformed, stderr %q", status, s.Malformed, errs)
+	if status != statusFailure || s.MalformedRows != 1 || !strings.Contains(errs, "stdin:7:") || strings.Contains(errs, "\x1b") {
+		t.Errorf("status %d, %d malformed, stderr %q", status, s.MalformedRows, errs)
 	}
 	_, s, errs = scoreJSON(t, explainWorld(t), labelled+strings.Repeat("{\"id\":1}\n", 30))
-	if s.Malformed != 30 || !strings.Contains(errs, "10 more rows") || strings.Count(errs, "\n") != maxNamed+1 {
-		t.Errorf("%d malformed, stderr %q", s.Malformed, errs)
+	if s.MalformedRows != 30 || !strings.Contains(errs, "10 more rows") || strings.Count(errs, "\n") != maxReportedRows+1 {
+		t.Errorf("%d malformed, stderr %q", s.MalformedRows, errs)
 	}
 }
 
@@ -156,11 +156,11 @@ func TestScoreFiles(t *testing.T) {
 	}
 	status, out, _ := run(t, explainWorld(t), "", "score", "--format", "json", "--policy", "offline", "--model", "none", name, name)
 	var s report.Score
-	if err := json.Unmarshal([]byte(out), &s); err != nil || status != statusAllow || s.Judged != 10 {
-		t.Errorf("status %d, %d judged, %v", status, s.Judged, err)
+	if err := json.Unmarshal([]byte(out), &s); err != nil || status != statusAllow || s.JudgedRows != 10 {
+		t.Errorf("status %d, %d judged, %v", status, s.JudgedRows, err)
 	}
 	for want, args := range map[string][]string{"FILE… is missing": nil, "no such file": {name, dir + "/none"}, "is a directory": {dir}} {
-		if status, out, errs := run(t, explainWorld(t), "", append([]string{"score"}, args...)...); status != statusBroken || out != "" || !strings.Contains(errs, want) {
+		if status, out, errs := run(t, explainWorld(t), "", append([]string{"score"}, args...)...); status != statusFailure || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out, errs)
 		}
 	}

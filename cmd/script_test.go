@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"process": func() {
 		dir, _ := os.Getwd()
 		exe, _ := os.Executable()
-		os.Exit(Run(context.Background(), os.Args[1:], World{
+		os.Exit(Run(context.Background(), os.Args[1:], Environment{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
 			Home: os.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
 		}))
@@ -120,17 +120,17 @@ func runScript(ts *testscript.TestScript, args []string) int {
 		ts.Check(err)
 		now = func() time.Time { return at }
 	}
-	return Run(context.Background(), args, inProcess(World{
+	return Run(context.Background(), args, inProcess(Environment{
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
-		person: func(int) error { return nil },
-		attended: func(*host.Host) error {
+		checkStartedByPerson: func(int) error { return nil },
+		checkUserAttends: func(*host.Host) error {
 			if ts.Getenv(scriptAlone) != "" {
 				return errHeadless
 			}
 			return nil
 		},
-		confirm: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
+		confirmAllow: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
 			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", By: "ann"}, nil
 		},
 	}))

@@ -1,11 +1,11 @@
 package cmd
 
 // sections are additional sections of some man pages, by name; their text is Markdown.
-var sections = map[string][]struct{ title, text string }{
-	"shield-approve": {{"THE APPROVAL PROGRAM", approvalProgram}},
+var manPageSections = map[string][]struct{ title, text string }{
+	"shield-approve": {{"THE APPROVAL PROGRAM", approvalProgramManual}},
 }
 
-const approvalProgram = `The channel **command** of approval.channels runs the program that approval.command names, once for each question, in the folder of the settings file. It gets one JSON object on a line on standard input, without the secrets of the action:
+const approvalProgramManual = `The channel **command** of approval.channels runs the program that approval.command names, once for each question, in the folder of the settings file. It gets one JSON object on a line on standard input, without the secrets of the action:
 
 **id**
 : 128 random bits in hex; names this question.

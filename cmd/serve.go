@@ -31,7 +31,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-func serveCommand(w *World) *cli.Command {
+func serveCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "judge for this user's hooks and commands in one long-running process",
@@ -39,7 +39,7 @@ func serveCommand(w *World) *cli.Command {
 			"A process whose action is not decided by policy and classifier within 200 ms judges it itself, with the same verdict; so does every process when no service runs. " +
 			"With the channel web in approval.channels it serves the approval page as long as it runs; shield approvals prints the link. With serve.listen it answers other machines, too: POST /v1/actions takes and returns JSON Lines over TLS, for clients with a token from serve.tokens_file. SIGHUP reloads settings, " +
 			"certificate, tokens and models; SIGTERM and ^C end it after the pending answers.",
-		Flags: placeFlags(),
+		Flags: commonJudgeFlags(),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
 				return err
@@ -50,10 +50,10 @@ func serveCommand(w *World) *cli.Command {
 }
 
 // serviceState returns the folder of this user's service; "" if unknown.
-func serviceState(w *World) string { return config.StateDir(w.Home, w.Getenv) }
+func serviceStateFolder(w *Environment) string { return config.StateDir(w.Home, w.Getenv) }
 
 // systemdSocket returns the listening socket that systemd passed to this process, or nil.
-func systemdSocket(w *World) *os.File {
+func systemdSocket(w *Environment) *os.File {
 	if w.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || w.Getenv("LISTEN_FDS") != "1" {
 		return nil
 	}
@@ -61,13 +61,13 @@ func systemdSocket(w *World) *os.File {
 }
 
 // serve answers questions until the context ends.
-func serve(c *cli.Context, w *World) error {
-	state := serviceState(w)
+func serve(c *cli.Context, w *Environment) error {
+	state := serviceStateFolder(w)
 	if state == "" {
 		return errors.New("serve: the state folder is unknown; set HOME")
 	}
-	s := &server{w: w, patience: watch.ServiceWait, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
-	s.web = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.report() }, Metrics: s.metrics, Clock: w.Now})
+	s := &server{w: w, askTimeout: watch.ServiceWait, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxJudgedPerCPU*runtime.GOMAXPROCS(0))}
+	s.approvalPage = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
 	}
@@ -77,25 +77,25 @@ func serve(c *cli.Context, w *World) error {
 	}
 	defer end()
 	s.observe = observe
-	socket, err := service.Listen(peer.Folder(state), systemdSocket(w))
+	socket, err := service.Listen(peer.ServiceFolder(state), systemdSocket(w))
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	ctx, stop := context.WithCancel(c.Context)
 	defer stop()
 	parts := []func() error{func() error { return socket.Serve(ctx, s.answer) }}
-	fmt.Fprintf(w.Err, "shield: listening for processes of this user at %s\n", filepath.Join(peer.Folder(state), peer.SocketName))
+	fmt.Fprintf(w.Err, "shield: listening for processes of this user at %s\n", filepath.Join(peer.ServiceFolder(state), peer.SocketName))
 	if address := s.settings.Load().Serve.Listen; address != "" {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			return fmt.Errorf("serve: %w", err)
 		}
 		fmt.Fprintf(w.Err, "shield: listening for clients with a token at https://%s\n", l.Addr())
-		parts = append(parts, func() error { return s.web.Serve(ctx, l) })
+		parts = append(parts, func() error { return s.approvalPage.Serve(ctx, l) })
 	}
-	go s.keepBundle(ctx)
+	go s.updateBundlePeriodically(ctx)
 	var reloads sync.WaitGroup
-	reloads.Go(func() { s.keepLoaded(ctx, c) })
+	reloads.Go(func() { s.reloadOnSignals(ctx, c) })
 	defer reloads.Wait()
 	ended := make(chan error, len(parts))
 	for _, part := range parts {
@@ -113,18 +113,18 @@ func serve(c *cli.Context, w *World) error {
 
 // keepLoaded reloads settings at each signal, and serves the approval page accordingly, until the
 // context ends.
-func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
-	endPage := s.keepPage(ctx, s.settings.Load())
+func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
+	endPage := s.serveApprovalPage(ctx, s.settings.Load())
 	defer func() { endPage() }()
 	for {
 		select {
 		case <-s.w.Reload:
 			if err := s.reload(c); err != nil {
-				fmt.Fprintf(s.w.Err, "shield: serve: the new settings are invalid, so the old ones stay in use: %s\n", withoutSecrets(err))
+				fmt.Fprintf(s.w.Err, "shield: serve: the new settings are invalid, so the old ones stay in use: %s\n", redactedErrorText(err))
 				continue
 			}
 			endPage()
-			endPage = s.keepPage(ctx, s.settings.Load())
+			endPage = s.serveApprovalPage(ctx, s.settings.Load())
 		case <-ctx.Done():
 			return
 		}
@@ -133,38 +133,38 @@ func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
 
 // A server answers the questions of other processes.
 type server struct {
-	w        *World
-	patience time.Duration // how long an asking process waits
-	pool     shield.Pool
-	since    time.Time
-	judging  chan struct{} // semaphore of the questions that are judged in parallel
+	w            *Environment
+	askTimeout   time.Duration // how long an asking process waits
+	pool         shield.Pool
+	startedAt    time.Time
+	judgingSlots chan struct{} // semaphore of the questions that are judged in parallel
 
-	asked, decided atomic.Int64 // numbers of questions
+	askedCount, decidedCount atomic.Int64 // numbers of questions
 
-	observe  func(telemetry.Action) // receives telemetry; may be nil
-	metrics  *service.Metrics
-	web      *service.Web
-	settings atomic.Pointer[config.Loaded]
-	program  fs.FileInfo // file info of shield's executable when this process started
+	observe        func(telemetry.Action) // receives telemetry; may be nil
+	metrics        *service.Metrics
+	approvalPage   *service.Web
+	settings       atomic.Pointer[config.Loaded]
+	executableInfo fs.FileInfo // file info of shield's executable when this process started
 }
 
 // reload drops loaded models and pipelines, and loads what most questions need.
 func (s *server) reload(c *cli.Context) error {
-	set, err := settings(c, s.w)
+	set, err := loadSettings(c, s.w)
 	if err != nil {
 		return err
 	}
-	if s.program == nil {
-		if s.program, err = os.Stat(s.w.Executable); err != nil {
+	if s.executableInfo == nil {
+		if s.executableInfo, err = os.Stat(s.w.Executable); err != nil {
 			return fmt.Errorf("serve: shield's program file cannot be read: %w; install shield again", err)
 		}
 	}
 	if set.Serve.Listen != "" {
-		if err := s.web.Load(set.Serve); err != nil {
+		if err := s.approvalPage.Load(set.Serve); err != nil {
 			return err
 		}
 	}
-	s.needBundle(c.Context, set)
+	s.ensureUsableBundle(c.Context, set)
 	s.pool.Clear()
 	if err := s.pool.Warm(shieldConfig(set, s.w, "serve")); err != nil {
 		return err
@@ -188,25 +188,25 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 	}
 	defer done()
 	in := shield.Actions(actions, "body", set.MaxRecordLen)
-	return p.Stream(ctx, in, func(j *shield.Judged) error { return out(&j.Verdict, j.More) }, shield.StreamOptions{Tiers: shield.All, Jobs: runtime.GOMAXPROCS(0)})
+	return p.Stream(ctx, in, func(j *shield.RecordResult) error { return out(&j.Verdict, j.MoreReady) }, shield.StreamOptions{Tiers: shield.AllTiers, Jobs: runtime.GOMAXPROCS(0)})
 }
 
-func (s *server) report() serviceReport {
-	return serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()}
+func (s *server) statusReport() serviceReport {
+	return serviceReport{os.Getpid(), s.startedAt, s.askedCount.Load(), s.decidedCount.Load()}
 }
 
 // sameBuild reports whether an asking process runs the same build of shield.
 func (s *server) sameBuild(program string) bool {
 	now, err := os.Stat(program)
-	return err == nil && os.SameFile(now, s.program) && now.Size() == s.program.Size() && now.ModTime().Equal(s.program.ModTime())
+	return err == nil && os.SameFile(now, s.executableInfo) && now.Size() == s.executableInfo.Size() && now.ModTime().Equal(s.executableInfo.ModTime())
 }
 
 // A served is a question for which a command line is run.
-type served struct {
-	input []byte
-	pool  *shield.Pool
-	told  func(telemetry.Action) // receives telemetry of verdicts; may be nil
-	done  []func()
+type servedQuestion struct {
+	input        []byte
+	pool         *shield.Pool
+	observe      func(telemetry.Action) // receives telemetry of verdicts; may be nil
+	releaseFuncs []func()
 }
 
 // servedCommands are the commands for which a service judges.
@@ -214,38 +214,38 @@ var servedCommands = []string{"hook", "exec", "mcp", "run", "policy", "classify"
 
 // maxJudging is how many questions are judged in parallel per processor: while one waits for the disk
 // another computes, and they share a write to the log.
-const maxJudging = 4
+const maxJudgedPerCPU = 4
 
 // errUndecided means that the asking process has to judge itself.
 var errUndecided = errors.New("a later tier must decide; run shield without a tier limit")
 
 // answer runs the command line of a question.
-func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) (ans peer.Answer) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+func (s *server) answer(ctx context.Context, q *peer.Question, from service.CallingProcess) (ans peer.Answer) {
+	ctx, cancel := context.WithTimeout(ctx, s.askTimeout)
 	defer cancel()
 	if len(q.Args) == 2 && q.Args[0] == "service" && s.sameBuild(q.Program) {
-		text, err := json.Marshal(s.report())
+		text, err := json.Marshal(s.statusReport())
 		return peer.Answer{Decided: err == nil, Output: text}
 	}
-	s.asked.Add(1)
+	s.askedCount.Add(1)
 	start := s.w.Now()
-	defer func() { s.metrics.Question(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
+	defer func() { s.metrics.CountQuestion(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
 	if !s.sameBuild(q.Program) || len(q.Args) == 0 || !slices.Contains(servedCommands, q.Args[0]) {
 		return peer.Answer{}
 	}
 	// Under load, a question would be answered after the asking process has given up, so most of the
 	// time is reserved for judging.
-	full := time.NewTimer(s.patience / 4)
+	full := time.NewTimer(s.askTimeout / 4)
 	defer full.Stop()
 	select {
-	case s.judging <- struct{}{}:
-		defer func() { <-s.judging }()
+	case s.judgingSlots <- struct{}{}:
+		defer func() { <-s.judgingSlots }()
 	case <-full.C:
 		return peer.Answer{}
 	}
-	of := &served{input: q.Input, pool: &s.pool, told: s.observe}
+	of := &servedQuestion{input: q.Input, pool: &s.pool, observe: s.observe}
 	defer func() {
-		for _, done := range of.done {
+		for _, done := range of.releaseFuncs {
 			done()
 		}
 	}()
@@ -258,36 +258,36 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 		}
 	}
 	var out bytes.Buffer
-	w := World{
+	w := Environment{
 		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
-		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS, Kernel: s.w.Kernel,
-		parent: max(q.Parent, 1), pid: from.PID, served: of,
+		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
+		askingPID: max(q.Parent, 1), judgePID: from.PID, servedQuestion: of,
 	}
 	w.setDefaults()
 	app := newApp(&w, q.Args...)
 	if q.Args[0] != "hook" { // each host is a subcommand; other subcommands do not judge
 		app.Commands[0].Subcommands = nil
 	}
-	w.args = flagsFirst(app, q.Args)
+	w.args = moveFlagsFirst(app, q.Args)
 	if err := app.RunContext(ctx, append([]string{"shield"}, w.args...)); err != nil || ctx.Err() != nil {
 		return peer.Answer{}
 	}
 	if out.Len() == 0 {
 		return peer.Answer{}
 	}
-	s.decided.Add(1)
+	s.decidedCount.Add(1)
 	return peer.Answer{Decided: true, Output: out.Bytes()}
 }
 
 // question returns the question for a command line. input is its standard input.
-func (w *World) question(args []string, input []byte) peer.Question {
-	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.parent, Args: args, Environ: w.Environ(), Input: input}
+func (w *Environment) newServiceQuestion(args []string, input []byte) peer.Question {
+	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.askingPID, Args: args, Environ: w.Environ(), Input: input}
 }
 
 // askService asks the user's service for the output of this command line on an input. ok is false if
 // this process has to judge.
-func (w *World) askService(input []byte) (line []byte, ok bool) {
-	ask := watch.Service(serviceState(w), w.question(w.args, nil))
+func (w *Environment) askService(input []byte) (line []byte, ok bool) {
+	ask := watch.DialService(serviceStateFolder(w), w.newServiceQuestion(w.args, nil))
 	if ask == nil {
 		return nil, false
 	}
@@ -295,22 +295,22 @@ func (w *World) askService(input []byte) (line []byte, ok bool) {
 }
 
 // lendPipeline returns a pipeline of the pool, which is returned when the question is answered.
-func (s *served) lendPipeline(cfg shield.Config) (*shield.Pipeline, error) {
-	cfg.Observe = s.told
+func (s *servedQuestion) lendPipeline(cfg shield.Config) (*shield.Pipeline, error) {
+	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err == nil {
-		s.done = append(s.done, done)
+		s.releaseFuncs = append(s.releaseFuncs, done)
 	}
 	return p, err
 }
 
 // evaluate judges an action for the asking process: in a service it stops, with [errUndecided], before
 // another program or a person is asked.
-func (w *World) evaluate(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
-	if w.served == nil {
+func (w *Environment) evaluateAction(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
+	if w.servedQuestion == nil {
 		return p.Evaluate(ctx, a), nil
 	}
-	v, ok := p.EvaluateEarly(ctx, a)
+	v, ok := p.EvaluateLocally(ctx, a)
 	if !ok {
 		return v, errUndecided
 	}

@@ -22,21 +22,21 @@ import (
 )
 
 // newServer returns a service in the world of a test.
-func newServer(t testing.TB, w World) *server {
+func newServer(t testing.TB, w Environment) *server {
 	t.Helper()
 	w.setDefaults()
 	program, err := os.Stat(w.Executable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{w: &w, patience: time.Hour, program: program, metrics: service.NewMetrics(), judging: make(chan struct{}, 1)}
+	s := &server{w: &w, askTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
 	t.Cleanup(s.pool.Clear)
 	return s
 }
 
 // servedWorld returns a world whose processes can be asked for, with an environment
 // that a question can carry.
-func servedWorld(t testing.TB) World {
+func servedWorld(t testing.TB) Environment {
 	t.Helper()
 	w := newWorld(t)
 	program := filepath.Join(t.TempDir(), "shield")
@@ -50,12 +50,12 @@ func servedWorld(t testing.TB) World {
 }
 
 // judged returns the line that a judge of its own process answers.
-func judged(t *testing.T, w World, event []byte, args ...string) string {
+func judged(t *testing.T, w Environment, event []byte, args ...string) string {
 	t.Helper()
 	in, question := io.Pipe()
 	answer, out := io.Pipe()
-	w.In, w.Out, w.Err, w.parent = in, out, io.Discard, 1
-	w.endParent = func() error { return nil }
+	w.In, w.Out, w.Err, w.askingPID = in, out, io.Discard, 1
+	w.killParent = func() error { return nil }
 	done := make(chan struct{})
 	go func() {
 		_ = out.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, w)))
@@ -75,11 +75,11 @@ func judged(t *testing.T, w World, event []byte, args ...string) string {
 
 // viaService returns the line that a service answers, or, where it decides nothing, the
 // judge that is started then.
-func viaService(t *testing.T, s *server, w World, event []byte, args ...string) (line string, decided bool) {
+func viaService(t *testing.T, s *server, w Environment, event []byte, args ...string) (line string, decided bool) {
 	t.Helper()
-	q := w.question(args, event)
+	q := w.newServiceQuestion(args, event)
 	q.Parent = 1
-	ans := s.answer(t.Context(), &q, service.Asker{PID: os.Getpid()})
+	ans := s.answer(t.Context(), &q, service.CallingProcess{PID: os.Getpid()})
 	if !ans.Decided {
 		return judged(t, w, event, args...), false
 	}
@@ -203,8 +203,8 @@ func TestServedKnowsChanges(t *testing.T) {
 	event := fmt.Appendf(nil, `{"session_id":"s","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, w.Dir)
 	expect := func(what string, allowed bool) {
 		t.Helper()
-		q := w.question([]string{"hook", "claude-code", "--judge"}, event)
-		ans := s.answer(t.Context(), &q, service.Asker{})
+		q := w.newServiceQuestion([]string{"hook", "claude-code", "--judge"}, event)
+		ans := s.answer(t.Context(), &q, service.CallingProcess{})
 		if !ans.Decided || bytes.Contains(ans.Output, []byte(`"allow":true`)) != allowed {
 			t.Errorf("%s: decided %t: %s", what, ans.Decided, ans.Output)
 		}
@@ -224,8 +224,8 @@ func TestServedRefuses(t *testing.T) {
 	w := servedWorld(t)
 	s := newServer(t, w)
 	event := fmt.Appendf(nil, `{"session_id":"s","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, w.Dir)
-	good := w.question([]string{"hook", "claude-code", "--judge"}, event)
-	if ans := s.answer(t.Context(), &good, service.Asker{}); !ans.Decided {
+	good := w.newServiceQuestion([]string{"hook", "claude-code", "--judge"}, event)
+	if ans := s.answer(t.Context(), &good, service.CallingProcess{}); !ans.Decided {
 		t.Fatal("a plain question is not decided")
 	}
 	for what, q := range map[string]peer.Question{
@@ -247,7 +247,7 @@ func TestServedRefuses(t *testing.T) {
 		if q.Input != nil {
 			full.Input = q.Input
 		}
-		if ans := s.answer(t.Context(), &full, service.Asker{}); ans.Decided || len(ans.Output) > 0 {
+		if ans := s.answer(t.Context(), &full, service.CallingProcess{}); ans.Decided || len(ans.Output) > 0 {
 			t.Errorf("%s is decided: %s", what, ans.Output)
 		}
 	}
@@ -260,15 +260,15 @@ func TestStateFolder(t *testing.T) {
 		{"HOME": "/home/me"}, {"HOME": "/home/me", "XDG_STATE_HOME": "/var/state"}, {"HOME": "/home/me", "XDG_STATE_HOME": "state"}, {},
 	} {
 		getenv := func(name string) string { return env[name] }
-		w := World{Home: env["HOME"], Getenv: getenv}
-		if got, want := peer.StateFolder(getenv), serviceState(&w); got != want {
+		w := Environment{Home: env["HOME"], Getenv: getenv}
+		if got, want := peer.StateFolder(getenv), serviceStateFolder(&w); got != want {
 			t.Errorf("%v: %q and %q", env, got, want)
 		}
 	}
 }
 
 // reachable is a [servedWorld] whose processes find a service in a folder.
-func reachable(t *testing.T) (w World, folder string) {
+func reachable(t *testing.T) (w Environment, folder string) {
 	t.Helper()
 	w = servedWorld(t)
 	short, err := os.MkdirTemp("", "shield") // since a socket's path is
@@ -282,7 +282,7 @@ func reachable(t *testing.T) (w World, folder string) {
 	w.Getenv = func(name string) string {
 		return map[string]string{"XDG_CONFIG_HOME": config, "XDG_STATE_HOME": short}[name]
 	}
-	return w, peer.Folder(serviceState(&w))
+	return w, peer.ServiceFolder(serviceStateFolder(&w))
 }
 
 // serving answers questions in a folder until end is called.
@@ -313,7 +313,7 @@ func TestServedExec(t *testing.T) {
 	w, folder := reachable(t)
 	s := newServer(t, w)
 	var decided []bool
-	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
+	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.CallingProcess) peer.Answer {
 		ans := s.answer(ctx, q, from)
 		if q.Args[0] != "service" {
 			decided = append(decided, ans.Decided)
@@ -346,10 +346,10 @@ func BenchmarkServed(b *testing.B) {
 	w.Now = time.Now
 	s := newServer(b, w)
 	event := fmt.Appendf(nil, `{"session_id":"s","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls -la"}}`, w.Dir)
-	q := w.question([]string{"hook", "claude-code", "--judge"}, event)
+	q := w.newServiceQuestion([]string{"hook", "claude-code", "--judge"}, event)
 	b.ReportAllocs()
 	for b.Loop() {
-		if ans := s.answer(b.Context(), &q, service.Asker{PID: os.Getpid()}); !ans.Decided {
+		if ans := s.answer(b.Context(), &q, service.CallingProcess{PID: os.Getpid()}); !ans.Decided {
 			b.Fatal("not decided")
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const bundleInterval = time.Hour
 
 // keepBundle fetches the signed policy at the start and then once per interval, in the background.
-func (s *server) keepBundle(ctx context.Context) {
+func (s *server) updateBundlePeriodically(ctx context.Context) {
 	tick := time.NewTicker(bundleInterval)
 	defer tick.Stop()
 	for {
@@ -27,7 +27,7 @@ func (s *server) keepBundle(ctx context.Context) {
 }
 
 // needBundle fetches the signed policy that settings name, if the stored one is unusable.
-func (s *server) needBundle(ctx context.Context, set *config.Loaded) {
+func (s *server) ensureUsableBundle(ctx context.Context, set *config.Loaded) {
 	kept, err := shield.BundleOf(shieldConfig(set, s.w, "serve"))
 	if kept == nil || err != nil {
 		return // errors are reported when the policy is loaded
@@ -45,7 +45,7 @@ func (s *server) updateBundle(ctx context.Context, set *config.Loaded) {
 	switch u, err := shield.UpdateBundle(ctx, shieldConfig(set, s.w, "serve"), nil); {
 	case ctx.Err() != nil:
 	case err != nil:
-		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated: %s\n", withoutSecrets(err))
+		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated: %s\n", redactedErrorText(err))
 	case u.New:
 		fmt.Fprintf(s.w.Err, "shield: serve: policy bundle %s is in use now\n", u.Bundle)
 	}

@@ -11,17 +11,19 @@ import (
 
 // keepPage serves the approval page in the background, if settings name the channel, until the
 // returned function is called. It prints no link: agents could read it in the service's log.
-func (s *server) keepPage(ctx context.Context, set *config.Loaded) (end func()) {
+func (s *server) serveApprovalPage(ctx context.Context, set *config.Loaded) (end func()) {
 	if !slices.Contains(set.Approval.Channels, "web") {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	failed := func(err error) { fmt.Fprintf(s.w.Err, "shield: serve: the approval page: %s\n", withoutSecrets(err)) }
-	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), Person: person(s.w), Clock: s.w.Now, UndoHint: func() string { return keptToday(set, s.w) }}
+	failed := func(err error) {
+		fmt.Fprintf(s.w.Err, "shield: serve: the approval page: %s\n", redactedErrorText(err))
+	}
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), PersonName: userNameOrDefault(s.w), Clock: s.w.Now, UndoHint: func() string { return describeKeptToday(set, s.w) }}
 	go func() {
 		defer close(done)
-		if err := approve.KeepPage(ctx, o, failed); err != nil {
+		if err := approve.ServePage(ctx, o, failed); err != nil {
 			failed(err)
 		}
 	}()

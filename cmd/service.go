@@ -23,7 +23,7 @@ import (
 	"github.com/shieldcli/shield/pkg/service"
 )
 
-func serviceCommand(w *World) *cli.Command {
+func serviceCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:        "service",
 		Usage:       "run shield serve as a system service, and check it",
@@ -47,17 +47,17 @@ func serviceCommand(w *World) *cli.Command {
 }
 
 // serviceUnit returns the unit for the user's system.
-func serviceUnit(c *cli.Context, w *World) (*service.Unit, error) {
+func serviceUnit(c *cli.Context, w *Environment) (*service.Unit, error) {
 	if _, err := operands(c); err != nil {
 		return nil, err
 	}
-	state := serviceState(w)
+	state := serviceStateFolder(w)
 	if state == "" || w.Executable == "" {
 		return nil, errors.New("service: the state folder or the path of shield is unknown; set HOME")
 	}
-	p := service.Place{
-		Program: w.Executable, Home: w.Home, Config: filepath.Dir(filepath.Dir(config.UserFile(w.Home, w.Getenv))),
-		Socket: filepath.Join(peer.Folder(state), peer.SocketName), UID: os.Getuid(),
+	p := service.UnitPaths{
+		Program: w.Executable, Home: w.Home, ConfigDir: filepath.Dir(filepath.Dir(config.UserFile(w.Home, w.Getenv))),
+		Socket: filepath.Join(peer.ServiceFolder(state), peer.SocketName), UID: os.Getuid(),
 	}
 	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SHIELD_CONFIG"} {
 		if value := w.Getenv(name); value != "" {
@@ -67,7 +67,7 @@ func serviceUnit(c *cli.Context, w *World) (*service.Unit, error) {
 	return service.NewUnit(w.OS, p)
 }
 
-func installService(c *cli.Context, w *World) error {
+func installService(c *cli.Context, w *Environment) error {
 	u, err := serviceUnit(c, w)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func installService(c *cli.Context, w *World) error {
 	for _, f := range u.Files {
 		file, err := newSettingsFile(f.Path)
 		if err == nil {
-			err = file.replace([]byte(f.Text), false)
+			err = file.replaceContent([]byte(f.Text), false)
 		}
 		if err != nil {
 			return fmt.Errorf("service install: %w", err)
@@ -100,7 +100,7 @@ func installService(c *cli.Context, w *World) error {
 	return nil
 }
 
-func uninstallService(c *cli.Context, w *World) error {
+func uninstallService(c *cli.Context, w *Environment) error {
 	u, err := serviceUnit(c, w)
 	if err != nil {
 		return err
@@ -129,17 +129,17 @@ func uninstallService(c *cli.Context, w *World) error {
 }
 
 // maxManager is how long the system's service manager may take.
-const maxManager = 30 * time.Second
+const serviceManagerTimeout = 30 * time.Second
 
 // runManager runs the system's service manager.
-func runManager(ctx context.Context, w *World, argv []string) error {
+func runManager(ctx context.Context, w *Environment, argv []string) error {
 	path, err := launch.LookPath(argv[0], w.Environ())
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxManager)
+	ctx, cancel := context.WithTimeout(ctx, serviceManagerTimeout)
 	defer cancel()
-	said := subprocess.Output{Max: 4 << 10}
+	said := subprocess.LimitedOutput{MaxBytes: 4 << 10}
 	cmd := exec.CommandContext(ctx, path, argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.Environ(), w.Home, &said, &said
 	if err := cmd.Run(); err != nil {
@@ -150,26 +150,26 @@ func runManager(ctx context.Context, w *World, argv []string) error {
 
 // A serviceReport is the status of a service.
 type serviceReport struct {
-	PID     int       `json:"pid"`
-	Since   time.Time `json:"since"`
-	Asked   int64     `json:"asked"`
-	Decided int64     `json:"decided"`
+	PID          int       `json:"pid"`
+	StartedAt    time.Time `json:"since"`
+	AskedCount   int64     `json:"asked"`
+	DecidedCount int64     `json:"decided"`
 }
 
 // maxStatus is how long a service may take to report its status.
-const maxStatus = 2 * time.Second
+const serviceStatusTimeout = 2 * time.Second
 
-func serviceStatus(c *cli.Context, w *World) error {
+func serviceStatus(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	socket := filepath.Join(peer.Folder(serviceState(w)), peer.SocketName)
-	line, err := peer.Dial(peer.Folder(serviceState(w)))
+	socket := filepath.Join(peer.ServiceFolder(serviceStateFolder(w)), peer.SocketName)
+	line, err := peer.Dial(peer.ServiceFolder(serviceStateFolder(w)))
 	if err != nil {
 		return fmt.Errorf("the service at %s is not running: %w; hooks judge without it; to start it: shield service install", socket, err)
 	}
-	q := w.question([]string{"service", "status"}, nil)
-	answer, err := line.Ask(&q, maxStatus)
+	q := w.newServiceQuestion([]string{"service", "status"}, nil)
+	answer, err := line.Ask(&q, serviceStatusTimeout)
 	if err != nil {
 		return fmt.Errorf("the service at %s does not answer: %w; hooks judge without it; restart the service", socket, err)
 	}
@@ -178,6 +178,6 @@ func serviceStatus(c *cli.Context, w *World) error {
 		return fmt.Errorf("the service at %s is of another build; restart it", socket)
 	}
 	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",
-		r.PID, term.Escape(socket), r.Since.Format(time.RFC3339), r.Decided, r.Asked)
+		r.PID, term.Escape(socket), r.StartedAt.Format(time.RFC3339), r.DecidedCount, r.AskedCount)
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-func sessionCommand(w *World) *cli.Command {
+func sessionCommand(w *Environment) *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{configFlag(), stateFlag(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}}, more...)
 	}
@@ -65,7 +65,7 @@ func sessionCommand(w *World) *cli.Command {
 				Flags:       flags(all()),
 				Action: func(c *cli.Context) error {
 					if c.NArg() == 0 && !c.Bool("all") {
-						return listStopped(c, w)
+						return listStoppedSessions(c, w)
 					}
 					return changeSessions(c, w, "Resumed", "No session has denials.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
 						if choose == nil {
@@ -80,8 +80,8 @@ func sessionCommand(w *World) *cli.Command {
 }
 
 // openSessions opens the state file and the sessions in it.
-func openSessions(c *cli.Context, w *World) (*state.Store, *session.Store, error) {
-	set, err := settings(c, w)
+func openSessions(c *cli.Context, w *Environment) (*state.Store, *session.Store, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,20 +95,20 @@ func openSessions(c *cli.Context, w *World) (*state.Store, *session.Store, error
 // sessionName returns the name of a session for people.
 func sessionName(k session.Key) string {
 	switch {
-	case k.Default():
+	case k.IsDefault():
 		return "default"
-	case k.Shared():
+	case k.IsShared():
 		return "files"
 	}
 	return k.ID
 }
 
 // sessionNamed returns a function that accepts the sessions with a name.
-func sessionNamed(name string) func(*session.Record) bool {
+func sessionNameMatcher(name string) func(*session.Record) bool {
 	return func(r *session.Record) bool { return sessionName(r.Key) == name }
 }
 
-func listSessions(c *cli.Context, w *World) error {
+func listSessions(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func listSessions(c *cli.Context, w *World) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(append([]session.Record{}, list...))
 	}
-	shared, err := knownFiles(c.Context, store)
+	shared, err := userFileSessions(c.Context, store)
 	if err != nil {
 		return err
 	}
@@ -139,54 +139,54 @@ func listSessions(c *cli.Context, w *World) error {
 		if r.Stopped {
 			state = "stopped"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orNone(r.Host), formatAge(since(w, r.Seen)), orNone(strings.Join(labelsOf(r), ", ")), state)
+		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orDash(r.Host), formatAge(elapsedSince(w, r.LastActionAt)), orDash(strings.Join(labelNames(r), ", ")), state)
 	}
 	for i := range shared {
 		s := &shared[i]
-		fmt.Fprintf(t, "%s\t-\t%s ago\t%s\t\n", sessionName(s.Key), formatAge(since(w, s.Seen)), fmt.Sprint(len(s.Files), " known"))
+		fmt.Fprintf(t, "%s\t-\t%s ago\t%s\t\n", sessionName(s.Key), formatAge(elapsedSince(w, s.LastActionAt)), fmt.Sprint(len(s.Files), " known"))
 	}
 	return t.Flush()
 }
 
 // knownFiles returns what is known of the files of each user: labelled files, changed remotes, or that the
 // list was full.
-func knownFiles(ctx context.Context, store *session.Store) (out []shownSession, err error) {
-	shared, err := store.Shared(ctx)
+func userFileSessions(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
+	shared, err := store.SharedRecords(ctx)
 	for _, r := range shared {
 		if err != nil {
 			return nil, err
 		}
 		var files []effect.File
 		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.FilesFullAt > 0 {
-			out = append(out, shownSession{r, files})
+			out = append(out, sessionWithFiles{r, files})
 		}
 	}
 	return out, err
 }
 
-func labelsOf(r *session.Record) (out []string) {
+func labelNames(r *session.Record) (out []string) {
 	for _, l := range r.Labels {
 		out = append(out, string(l.Label))
 	}
 	return out
 }
 
-func orNone(s string) string {
+func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
 	return s
 }
 
-func since(w *World, at int64) time.Duration { return w.Now().Sub(time.Unix(at, 0)) }
+func elapsedSince(w *Environment, at int64) time.Duration { return w.Now().Sub(time.Unix(at, 0)) }
 
 // A shownSession is a session with its files.
-type shownSession struct {
+type sessionWithFiles struct {
 	session.Record
 	Files []effect.File `json:"files,omitempty"`
 }
 
-func showSession(c *cli.Context, w *World) error {
+func showSession(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "ID")
 	if err != nil {
 		return err
@@ -200,15 +200,15 @@ func showSession(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	out := []shownSession{}
+	out := []sessionWithFiles{}
 	for _, r := range list {
-		if !sessionNamed(args[0])(&r) {
+		if !sessionNameMatcher(args[0])(&r) {
 			continue
 		}
-		out = append(out, shownSession{Record: r})
+		out = append(out, sessionWithFiles{Record: r})
 	}
 	if args[0] == "files" {
-		shared, err := knownFiles(c.Context, store)
+		shared, err := userFileSessions(c.Context, store)
 		if err != nil {
 			return err
 		}
@@ -228,46 +228,46 @@ func showSession(c *cli.Context, w *World) error {
 	return nil
 }
 
-func printSession(to io.Writer, s *shownSession, w *World) error {
+func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 	var b strings.Builder
 	switch {
-	case s.Shared():
-		fmt.Fprintf(&b, "files of %s", orNone(s.User))
+	case s.IsShared():
+		fmt.Fprintf(&b, "files of %s", orDash(s.User))
 	case s.Host != "":
 		fmt.Fprintf(&b, "session %s of %s", sessionName(s.Key), s.Host)
 	default:
 		fmt.Fprintf(&b, "session %s", sessionName(s.Key))
 	}
-	fmt.Fprintf(&b, ", began %s ago\n", formatAge(since(w, s.Began)))
+	fmt.Fprintf(&b, ", began %s ago\n", formatAge(elapsedSince(w, s.BeganAt)))
 	if s.Stopped {
 		fmt.Fprintf(&b, "stopped after too many denials; to resume it: %s\n", shield.ResumeCommand(s.Key))
 	}
 	for _, l := range s.Labels {
-		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, formatAge(since(w, l.At)))
+		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, formatAge(elapsedSince(w, l.At)))
 	}
-	for _, n := range s.Named {
+	for _, n := range s.NamedObjects {
 		wanted := "named "
-		if n.Not {
+		if n.Forbidden {
 			wanted = "not   "
 		}
-		fmt.Fprintf(&b, "%s  the user wrote: %s\n", wanted, strings.Join(strings.Fields(n.Said), " "))
+		fmt.Fprintf(&b, "%s  the user wrote: %s\n", wanted, strings.Join(strings.Fields(n.Quote), " "))
 	}
 	for _, f := range s.Files {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
 	if s.FilesFullAt > 0 {
-		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", formatAge(since(w, s.FilesFullAt)))
+		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", formatAge(elapsedSince(w, s.FilesFullAt)))
 	}
 	for _, r := range s.Remotes {
-		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orNone(r.Repository), orNone(r.To))
+		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orDash(r.Repository), orDash(r.To))
 	}
 	for _, sent := range s.Sent {
-		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.To, sent.Bytes)
+		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.Recipient, sent.Bytes)
 	}
 	for _, d := range s.Denials {
-		fmt.Fprintf(&b, "denied  %s ago by %s", formatAge(since(w, d.At)), orNone(d.Rule))
+		fmt.Fprintf(&b, "denied  %s ago by %s", formatAge(elapsedSince(w, d.At)), orDash(d.Rule))
 		for _, t := range d.Targets {
-			fmt.Fprintf(&b, "; %s %s", t.Does, t.What)
+			fmt.Fprintf(&b, "; %s %s", t.Operation, t.Object)
 		}
 		b.WriteString("\n")
 	}
@@ -288,7 +288,7 @@ func joinLabels(labels []effect.Label) string {
 }
 
 // listStopped lists the stopped sessions, each with the command that resumes it.
-func listStopped(c *cli.Context, w *World) error {
+func listStoppedSessions(c *cli.Context, w *Environment) error {
 	file, store, err := openSessions(c, w)
 	if err != nil {
 		return err
@@ -310,13 +310,13 @@ func listStopped(c *cli.Context, w *World) error {
 	t := listTable(w.Out, "HOST", "LAST ACTION", "TO RESUME")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orNone(r.Host), formatAge(since(w, r.Seen)), term.Escape(shield.ResumeCommand(r.Key)))
+		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orDash(r.Host), formatAge(elapsedSince(w, r.LastActionAt)), term.Escape(shield.ResumeCommand(r.Key)))
 	}
 	return t.Flush()
 }
 
 // changeSessions changes the sessions that the operand names, or all.
-func changeSessions(c *cli.Context, w *World, done, none string, change func(*session.Store, func(*session.Record) bool) (int, error)) error {
+func changeSessions(c *cli.Context, w *Environment, done, none string, change func(*session.Store, func(*session.Record) bool) (int, error)) error {
 	names := []string{"ID"}
 	if c.Bool("all") {
 		names = nil
@@ -330,7 +330,7 @@ func changeSessions(c *cli.Context, w *World, done, none string, change func(*se
 		if args[0] == "" {
 			return errors.New("session: the ID is empty; use --all for every session")
 		}
-		choose = sessionNamed(args[0])
+		choose = sessionNameMatcher(args[0])
 	}
 	if err := requirePerson(w, "session "+c.Command.Name, typedByHand); err != nil {
 		return err

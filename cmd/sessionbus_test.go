@@ -28,14 +28,14 @@ func TestFirstBus(t *testing.T) {
 		for i := range words {
 			all = append(all, ancestry.Process{PID: i})
 		}
-		got := firstBus(all, func(pid int) ([]string, error) {
+		got := topmostSessionBus(all, func(pid int) ([]string, error) {
 			switch words[pid] {
 			case "?":
 				return nil, errors.New("another user")
 			case "-":
-				return []string{"A=b", busVariable + "="}, nil
+				return []string{"A=b", sessionBusVariable + "="}, nil
 			}
-			return []string{"A=b", busVariable + "=" + words[pid]}, nil
+			return []string{"A=b", sessionBusVariable + "=" + words[pid]}, nil
 		})
 		if got != want {
 			t.Errorf("%s: %q, want %q", chain, got, want)
@@ -46,13 +46,13 @@ func TestFirstBus(t *testing.T) {
 // TestForeignBus holds that no question is announced on a bus that a project named.
 func TestForeignBus(t *testing.T) {
 	t.Parallel()
-	w := &World{Getenv: func(name string) string {
-		return map[string]string{busVariable: "unix:path=/tmp/evil", "DISPLAY": ":0"}[name]
-	}, ownBus: func(value string) bool { return value != "unix:path=/tmp/evil" }, Environ: func() []string { return nil }}
-	if w.sessionEnv(busVariable) != "" || w.sessionEnv("DISPLAY") != ":0" {
-		t.Errorf("the bus is %q", w.sessionEnv(busVariable))
+	w := &Environment{Getenv: func(name string) string {
+		return map[string]string{sessionBusVariable: "unix:path=/tmp/evil", "DISPLAY": ":0"}[name]
+	}, isUserSessionBus: func(value string) bool { return value != "unix:path=/tmp/evil" }, Environ: func() []string { return nil }}
+	if w.getenvWithoutForeignBus(sessionBusVariable) != "" || w.getenvWithoutForeignBus("DISPLAY") != ":0" {
+		t.Errorf("the bus is %q", w.getenvWithoutForeignBus(sessionBusVariable))
 	}
-	if o := approval(&config.Loaded{}, w, "exec"); o.Getenv(busVariable) != "" || o.Reachable() == nil {
+	if o := approvalOptions(&config.Loaded{}, w, "exec"); o.Getenv(sessionBusVariable) != "" || o.UnreachableReason() == nil {
 		t.Error("a question is announced on the bus of a project")
 	}
 }

@@ -16,16 +16,16 @@ import (
 // is a symbolic link, the file at the end of all links is read, replaced and removed; it need not
 // exist yet.
 type settingsFile struct {
-	path   string
-	backup string
+	path       string
+	backupPath string
 }
 
 // maxLinks is how many symbolic links are followed, as on Linux.
-const maxLinks = 40
+const maxSymlinks = 40
 
 func newSettingsFile(name string) (settingsFile, error) {
 	path := name
-	for range maxLinks {
+	for range maxSymlinks {
 		// The folder first: the target of a link is relative to the real folder of the link.
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 			path = filepath.Join(dir, filepath.Base(path))
@@ -39,24 +39,24 @@ func newSettingsFile(name string) (settingsFile, error) {
 		}
 		path = target
 	}
-	return settingsFile{}, fmt.Errorf("%s: more than %d symbolic links; name the file itself", name, maxLinks)
+	return settingsFile{}, fmt.Errorf("%s: more than %d symbolic links; name the file itself", name, maxSymlinks)
 }
 
 // read returns the content and whether the file exists.
-func (s settingsFile) read() (text []byte, exists bool, err error) { return readSettings(s.path) }
+func (s settingsFile) read() (text []byte, exists bool, err error) { return readSettingsFile(s.path) }
 
 // readBackup returns the content from before shield, and whether there was any. A symbolic link in its
 // place is an error: a repository may contain one to a file of the user.
 func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
-	if st, err := os.Lstat(s.backup); err == nil && !st.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s: not a regular file; remove it", s.backup)
+	if st, err := os.Lstat(s.backupPath); err == nil && !st.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s: not a regular file; remove it", s.backupPath)
 	}
-	return readSettings(s.backup)
+	return readSettingsFile(s.backupPath)
 }
 
 // readSettings reads a regular file of at most [host.MaxBytes]. For other files, such as FIFOs, it returns
 // an error and does not block.
-func readSettings(name string) (text []byte, exists bool, err error) {
+func readSettingsFile(name string) (text []byte, exists bool, err error) {
 	f, err := owner.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
@@ -76,27 +76,27 @@ func readSettings(name string) (text []byte, exists bool, err error) {
 }
 
 // keep saves a copy of the file from before shield. If there was no file, it removes an older copy.
-func (s settingsFile) keep(before []byte, existed bool) error {
+func (s settingsFile) saveBackup(before []byte, existed bool) error {
 	if !existed {
-		return s.forget()
+		return s.removeBackup()
 	}
 	st, err := os.Stat(s.path)
 	if err != nil {
 		return err
 	}
-	return replaceFile(s.backup, before, st)
+	return replaceFile(s.backupPath, before, st)
 }
 
 // forget removes the copy from before shield.
-func (s settingsFile) forget() error {
-	if err := os.Remove(s.backup); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (s settingsFile) removeBackup() error {
+	if err := os.Remove(s.backupPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
 // writable returns why the file cannot be replaced.
-func (s settingsFile) writable() error {
+func (s settingsFile) checkWritable() error {
 	if st, err := os.Stat(s.path); err == nil && st.Mode().Perm()&0o200 == 0 {
 		return fmt.Errorf("%s: the file is read-only; run 'chmod u+w' on it", s.path)
 	}
@@ -105,7 +105,7 @@ func (s settingsFile) writable() error {
 
 // replace replaces the content atomically and keeps mode and owner. If program is true, the mode becomes
 // 0755.
-func (s settingsFile) replace(text []byte, program bool) error {
+func (s settingsFile) replaceContent(text []byte, program bool) error {
 	st, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,7 +115,7 @@ func (s settingsFile) replace(text []byte, program bool) error {
 	case err != nil:
 		return err
 	}
-	if err := s.writable(); err != nil {
+	if err := s.checkWritable(); err != nil {
 		return err
 	}
 	if err := replaceFile(s.path, text, st); err != nil || !program {
@@ -134,7 +134,7 @@ func replaceFile(name string, text []byte, like fs.FileInfo) error {
 	defer os.Remove(f.Name())
 	_, err = f.Write(text)
 	if like != nil {
-		err = errors.Join(err, owner.Give(f, like), f.Chmod(like.Mode().Perm()))
+		err = errors.Join(err, owner.CopyOwner(f, like), f.Chmod(like.Mode().Perm()))
 	}
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 )
 
 // answers are the words for --ask, with the channels that each selects.
-var answers = []struct{ word, channels, means string }{
+var askChoices = []struct{ word, channels, means string }{
 	{"auto", "auto", "in the agent's own prompt where it waits, otherwise on shield's page"},
 	{"host", "[host]", "in the agent's own prompt, and nowhere else"},
 	{"page", "[web]", "on shield's page in the browser, with a desktop notification"},
@@ -31,7 +31,7 @@ var answers = []struct{ word, channels, means string }{
 // reviewers are the choices of who decides shield's questions if a language model is configured. calls
 // are calls of the model per 100 actions of recorded tasks; for assisted these are all questions of
 // offline, some of which only the user may answer.
-var reviewers = []struct {
+var reviewerChoices = []struct {
 	preset, means string
 	calls         int
 }{
@@ -40,7 +40,7 @@ var reviewers = []struct {
 	{"default", "a model reviews every change", 23},
 }
 
-func setupCommand(w *World) *cli.Command {
+func setupCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name:  "setup",
 		Usage: "protect the agents on this machine",
@@ -60,12 +60,12 @@ func setupCommand(w *World) *cli.Command {
 			if _, err := operands(c); err != nil {
 				return err
 			}
-			asks, sure := !c.Bool("yes") && !c.Bool("dry-run"), notByAgent
+			asks, sure := !c.Bool("yes") && !c.Bool("dry-run"), noAgentAncestor
 			switch {
 			case asks && !(isTerminal(w.In) && isTerminal(w.Err)):
 				return errors.New("setup: there is no terminal to ask on; run it with --yes, or with --dry-run to see what would change")
 			case asks:
-				sure = atTerminal
+				sure = atPersonTerminal
 			}
 			if !c.Bool("dry-run") {
 				if err := requirePerson(w, "setup", sure); err != nil {
@@ -81,11 +81,11 @@ func setupCommand(w *World) *cli.Command {
 }
 
 // setup checks everything that can be checked before it makes changes.
-func setup(c *cli.Context, w *World, asks bool) error {
+func setup(c *cli.Context, w *Environment, asks bool) error {
 	switch {
 	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
 		return errors.New("--undo can be combined only with --host, --yes and --dry-run")
-	case c.IsSet("ask") && channelsOf(c.String("ask")) == "":
+	case c.IsSet("ask") && askChoiceChannels(c.String("ask")) == "":
 		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", shortenText(c.String("ask")))
 	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
 		return fmt.Errorf("--preset: %q is not one of auto, %s; a policy file goes into the setting policy", shortenText(c.String("preset")), strings.Join(policy.Presets(), ", "))
@@ -93,15 +93,15 @@ func setup(c *cli.Context, w *World, asks bool) error {
 	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
 		return fmt.Errorf("the home folder %q does not exist; set HOME", shortenText(w.Home))
 	}
-	set, err := settings(c, w)
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
 	if c.Bool("undo") {
 		return undoSetup(c, w, set, asks)
 	}
-	s := &setupPlan{world: w, set: set, ask: c.String("ask"), preset: c.String("preset")}
-	if s.names, s.untested, err = hostsToProtect(c, w); err != nil {
+	s := &setupPlan{world: w, currentSettings: set, askChoice: c.String("ask"), preset: c.String("preset")}
+	if s.hostNames, s.untestedHosts, err = hostsToProtect(c, w); err != nil {
 		return err
 	}
 	if asks {
@@ -109,24 +109,24 @@ func setup(c *cli.Context, w *World, asks bool) error {
 			return err
 		}
 	}
-	if err := s.plan(c); err != nil {
+	if err := s.computeChanges(c); err != nil {
 		return err
 	}
 	if c.Bool("dry-run") {
 		return s.printPlan(c.Context)
 	}
-	if err := s.apply(c); err != nil {
+	if err := s.applyChanges(c); err != nil {
 		return err
 	}
-	if err := s.report(c); err != nil || !asks {
+	if err := s.verifyAndReport(c); err != nil || !asks {
 		return err
 	}
 	return s.offerExam(c)
 }
 
 // channelsOf returns the value of approval.channels for a word of --ask; "" for an unknown word.
-func channelsOf(word string) string {
-	for _, a := range answers {
+func askChoiceChannels(word string) string {
+	for _, a := range askChoices {
 		if a.word == word {
 			return a.channels
 		}
@@ -136,7 +136,7 @@ func channelsOf(word string) string {
 
 // hostsToProtect returns the hosts of --host, or the hosts on this machine that were tested with
 // shield; untested are the other hosts on this machine.
-func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err error) {
+func hostsToProtect(c *cli.Context, w *Environment) (names, untested []string, err error) {
 	if named := c.StringSlice("host"); len(named) > 0 {
 		for _, name := range named {
 			if _, err := host.Named(name); err != nil {
@@ -154,7 +154,7 @@ func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err err
 		case err != nil:
 			return nil, nil, err
 		case !w.hostInstalled(h):
-		case h.Verified() == "":
+		case h.VerifiedVersion() == "":
 			untested = append(untested, name)
 		default:
 			names = append(names, name)
@@ -172,30 +172,30 @@ func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err err
 
 // A setupPlan holds the changes of one run of setup.
 type setupPlan struct {
-	world       *World
-	set         *config.Loaded
-	names       []string // of the hosts to set up
-	untested    []string // hosts on this machine that are not set up
-	ask, preset string   // "" keeps the current setting
+	world             *Environment
+	currentSettings   *config.Loaded
+	hostNames         []string // of the hosts to set up
+	untestedHosts     []string // hosts on this machine that are not set up
+	askChoice, preset string   // "" keeps the current setting
 
-	hosts    []*setupHost
-	file     settingsFile // shield's own settings file
-	settings []byte       // its new text
-	changed  bool         // the text differs from the old one
+	hosts              []*setupHost
+	shieldSettingsFile settingsFile // shield's own settings file
+	newSettingsText    []byte       // its new text
+	settingsChanged    bool         // the text differs from the old one
 }
 
 // A setupHost is a host to set up.
 type setupHost struct {
 	*hookSettings
-	edits []edit
-	err   error    // why it is not protected
-	todo  []string // what the user must do first
-	was   bool     // it was already set up
+	edits        []settingsEdit
+	err          error    // why it is not protected
+	userSteps    []string // what the user must do first
+	wasInstalled bool     // it was already set up
 }
 
 // plan reads the current settings, and computes the changes.
-func (s *setupPlan) plan(c *cli.Context) error {
-	for _, name := range s.names {
+func (s *setupPlan) computeChanges(c *cli.Context) error {
+	for _, name := range s.hostNames {
 		quiet := *s.world
 		quiet.Err = io.Discard
 		settings, err := newHookSettings(c, &quiet, name)
@@ -204,12 +204,12 @@ func (s *setupPlan) plan(c *cli.Context) error {
 		}
 		h := &setupHost{hookSettings: settings}
 		s.hosts = append(s.hosts, h)
-		h.edits, h.err = h.editedIn("user")
+		h.edits, h.err = h.scopeEdits("user")
 		if h.err == nil {
-			h.edits, h.err = h.ownEdits(c.Context, h.edits)
+			h.edits, h.err = h.removeForeignEdits(c.Context, h.edits)
 		}
 		if h.err == nil {
-			h.err = h.check(c.Context, h.edits)
+			h.err = h.checkEditable(c.Context, h.edits)
 		}
 	}
 	return s.planSettings(c)
@@ -219,14 +219,14 @@ func (s *setupPlan) plan(c *cli.Context) error {
 func (s *setupPlan) planSettings(c *cli.Context) error {
 	var changes []config.Change
 	for _, want := range []struct{ name, word, value, now string }{
-		{"policy", s.preset, s.preset, s.set.Policy},
-		{"approval.channels", s.ask, channelsOf(s.ask), s.channels()},
+		{"policy", s.preset, s.preset, s.currentSettings.Policy},
+		{"approval.channels", s.askChoice, askChoiceChannels(s.askChoice), s.approvalChannels()},
 	} {
 		if want.word == "" || want.value == want.now {
 			continue
 		}
-		if strings.HasPrefix(s.set.Origin[want.name], "locked by ") {
-			return fmt.Errorf("%s cannot be set to %s, because it is %s; ask your administrator to change it", want.name, want.value, s.set.Origin[want.name])
+		if strings.HasPrefix(s.currentSettings.Origin[want.name], "locked by ") {
+			return fmt.Errorf("%s cannot be set to %s, because it is %s; ask your administrator to change it", want.name, want.value, s.currentSettings.Origin[want.name])
 		}
 		changes = append(changes, config.Change{Name: want.name, Value: want.value})
 	}
@@ -238,27 +238,27 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 	if name == "" {
 		name = src.User
 	}
-	if s.file, err = newSettingsFile(name); err != nil || len(changes) == 0 {
+	if s.shieldSettingsFile, err = newSettingsFile(name); err != nil || len(changes) == 0 {
 		return err
 	}
-	before, _, err := s.file.read()
+	before, _, err := s.shieldSettingsFile.read()
 	if err != nil {
 		return err
 	}
 	src.Flags = nil
-	if s.settings, err = config.Edit(src, s.file.path, before, changes...); err != nil {
+	if s.newSettingsText, err = config.Edit(src, s.shieldSettingsFile.path, before, changes...); err != nil {
 		return err
 	}
-	s.changed = true
-	return s.file.writable()
+	s.settingsChanged = true
+	return s.shieldSettingsFile.checkWritable()
 }
 
 // channels returns the value of approval.channels in YAML.
-func (s *setupPlan) channels() string {
-	if s.set.Approval.Channels.Auto() {
+func (s *setupPlan) approvalChannels() string {
+	if s.currentSettings.Approval.Channels.Auto() {
 		return config.AutoChannels
 	}
-	return "[" + strings.Join(s.set.Approval.Channels, ", ") + "]"
+	return "[" + strings.Join(s.currentSettings.Approval.Channels, ", ") + "]"
 }
 
 // printPlan prints what would change.
@@ -281,38 +281,38 @@ func (s *setupPlan) printPlan(ctx context.Context) error {
 			b.WriteString(unifiedDiff(e.file.path, before, e.file.path, after))
 		}
 	}
-	if s.changed {
-		before, _, err := s.file.read()
+	if s.settingsChanged {
+		before, _, err := s.shieldSettingsFile.read()
 		if err != nil {
 			return err
 		}
-		b.WriteString(unifiedDiff(s.file.path, before, s.file.path, s.settings))
+		b.WriteString(unifiedDiff(s.shieldSettingsFile.path, before, s.shieldSettingsFile.path, s.newSettingsText))
 	}
 	_, err := fmt.Fprint(s.world.Out, b.String()+"Nothing was changed.\n")
 	return err
 }
 
 // apply changes the files. A failure for one host does not stop the others.
-func (s *setupPlan) apply(c *cli.Context) error {
+func (s *setupPlan) applyChanges(c *cli.Context) error {
 	return s.hosts[0].withLock(c.Context, func() (err error) {
-		if s.set, err = settings(c, s.world); err != nil { // another setup may have changed them
+		if s.currentSettings, err = loadSettings(c, s.world); err != nil { // another setup may have changed them
 			return err
 		}
 		if err := s.planSettings(c); err != nil {
 			return err
 		}
-		if s.changed {
-			if err := s.file.replace(s.settings, false); err != nil {
+		if s.settingsChanged {
+			if err := s.shieldSettingsFile.replaceContent(s.newSettingsText, false); err != nil {
 				return err
 			}
-			if s.set, err = settings(c, s.world); err != nil {
+			if s.currentSettings, err = loadSettings(c, s.world); err != nil {
 				return err
 			}
 		}
 		for _, h := range s.hosts {
 			if h.err == nil {
-				h.was = len(h.survey(c.Context).hooks) > 0
-				h.err = h.write(c.Context, h.edits)
+				h.wasInstalled = len(h.findHooks(c.Context).hooks) > 0
+				h.err = h.writeHooks(c.Context, h.edits)
 			}
 		}
 		return nil
@@ -320,7 +320,7 @@ func (s *setupPlan) apply(c *cli.Context) error {
 }
 
 // verify runs the installed hook of each host with an action that must be denied.
-func (s *setupPlan) verify(ctx context.Context) {
+func (s *setupPlan) verifyHooks(ctx context.Context) {
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
 	for _, h := range s.hosts {
@@ -330,15 +330,15 @@ func (s *setupPlan) verify(ctx context.Context) {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h.todo, h.err = h.verify(ctx)
+			h.userSteps, h.err = h.verifyDenial(ctx)
 		})
 	}
 	all.Wait()
 }
 
 // report verifies what was set up, and summarises the result in a few lines.
-func (s *setupPlan) report(c *cli.Context) error {
-	s.verify(c.Context)
+func (s *setupPlan) verifyAndReport(c *cli.Context) error {
+	s.verifyHooks(c.Context)
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	var titles, waiting []string
@@ -346,14 +346,14 @@ func (s *setupPlan) report(c *cli.Context) error {
 	restart := false
 	for _, h := range s.hosts {
 		title := h.host.Title()
-		switch restarts := strings.HasPrefix(h.Next, "restart "); {
+		switch restarts := strings.HasPrefix(h.NextUserStep, "restart "); {
 		case h.err != nil:
 			failed = append(failed, fmt.Errorf("%s is not protected: %w", title, h.err))
-		case len(h.todo) > 0 || !restarts && !h.was:
-			waiting = append(waiting, title+" is not protected yet: "+h.Next+".")
+		case len(h.userSteps) > 0 || !restarts && !h.wasInstalled:
+			waiting = append(waiting, title+" is not protected yet: "+h.NextUserStep+".")
 		default:
 			titles = append(titles, title)
-			restart = restart || !h.was
+			restart = restart || !h.wasInstalled
 		}
 	}
 	if len(titles) > 0 {
@@ -365,62 +365,62 @@ func (s *setupPlan) report(c *cli.Context) error {
 	}
 	lines = append(lines, waiting...)
 	if len(titles)+len(waiting) > 0 {
-		arrives, unasked := s.questionRoutes()
+		arrives, unasked := s.questionRouteLines()
 		lines = append(lines, arrives...)
 		failed = append(failed, unasked...)
-		say("A question without an answer is denied; shield's page waits %s.", s.set.Hook.Timeout.Std())
+		say("A question without an answer is denied; shield's page waits %s.", s.currentSettings.Hook.Timeout.Std())
 		say("Allow what was denied: shield allow")
 		say("Remove shield: shield setup --undo")
 	}
 	lines = append(lines, s.reviewLines(c.Context)...)
-	if s.changed {
-		say("Changed settings: %s", s.world.tilde(s.file.path))
+	if s.settingsChanged {
+		say("Changed settings: %s", s.world.abbreviateHome(s.shieldSettingsFile.path))
 	}
-	if len(s.untested) > 0 {
-		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untested, ", "), s.untested[0])
+	if len(s.untestedHosts) > 0 {
+		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untestedHosts, ", "), s.untestedHosts[0])
 	}
-	if _, err := fmt.Fprintln(s.world.Out, shownLines(lines)); err != nil {
+	if _, err := fmt.Fprintln(s.world.Out, joinEscapedLines(lines)); err != nil {
 		return err
 	}
-	if len(failed) > maxFailures {
-		failed = append(failed[:maxFailures:maxFailures], fmt.Errorf("%d more; run 'shield hook status --all'", len(failed)-maxFailures))
+	if len(failed) > maxPrintedFailures {
+		failed = append(failed[:maxPrintedFailures:maxPrintedFailures], fmt.Errorf("%d more; run 'shield hook status --all'", len(failed)-maxPrintedFailures))
 	}
 	return errors.Join(failed...)
 }
 
 // maxFailures is how many failures are printed, so that the report fits on a screen.
-const maxFailures = 4
+const maxPrintedFailures = 4
 
 // reviewLines says how often the evaluator's model is asked, and whether its answer counts.
 func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
-	if s.set.Evaluator.Provider == "" {
+	if s.currentSettings.Evaluator.Provider == "" {
 		return nil
 	}
-	preset := s.set.Policy
+	preset := s.currentSettings.Policy
 	if preset == "auto" {
 		preset = "default"
 	}
-	for _, r := range reviewers {
+	for _, r := range reviewerChoices {
 		if r.preset == preset && r.calls > 0 {
-			lines = append(lines, fmt.Sprintf("Reviews by %s: some %d of 100 actions, as measured on recorded tasks; daily_budget %d is for some %d actions a day.", s.set.Evaluator.Model, r.calls, s.set.DailyBudget, s.set.DailyBudget*100/r.calls))
+			lines = append(lines, fmt.Sprintf("Reviews by %s: some %d of 100 actions, as measured on recorded tasks; daily_budget %d is for some %d actions a day.", s.currentSettings.Evaluator.Model, r.calls, s.currentSettings.DailyBudget, s.currentSettings.DailyBudget*100/r.calls))
 		}
 	}
-	l, err := licence(ctx, s.set, s.world)
+	l, err := evaluatorLicence(ctx, s.currentSettings, s.world)
 	if err != nil {
 		return lines
 	}
-	if l.Why != "" {
-		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+".")
+	if l.UnlicensedReason != "" {
+		lines = append(lines, "Its ALLOW does not replace your approval: "+l.UnlicensedReason+".")
 	}
 	if why := whyModelHinders(l); why != "" {
-		lines = append(lines, "It blocks too many ordinary actions: "+why+". "+insteadOfModel+".")
+		lines = append(lines, "It blocks too many ordinary actions: "+why+". "+strongerModelAdvice+".")
 	}
 	return lines
 }
 
 // questionRoutes returns a line for each route by which questions reach the user, and an error if some do
 // not.
-func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
+func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
 	var ways []string
 	titles := map[string][]string{}
 	for _, h := range s.hosts {
@@ -428,10 +428,10 @@ func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
 			continue
 		}
 		title := h.host.Title()
-		a := arrivalOf(s.world, s.set, h.host)
-		how := "asked " + strings.ReplaceAll(a.How, title+"'s", "the agent's")
-		if a.How == "" {
-			how = "denied, since they cannot be asked: " + strings.ReplaceAll(a.Why, title, "the agent")
+		a := questionRouteOf(s.world, s.currentSettings, h.host)
+		how := "asked " + strings.ReplaceAll(a.Place, title+"'s", "the agent's")
+		if a.Place == "" {
+			how = "denied, since they cannot be asked: " + strings.ReplaceAll(a.NoRouteReason, title, "the agent")
 		}
 		if err := a.checkReachable(); err != nil {
 			unasked = []error{err}
@@ -448,7 +448,7 @@ func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
 }
 
 // undoSetup removes the hooks from the hosts' settings.
-func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
+func undoSetup(c *cli.Context, w *Environment, set *config.Loaded, asks bool) error {
 	names := c.StringSlice("host")
 	if len(names) == 0 {
 		names = host.Names()
@@ -467,7 +467,7 @@ func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
 		quiet.Err = w.Out
 	}
 	if asks {
-		if ok, err := confirm(w, "Remove shield from the settings of the agents on this machine?"); err != nil || !ok {
+		if ok, err := confirmYesNo(w, "Remove shield from the settings of the agents on this machine?"); err != nil || !ok {
 			return errors.Join(err, errors.New("nothing was changed"))
 		}
 	}
@@ -475,10 +475,10 @@ func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
 	removed := 0
 	undo := func() error {
 		for _, s := range all {
-			done, err := s.undo(c.Context, c.Bool("dry-run"))
+			done, err := s.uninstallAndDescribe(c.Context, c.Bool("dry-run"))
 			if done != "" {
 				removed++
-				fmt.Fprintln(w.Out, shown(done))
+				fmt.Fprintln(w.Out, escapeLine(done))
 			}
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", s.host.Title(), err))
@@ -495,34 +495,34 @@ func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
 	if removed == 0 && len(failed) == 0 {
 		fmt.Fprintln(w.Out, "shield is in the settings of no agent.")
 	}
-	stays := []string{"the program " + w.tilde(w.Executable), "state and audit log in " + w.tilde(stateDir(&set.Settings, w))}
+	stays := []string{"the program " + w.abbreviateHome(w.Executable), "state and audit log in " + w.abbreviateHome(stateDir(&set.Settings, w))}
 	for _, name := range set.Files {
-		stays = append(stays, "your settings "+w.tilde(name))
+		stays = append(stays, "your settings "+w.abbreviateHome(name))
 	}
-	fmt.Fprintln(w.Out, shown("What stays: "+strings.Join(stays, ", ")+"."))
+	fmt.Fprintln(w.Out, escapeLine("What stays: "+strings.Join(stays, ", ")+"."))
 	return errors.Join(failed...)
 }
 
 // undo removes the hook from the host's settings, and describes what was done; "" if there is no hook
 // of shield.
-func (s *hookSettings) undo(ctx context.Context, trial bool) (done string, err error) {
-	edits, err := s.editedIn("user")
+func (s *hookSettings) uninstallAndDescribe(ctx context.Context, trial bool) (done string, err error) {
+	edits, err := s.scopeEdits("user")
 	if err != nil {
 		return "", err
 	}
 	var restored, edited []string
 	var failed []error
 	for _, e := range edits {
-		same, err := s.remove(ctx, e.place, e.file, trial)
+		same, err := s.removeHook(ctx, e.place, e.file, trial)
 		doc, _, _ := e.file.read()
 		switch {
 		case errors.Is(err, host.ErrNotInstalled), err != nil && len(doc) > 0 && !bytes.Contains(doc, []byte("hook "+s.host.Name)):
 		case err != nil:
 			failed = append(failed, err)
 		case same:
-			restored = append(restored, s.world.tilde(e.file.path))
+			restored = append(restored, s.world.abbreviateHome(e.file.path))
 		default:
-			edited = append(edited, s.world.tilde(e.file.path))
+			edited = append(edited, s.world.abbreviateHome(e.file.path))
 		}
 	}
 	if len(restored) > 0 {
@@ -536,29 +536,29 @@ func (s *hookSettings) undo(ctx context.Context, trial bool) (done string, err e
 
 // verify returns what the user has to do before the host enforces a denial, and an error
 // if the installed hook does not deny.
-func (s *hookSettings) verify(ctx context.Context) (todo []string, err error) {
-	seen := s.survey(ctx)
+func (s *hookSettings) verifyDenial(ctx context.Context) (todo []string, err error) {
+	seen := s.findHooks(ctx)
 	problems := seen.problems
 	if len(seen.hooks) == 0 && len(problems) == 0 {
 		return nil, host.ErrNotInstalled
 	}
 	for _, h := range seen.hooks {
-		todo = append(todo, h.Todo...)
+		todo = append(todo, h.UserSteps...)
 		if len(problems) > 0 {
 			continue
 		}
-		if err := s.tryDenial(ctx, h); err != nil {
-			problems = append(problems, h.file+": "+err.Error())
+		if err := s.testDenial(ctx, h); err != nil {
+			problems = append(problems, h.settingsPath+": "+err.Error())
 		}
 	}
 	if len(problems) > 0 {
-		return nil, unenforced(problems)
+		return nil, unenforcedError(problems)
 	}
 	return todo, nil
 }
 
 // tilde returns a path with ~ for the home folder.
-func (w *World) tilde(path string) string {
+func (w *Environment) abbreviateHome(path string) string {
 	if below, ok := strings.CutPrefix(path, w.Home+string(filepath.Separator)); ok && w.Home != "" {
 		return "~" + string(filepath.Separator) + below
 	}
@@ -566,9 +566,9 @@ func (w *World) tilde(path string) string {
 }
 
 // shownLines returns lines with control characters escaped.
-func shownLines(lines []string) string {
+func joinEscapedLines(lines []string) string {
 	for i, line := range lines {
-		lines[i] = shown(line)
+		lines[i] = escapeLine(line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,7 +13,7 @@ import (
 func TestSetupIsForPersons(t *testing.T) {
 	w := newWorld(t)
 	asked := map[int]int{}
-	w.person = func(sure int) error {
+	w.checkStartedByPerson = func(sure int) error {
 		asked[sure]++
 		return errors.New("an agent started it")
 	}
@@ -21,19 +21,19 @@ func TestSetupIsForPersons(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"setup", "--yes"}, {"setup", "--undo", "--yes"}, {"setup", "--yes", "--preset", "permissive"}} {
-		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only the user can do this, but an agent started it") {
+		if status, _, errs := run(t, w, "", args...); status != statusFailure || !strings.Contains(errs, "only the user can do this, but an agent started it") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}
-	if asked[notByAgent] != 3 {
+	if asked[noAgentAncestor] != 3 {
 		t.Errorf("asked %v", asked)
 	}
 	for _, args := range [][]string{{"hook", "uninstall", "claude-code"}, {"hook", "uninstall", "--all"}, {"mcp", "uninstall", "claude-code"}} {
-		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only the user can do this, but an agent started it") {
+		if status, _, errs := run(t, w, "", args...); status != statusFailure || !strings.Contains(errs, "only the user can do this, but an agent started it") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}
-	if asked[notByAgent] != 6 {
+	if asked[noAgentAncestor] != 6 {
 		t.Errorf("asked %v", asked)
 	}
 	if below, err := os.ReadDir(filepath.Join(w.Home, ".claude")); err != nil || len(below) > 0 {

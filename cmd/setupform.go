@@ -17,19 +17,19 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 	var fields []huh.Field
 	if !c.IsSet("host") {
 		var options []huh.Option[string]
-		for _, name := range append(s.names[:len(s.names):len(s.names)], s.untested...) {
+		for _, name := range append(s.hostNames[:len(s.hostNames):len(s.hostNames)], s.untestedHosts...) {
 			h, err := host.Named(name)
 			if err != nil {
 				return err
 			}
 			title := h.Title()
-			if h.Verified() == "" {
+			if h.VerifiedVersion() == "" {
 				title += " (not tested with shield)"
 			}
 			options = append(options, huh.NewOption(title, name))
 		}
 		fields = append(fields, huh.NewMultiSelect[string]().Title("Which agents should ask shield before they use a tool?").
-			Options(options...).Filterable(false).Value(&s.names).Validate(func(chosen []string) error {
+			Options(options...).Filterable(false).Value(&s.hostNames).Validate(func(chosen []string) error {
 			if len(chosen) == 0 {
 				return errors.New("choose one with the space bar")
 			}
@@ -38,20 +38,20 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 	}
 	if !c.IsSet("ask") {
 		var options []huh.Option[string]
-		if !s.set.Approval.Channels.Auto() && len(s.set.Origin["approval.channels"]) > 0 {
-			options = append(options, huh.NewOption("as set in "+s.set.Where("approval.channels")+": "+s.channels(), ""))
+		if !s.currentSettings.Approval.Channels.Auto() && len(s.currentSettings.Origin["approval.channels"]) > 0 {
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("approval.channels")+": "+s.approvalChannels(), ""))
 		}
-		for _, a := range answers {
+		for _, a := range askChoices {
 			options = append(options, huh.NewOption(a.word+": "+a.means, a.word))
 		}
-		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.ask))
+		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.askChoice))
 	}
-	if !c.IsSet("preset") && s.set.Evaluator.Provider != "" && s.set.Bundle.Source == "" {
+	if !c.IsSet("preset") && s.currentSettings.Evaluator.Provider != "" && s.currentSettings.Bundle.Source == "" {
 		var options []huh.Option[string]
-		if s.set.Policy != "auto" {
-			options = append(options, huh.NewOption("as set in "+s.set.Where("policy")+": "+s.set.Policy, ""))
+		if s.currentSettings.Policy != "auto" {
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("policy")+": "+s.currentSettings.Policy, ""))
 		}
-		for _, r := range reviewers {
+		for _, r := range reviewerChoices {
 			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))
 		}
 		fields = append(fields, huh.NewSelect[string]().Title("Who should decide what shield asks?").Options(options...).Value(&s.preset))
@@ -60,7 +60,7 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		if err := runForm(s.world, fields...); err != nil {
 			return err
 		}
-		s.untested = nil // already shown to the user
+		s.untestedHosts = nil // already shown to the user
 	}
 	return nil
 }
@@ -68,15 +68,15 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 // offerExam asks whether the evaluator's model should take its exam now, if its ALLOW does not count
 // before.
 func (s *setupPlan) offerExam(c *cli.Context) error {
-	l, err := licence(c.Context, s.set, s.world)
-	if err != nil || !l.Due {
+	l, err := evaluatorLicence(c.Context, s.currentSettings, s.world)
+	if err != nil || !l.ExamDue {
 		return err
 	}
-	question := fmt.Sprintf("Examine %s now? It judges %d test actions; you can do it later with: shield evaluate --exam", s.set.Evaluator.Model, 2*exam.Attacks)
-	if yes, err := confirm(s.world, question); err != nil || !yes {
+	question := fmt.Sprintf("Examine %s now? It judges %d test actions; you can do it later with: shield evaluate --exam", s.currentSettings.Evaluator.Model, 2*exam.AttackCount)
+	if yes, err := confirmYesNo(s.world, question); err != nil || !yes {
 		return nil //nolint:nilerr // setup is done, and no answer is no
 	}
-	err = holdExam(c, s.world, 1)
+	err = runExam(c, s.world, 1)
 	if failed := (*statusError)(nil); errors.As(err, &failed) && failed.err == nil {
 		return nil // the report says so, and setup is complete
 	}
@@ -84,13 +84,13 @@ func (s *setupPlan) offerExam(c *cli.Context) error {
 }
 
 // confirm asks a yes-or-no question; no is the default.
-func confirm(w *World, question string) (yes bool, err error) {
+func confirmYesNo(w *Environment, question string) (yes bool, err error) {
 	err = runForm(w, huh.NewConfirm().Title(question).Value(&yes))
 	return yes, err
 }
 
 // runForm shows a form on the terminal.
-func runForm(w *World, fields ...huh.Field) error {
+func runForm(w *Environment, fields ...huh.Field) error {
 	form := huh.NewForm(huh.NewGroup(fields...)).WithTheme(huh.ThemeBase()).WithShowHelp(true).
 		WithInput(w.In).WithOutput(w.Err).
 		WithAccessible(w.Getenv("TERM") == "dumb")

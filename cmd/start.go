@@ -12,10 +12,10 @@ import (
 
 // startPage prints an introduction of one screen, when shield is called without arguments on a
 // terminal.
-func startPage(c *cli.Context, w *World) error {
+func startPage(c *cli.Context, w *Environment) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "shield judges every action an AI agent proposes, before it runs.")
-	for _, line := range w.protection(c) {
+	for _, line := range w.describeProtection(c) {
 		fmt.Fprintln(&b, line)
 	}
 	for _, row := range [][2]string{
@@ -27,7 +27,7 @@ func startPage(c *cli.Context, w *World) error {
 		fmt.Fprintf(&b, "\n  %-26s %s", row[0], row[1])
 	}
 	fmt.Fprint(&b, "\n\nAll commands:")
-	for _, group := range groups {
+	for _, group := range commandGroups {
 		var names []string
 		for _, command := range c.App.VisibleCommands() {
 			if command.Category == group {
@@ -42,7 +42,7 @@ func startPage(c *cli.Context, w *World) error {
 }
 
 // protection lists which agents on this machine call shield.
-func (w *World) protection(c *cli.Context) (lines []string) {
+func (w *Environment) describeProtection(c *cli.Context) (lines []string) {
 	var with, without []string
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
@@ -53,17 +53,17 @@ func (w *World) protection(c *cli.Context) (lines []string) {
 		switch {
 		case err != nil:
 			return []string{"Every action is blocked, since shield's settings are invalid: run shield doctor."}
-		case len(s.survey(c.Context).hooks) > 0:
+		case len(s.findHooks(c.Context).hooks) > 0:
 			with = append(with, h.Title())
 		default:
 			without = append(without, h.Title())
 		}
 	}
 	if len(with) > 0 {
-		lines = append(lines, term.Fold("Called by: "+strings.Join(with, ", ")+".", columns(w.Out))...)
+		lines = append(lines, term.Fold("Called by: "+strings.Join(with, ", ")+".", terminalWidth(w.Out))...)
 	}
 	if len(without) > 0 {
-		lines = append(lines, term.Fold("Not protected: "+strings.Join(without, ", ")+".", columns(w.Out))...)
+		lines = append(lines, term.Fold("Not protected: "+strings.Join(without, ", ")+".", terminalWidth(w.Out))...)
 	}
 	return lines
 }

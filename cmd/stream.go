@@ -15,33 +15,33 @@ import (
 )
 
 // A stage is one pass over the input: which records it accepts and which tiers judge.
-type stage struct {
-	tiers       shield.Range
+type streamStage struct {
+	tierRange   shield.TierRange
 	actionsOnly bool // verdicts are refused
 }
 
 // judge runs a stage over standard input and returns its status as an error.
-func (s stage) judge(c *cli.Context, w *World) error {
-	n, err := jobs(c)
+func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
+	n, err := parallelJobs(c)
 	if err != nil {
 		return err
 	}
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	var out output = verdict.NewWriter(w.Out)
+	var out verdictOutput = verdict.NewWriter(w.Out)
 	if c.String("format") == "text" {
-		if w.served != nil {
+		if w.servedQuestion != nil {
 			return errUndecided
 		}
-		style := report.Style{Color: coloured(c, w, w.Out)}
+		style := report.Style{Color: usesColour(c, w, w.Out)}
 		if isTerminal(w.Out) {
-			style.Columns = columns(w.Out)
+			style.Columns = terminalWidth(w.Out)
 		}
 		out = &textOutput{w.Out, style}
 	}
-	if w.served != nil {
-		return s.answer(c, w)
+	if w.servedQuestion != nil {
+		return s.answerQuestion(c, w)
 	}
 	noteTerminalInput(w, "actions from the terminal, one JSON object a line")
 	if c.String("format") == "json" {
@@ -49,11 +49,11 @@ func (s stage) judge(c *cli.Context, w *World) error {
 			return writeServedVerdict(w, line, d)
 		}
 	}
-	set, p, err := pipeline(c, w, false)
+	set, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return refuseAll(c.Context, w, out, err)
 	}
-	err = s.stream(c.Context, w, p, s.records(w, p, set.MaxRecordLen), out, n)
+	err = s.judgeRecords(c.Context, w, p, s.openRecords(w, p, set.MaxRecordLen), out, n)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -61,7 +61,7 @@ func (s stage) judge(c *cli.Context, w *World) error {
 }
 
 // records returns the input's records.
-func (s stage) records(w *World, p *shield.Pipeline, maxBytes int) shield.Source {
+func (s streamStage) openRecords(w *Environment, p *shield.Pipeline, maxBytes int) shield.RecordSource {
 	if s.actionsOnly {
 		return shield.Actions(w.In, "stdin", maxBytes)
 	}
@@ -69,26 +69,26 @@ func (s stage) records(w *World, p *shield.Pipeline, maxBytes int) shield.Source
 }
 
 // stream judges records, n in parallel, writes their verdicts, and returns the status as an error.
-func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shield.Source, out output, n int) error {
-	var t tally
-	line := progress{err: w.Err, live: isTerminal(w.Err) && !isTerminal(w.Out)}
-	err := p.Stream(ctx, in, func(j *shield.Judged) error {
+func (s streamStage) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.RecordSource, out verdictOutput, n int) error {
+	var t verdictCounts
+	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err) && !isTerminal(w.Out)}
+	err := p.Stream(ctx, in, func(j *shield.RecordResult) error {
 		if j.Err != nil {
 			line.clear()
-			fmt.Fprintf(w.Err, "shield: %s; blocked\n", withoutSecrets(j.Err))
+			fmt.Fprintf(w.Err, "shield: %s; blocked\n", redactedErrorText(j.Err))
 		}
-		t.count(j.Verdict.Decision)
-		if n := t.allow + t.escalate + t.block; n%progressEvery == 0 {
+		t.countDecision(j.Verdict.Decision)
+		if n := t.allow + t.escalate + t.block; n%verdictsPerProgress == 0 {
 			line.show(n, "actions judged")
 		}
 		if lines, ok := out.(*verdict.Writer); ok {
-			lines.More = j.More
+			lines.More = j.MoreReady
 		}
 		if j.Raw != nil {
-			return out.Pass(j.Raw)
+			return out.PassUnchanged(j.Raw)
 		}
 		return out.Write(&j.Verdict)
-	}, shield.StreamOptions{Tiers: s.tiers, Jobs: n, Untold: true})
+	}, shield.StreamOptions{Tiers: s.tierRange, Jobs: n, OmitExplanations: true})
 	line.clear()
 	var unread *shield.ReadError
 	switch {
@@ -100,13 +100,13 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 		return err
 	}
 	if status := t.status(); status != statusAllow {
-		return &statusError{status, t.explainNoRecords()}
+		return &statusError{status, t.checkHasRecords()}
 	}
 	return nil
 }
 
 // refuseAll blocks every record, because shield itself is misconfigured.
-func refuseAll(ctx context.Context, w *World, out output, cause error) error {
+func refuseAll(ctx context.Context, w *Environment, out verdictOutput, cause error) error {
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin"})
 	now := w.Now().UTC().Truncate(time.Millisecond)
 	for ctx.Err() == nil {
@@ -116,7 +116,7 @@ func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 		}
 		v := verdict.Verdict{
 			Line: rec.Line, Decision: verdict.Block, Confidence: 1, Error: "config",
-			Reasoning: withoutSecrets(cause), Evaluated: now, Expires: now,
+			Reasoning: redactedErrorText(cause), Evaluated: now, Expires: now,
 		}
 		if a, err := action.Parse(rec.Raw); err == nil {
 			v.ID, v.ActionHash = a.ID, a.Hash
@@ -129,7 +129,7 @@ func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 }
 
 // explainNoRecords returns an explanation for the status of a stream without records.
-func (t *tally) explainNoRecords() error {
+func (t *verdictCounts) checkHasRecords() error {
 	if t.allow+t.escalate+t.block == 0 {
 		return errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")
 	}

@@ -18,42 +18,42 @@ import (
 // Limits of the input for which a service is asked: its length, and the number of reads. An input that
 // stays open is waited for once.
 const (
-	maxAsked = 64 << 10 // bytes
-	maxReads = 4
+	maxServiceInputBytes = 64 << 10 // bytes
+	maxReads             = 4
 )
 
 // askService asks the user's service to judge standard input, if that is a single action and has
 // ended, and returns the line of its verdict. If ok is false, this process has to judge, and w.In
 // still yields the whole input.
-func (s stage) askService(w *World) (line []byte, d verdict.Decision, ok bool) {
-	state := serviceState(w)
-	if s.tiers.First > shield.TierClassify || state == "" {
+func (s streamStage) askService(w *Environment) (line []byte, d verdict.Decision, ok bool) {
+	state := serviceStateFolder(w)
+	if s.tierRange.First > shield.TierClassify || state == "" {
 		return nil, d, false
 	}
-	if _, err := os.Lstat(filepath.Join(peer.Folder(state), peer.SocketName)); err != nil {
+	if _, err := os.Lstat(filepath.Join(peer.ServiceFolder(state), peer.SocketName)); err != nil {
 		return nil, d, false
 	}
-	in, ended := readAhead(w.In)
+	in, ended := readShortInput(w.In)
 	w.In = io.MultiReader(bytes.NewReader(in), w.In)
-	if !ended || onlyAction(in, maxAsked) == nil {
+	if !ended || parseOnlyAction(in, maxServiceInputBytes) == nil {
 		return nil, d, false
 	}
 	if line, ok = w.askService(in); !ok {
 		return nil, d, false
 	}
-	v, err := servedVerdict(line)
+	v, err := parseServedVerdict(line)
 	return line, v.Decision, err == nil
 }
 
 // readAhead reads a short input. ended means that the end of the input was reached.
-func readAhead(r io.Reader) (in []byte, ended bool) {
+func readShortInput(r io.Reader) (in []byte, ended bool) {
 	if isTerminal(r) {
 		return nil, false
 	}
-	buf := make([]byte, maxAsked+1)
+	buf := make([]byte, maxServiceInputBytes+1)
 	n := 0
 	for range maxReads {
-		if n == len(buf) || !ready(r) {
+		if n == len(buf) || !isReadable(r) {
 			break
 		}
 		more, err := r.Read(buf[n:])
@@ -65,7 +65,7 @@ func readAhead(r io.Reader) (in []byte, ended bool) {
 }
 
 // onlyAction returns the action if it is the whole input, or nil.
-func onlyAction(in []byte, maxBytes int) *action.Action {
+func parseOnlyAction(in []byte, maxBytes int) *action.Action {
 	r := shield.Actions(bytes.NewReader(in), "stdin", maxBytes)
 	rec, err := r.Next()
 	if err != nil || rec.Err != nil || rec.Line != 1 {
@@ -78,12 +78,12 @@ func onlyAction(in []byte, maxBytes int) *action.Action {
 }
 
 // writeServedVerdict writes the verdict of a service, and returns its status as an error.
-func writeServedVerdict(w *World, line []byte, d verdict.Decision) error {
+func writeServedVerdict(w *Environment, line []byte, d verdict.Decision) error {
 	if _, err := w.Out.Write(line); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}
-	var t tally
-	t.count(d)
+	var t verdictCounts
+	t.countDecision(d)
 	if status := t.status(); status != statusAllow {
 		return &statusError{status, nil}
 	}
@@ -92,16 +92,16 @@ func writeServedVerdict(w *World, line []byte, d verdict.Decision) error {
 
 // answer judges the single action of another process. If there were something to print on standard
 // error, it leaves judging to that process.
-func (s stage) answer(c *cli.Context, w *World) error {
-	set, p, err := pipeline(c, w, false)
+func (s streamStage) answerQuestion(c *cli.Context, w *Environment) error {
+	set, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return err
 	}
-	a := onlyAction(w.served.input, set.MaxRecordLen)
-	if a == nil || p.Note() != "" {
+	a := parseOnlyAction(w.servedQuestion.input, set.MaxRecordLen)
+	if a == nil || p.MissingPartNote() != "" {
 		return errUndecided
 	}
-	v, ok := p.StreamEarly(c.Context, a, s.tiers)
+	v, ok := p.StreamOneLocally(c.Context, a, s.tierRange)
 	if !ok {
 		return errUndecided
 	}

@@ -30,13 +30,13 @@ const approvedEntriesQuery = `select(.kind == "verdict" and .decision == "ALLOW"
 // minApprovals is how many approvals an exception needs.
 const minApprovals = 3
 
-func suggestCommand(w *World) *cli.Command {
+func suggestCommand(w *Environment) *cli.Command {
 	return &cli.Command{
 		Name: "suggest", Usage: "propose exceptions for actions that were approved repeatedly",
 		Description: "Reads the audit log and prints a policy file: exceptions to rules of the preset in use that would have saved questions, each with the number of approvals behind it. Read it before you add it to your policy. An exception is for the same command in the same folder, or for files of the same " +
 			"kind in one folder if several were approved. Nothing is proposed for secrets, for shield and the settings of agents, for commands that are not known in full, and for commands with a " +
 			"redacted credential. A log that was changed is refused.",
-		Flags: append(placeFlags(),
+		Flags: append(commonJudgeFlags(),
 			&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
 			&cli.IntFlag{Name: "approvals", Value: minApprovals, Usage: "propose exceptions for actions that were approved at least `N` times"}),
 		Action: func(c *cli.Context) error { return suggestPolicy(c, w) },
@@ -44,7 +44,7 @@ func suggestCommand(w *World) *cli.Command {
 }
 
 // suggestPolicy prints the exceptions that the audit log supports.
-func suggestPolicy(c *cli.Context, w *World) error {
+func suggestPolicy(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -52,9 +52,9 @@ func suggestPolicy(c *cli.Context, w *World) error {
 	if least < 2 {
 		return fmt.Errorf("policy suggest: --approvals %d is less than 2; use 2 or more", least)
 	}
-	text, from, err := suggested(c, w, least)
+	text, from, err := buildSuggestedPolicy(c, w, least)
 	if err == nil && text == "" {
-		return nothingSuggested(c, w, from, least)
+		return explainNoSuggestion(c, w, from, least)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(w.Out, "# Proposed from %d approvals of commands. Read it, then add it to your policy.\n%s", from, text)
@@ -63,8 +63,8 @@ func suggestPolicy(c *cli.Context, w *World) error {
 }
 
 // nothingSuggested says what was examined, and why there is no suggestion.
-func nothingSuggested(c *cli.Context, w *World, from, least int) error {
-	file, err := auditLog(c, w)
+func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error {
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func nothingSuggested(c *cli.Context, w *World, from, least int) error {
 
 // suggested returns the policy that at least least approvals support, "" for none; from is the number
 // of approvals examined.
-func suggested(c *cli.Context, w *World, least int) (text string, from int, err error) {
+func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text string, from int, err error) {
 	cfg, err := judgingConfig(c, w)
 	if err != nil {
 		return "", 0, err
@@ -88,7 +88,7 @@ func suggested(c *cli.Context, w *World, least int) (text string, from int, err 
 	if err != nil {
 		return "", 0, err
 	}
-	approvals, err := approvals(c, w)
+	approvals, err := loggedApprovals(c, w)
 	if err != nil {
 		return "", 0, err
 	}
@@ -98,17 +98,17 @@ func suggested(c *cli.Context, w *World, least int) (text string, from int, err 
 	}
 	found, err := policy.Suggest(c.Context, approvals, preset, least, an, shield.PolicyOptions(cfg, &an.Place))
 	if err == nil {
-		found, err = savingSuggestions(c, cfg, preset, found)
+		found, err = filterUsefulSuggestions(c, cfg, preset, found)
 	}
 	if err != nil || len(found) == 0 {
 		return "", len(approvals), err
 	}
-	return policy.Suggested(preset, found), len(approvals), nil
+	return policy.SuggestionFile(preset, found), len(approvals), nil
 }
 
 // savingSuggestions returns the suggestions all of whose approved commands would be allowed without asking
 // a person. It adds to each the other commands that it would allow.
-func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
+func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -118,7 +118,7 @@ func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found [
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "policy.yaml")
-	if err := os.WriteFile(file, []byte(policy.Suggested(preset, found)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(policy.SuggestionFile(preset, found)), 0o600); err != nil {
 		return nil, err
 	}
 	s := *cfg.Settings
@@ -134,7 +134,7 @@ func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found [
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
-	if err := addOtherAllowed(c, cfg, p, found); err != nil {
+	if err := addOtherAllowedCommands(c, cfg, p, found); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return found, p.Close()
@@ -142,7 +142,7 @@ func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found [
 
 // addOtherAllowed adds to suggestions other commands that they would allow and the policy without them
 // does not: allowed judges under the suggestions.
-func addOtherAllowed(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
+func addOtherAllowedCommands(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
 	cfg.Policy = cfg.Settings.Policy
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {
@@ -154,20 +154,20 @@ func addOtherAllowed(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline
 	}
 	for i := range found {
 		one := found[i].Approved()[0]
-		for _, n := range kind.Neighbours(one.Action(), func(a *action.Action) bool { return passes(allowed, a) && !passes(before, a) }) {
-			found[i].Also = append(found[i].Also, term.Escape(n.Text("command")))
+		for _, n := range kind.CoveredVariants(one.Action(), func(a *action.Action) bool { return passes(allowed, a) && !passes(before, a) }) {
+			found[i].AlsoAllowed = append(found[i].AlsoAllowed, term.Escape(n.Text("command")))
 		}
 	}
 	return before.Close()
 }
 
 // approvals returns the actions that people approved, if the log contains them in full.
-func approvals(c *cli.Context, w *World) ([]policy.Approval, error) {
-	file, err := auditLog(c, w)
+func loggedApprovals(c *cli.Context, w *Environment) ([]policy.Approval, error) {
+	file, err := auditLogPath(c, w)
 	if err != nil {
 		return nil, err
 	}
-	report, err := auditReport(c, w, file)
+	report, err := compareAuditWithHead(c, w, file)
 	if err != nil {
 		return nil, err
 	}

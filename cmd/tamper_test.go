@@ -21,7 +21,7 @@ import (
 // A stateFolder is one with an audit log of several files, of which one was put aside.
 type stateFolder struct {
 	t        *testing.T
-	w        World
+	w        Environment
 	dir, log string
 	full     []string // the log's full files
 	aside    string   // the one that was put aside

@@ -9,7 +9,7 @@ import (
 
 // startTelemetry returns a function that receives each verdict, nil if the settings name no collector,
 // and a function that sends the rest at the end.
-func startTelemetry(ctx context.Context, url string, w *World) (observe func(telemetry.Action), end func(), err error) {
+func startTelemetry(ctx context.Context, url string, w *Environment) (observe func(telemetry.Action), end func(), err error) {
 	if url == "" {
 		return nil, func() {}, nil
 	}

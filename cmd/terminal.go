@@ -14,17 +14,17 @@ import (
 const defaultColumns = 80
 
 // A descriptor is a stream with a file descriptor, as [os.File] is.
-type descriptor interface{ Fd() uintptr }
+type fileDescriptorStream interface{ Fd() uintptr }
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
-	f, ok := stream.(descriptor)
+	f, ok := stream.(fileDescriptorStream)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // columns returns the width of a stream, 80 unless it is a terminal.
-func columns(stream any) int {
-	if f, ok := stream.(descriptor); ok {
+func terminalWidth(stream any) int {
+	if f, ok := stream.(fileDescriptorStream); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n
 		}
@@ -33,12 +33,12 @@ func columns(stream any) int {
 }
 
 // coloured reports whether text for people on a stream is coloured.
-func coloured(c *cli.Context, w *World, stream any) bool {
-	return colour(c, w, isTerminal(stream))
+func usesColour(c *cli.Context, w *Environment, stream any) bool {
+	return wantsColour(c, w, isTerminal(stream))
 }
 
 // colour reports whether text for people is coloured or bold; by default only on a terminal.
-func colour(c *cli.Context, w *World, terminal bool) bool {
+func wantsColour(c *cli.Context, w *Environment, terminal bool) bool {
 	switch c.String("color") {
 	case "always":
 		return true
@@ -51,7 +51,7 @@ func colour(c *cli.Context, w *World, terminal bool) bool {
 
 // noteTerminalInput prints that input is read from the terminal, since a waiting program looks like
 // one that hangs.
-func noteTerminalInput(w *World, what string) {
+func noteTerminalInput(w *Environment, what string) {
 	if !isTerminal(w.In) {
 		return
 	}
@@ -63,28 +63,28 @@ func noteTerminalInput(w *World, what string) {
 }
 
 // progressEvery is how many verdicts are written between two progress reports.
-const progressEvery = 1000
+const verdictsPerProgress = 1000
 
 // A progress is a progress line on a terminal. The next output overwrites it.
-type progress struct {
-	err   io.Writer
-	live  bool // the output is a terminal
-	shown bool
+type progressLine struct {
+	terminal   io.Writer
+	onTerminal bool // the output is a terminal
+	isShown    bool
 }
 
 // show replaces the progress line.
-func (p *progress) show(n int, what string) {
-	if p.live {
-		fmt.Fprintf(p.err, "\x1b[Kshield: %d %s\r", n, what)
-		p.shown = true
+func (p *progressLine) show(n int, what string) {
+	if p.onTerminal {
+		fmt.Fprintf(p.terminal, "\x1b[Kshield: %d %s\r", n, what)
+		p.isShown = true
 	}
 }
 
 // clear removes the progress line.
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.err, "\x1b[K")
-		p.shown = false
+func (p *progressLine) clear() {
+	if p.isShown {
+		fmt.Fprint(p.terminal, "\x1b[K")
+		p.isShown = false
 	}
 }
 

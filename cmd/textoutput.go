@@ -10,9 +10,9 @@ import (
 )
 
 // An output receives the verdicts of a stream.
-type output interface {
+type verdictOutput interface {
 	Write(*verdict.Verdict) error
-	Pass(raw []byte) error // a verdict of an earlier stage, unchanged
+	PassUnchanged(raw []byte) error // a verdict of an earlier stage, unchanged
 }
 
 // A textOutput writes one line per action, for people.
@@ -22,17 +22,17 @@ type textOutput struct {
 }
 
 func (o *textOutput) Write(v *verdict.Verdict) error {
-	row := report.Judged{What: "the action in line " + strconv.Itoa(v.Line), Verdict: v}
+	row := report.JudgedAction{ActionText: "the action in line " + strconv.Itoa(v.Line), Verdict: v}
 	if a, err := action.Parse(v.Action); err == nil {
-		row.What = headline(a.Type, a.Text)
+		row.ActionText = actionHeadline(a.Type, a.Text)
 	} else if v.ID != "" {
-		row.What = v.ID
+		row.ActionText = v.ID
 	}
 	return report.WriteLine(o.w, row, o.style)
 }
 
-func (o *textOutput) Pass(raw []byte) error {
-	v, err := servedVerdict(raw)
+func (o *textOutput) PassUnchanged(raw []byte) error {
+	v, err := parseServedVerdict(raw)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (o *textOutput) Pass(raw []byte) error {
 
 // headline returns an action for a person: its command, or its type and object. text returns a field
 // of the payload, "" if it is not a string.
-func headline(typ string, text func(field string) string) string {
+func actionHeadline(typ string, text func(field string) string) string {
 	if command := text("command"); command != "" {
 		return command
 	}

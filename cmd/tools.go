@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-func toolsCommand(w *World) *cli.Command {
+func toolsCommand(w *Environment) *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag { return append([]cli.Flag{configFlag(), stateFlag()}, more...) }
 	return &cli.Command{
 		Name:  "tools",
@@ -28,25 +28,25 @@ func toolsCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "list the tools that have a class", Flags: flags(&cli.BoolFlag{Name: "json", Usage: "write JSON"}),
-				Action: func(c *cli.Context) error { return listClasses(c, w) },
+				Action: func(c *cli.Context) error { return listToolClasses(c, w) },
 			},
 			{
 				Name: "set", Usage: "set the class of a tool: reads, workspace, elsewhere or never", ArgsUsage: "REF|ID CLASS", Flags: flags(),
 				Description: "REF is the reference in the refusal of one of the tool's actions; the command shows the tool and the action, and asks for the three letters of the question. ID is one from tools list. The refused action stays refused: tell the agent to try again. Only a person can run this command: it refuses where an agent can type.",
-				Action:      func(c *cli.Context) error { return setClass(c, w) },
+				Action:      func(c *cli.Context) error { return setToolClass(c, w) },
 			},
 			{
 				Name: "forget", Usage: "remove the class of a tool", ArgsUsage: "ID", Flags: flags(&cli.BoolFlag{Name: "all", Usage: "remove the class of every tool; takes no ID"}),
 				Description: "shield asks again the next time the tool is used.",
-				Action:      func(c *cli.Context) error { return forgetClass(c, w) },
+				Action:      func(c *cli.Context) error { return forgetToolClass(c, w) },
 			},
 		},
 	}
 }
 
 // answersOf opens the store of a person's answers.
-func answersOf(c *cli.Context, w *World) (*config.Loaded, *state.Store, *approve.Refusals, error) {
-	set, err := settings(c, w)
+func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store, *approve.Refusals, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -61,16 +61,16 @@ func answersOf(c *cli.Context, w *World) (*config.Loaded, *state.Store, *approve
 	return set, store, shield.Refusals(key, store, w.Now), nil
 }
 
-func listClasses(c *cli.Context, w *World) error {
+func listToolClasses(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	_, store, answers, err := answersOf(c, w)
+	_, store, answers, err := openRefusals(c, w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	list, err := answers.Tools(c.Context)
+	list, err := answers.ToolClasses(c.Context)
 	switch {
 	case err != nil:
 		return err
@@ -91,34 +91,34 @@ func listClasses(c *cli.Context, w *World) error {
 	return t.Flush()
 }
 
-func setClass(c *cli.Context, w *World) error {
+func setToolClass(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "REF|ID", "CLASS")
 	if err != nil {
 		return err
 	}
-	class := analysis.Class(args[1])
-	if !slices.Contains(analysis.Classes, class) {
+	class := analysis.ToolClass(args[1])
+	if !slices.Contains(analysis.ToolClasses, class) {
 		return fmt.Errorf("tools set: %q is not a class; use reads, workspace, elsewhere or never", shortenText(args[1]))
 	}
-	if err := requirePerson(w, "tools set", atTerminal); err != nil {
+	if err := requirePerson(w, "tools set", atPersonTerminal); err != nil {
 		return err
 	}
-	set, store, answers, err := answersOf(c, w)
+	set, store, answers, err := openRefusals(c, w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	all, err := answers.Tools(c.Context)
+	all, err := answers.ToolClasses(c.Context)
 	if err != nil {
 		return err
 	}
 	name := strings.ToLower(strings.TrimSpace(args[0]))
 	if i := slices.IndexFunc(all, func(t approve.ToolClass) bool { return t.ID == name }); i >= 0 {
-		t, err := answers.ChangeTool(c.Context, name, class, person(w))
+		t, err := answers.ChangeTool(c.Context, name, class, userNameOrDefault(w))
 		if err != nil {
 			return fmt.Errorf("tools set: %w", err)
 		}
-		return saidClass(w, &t)
+		return printClassChange(w, &t)
 	}
 	r, err := answers.Find(c.Context, w.User, name)
 	if err != nil {
@@ -127,9 +127,9 @@ func setClass(c *cli.Context, w *World) error {
 	if r.Tool == nil {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
 	}
-	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escaped(strings.Split(r.ToolDescription, "\n")), "\n  "))
-	r.Asked = "From now on the tool " + approve.ClassWords[class]
-	by, err := confirmRefusal(c, w, set, r)
+	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escapeLines(strings.Split(r.ToolDescription, "\n")), "\n  "))
+	r.QuestionText = "From now on the tool " + approve.ClassWords[class]
+	by, err := confirmAllowRefused(c, w, set, r)
 	if err != nil {
 		return fmt.Errorf("tools set: %w", err)
 	}
@@ -138,19 +138,19 @@ func setClass(c *cli.Context, w *World) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s said that the tool %s", by, approve.ClassWords[class]), by); err != nil {
 		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
-	if err := answers.SetTool(c.Context, r.ToolBinding, t); err != nil {
+	if err := answers.SetTool(c.Context, r.ToolKey, t); err != nil {
 		return fmt.Errorf("tools set %s: %w", r.Ref, err)
 	}
-	t.ID = approve.ToolID(r.ToolBinding)
-	return saidClass(w, &t)
+	t.ID = approve.ToolID(r.ToolKey)
+	return printClassChange(w, &t)
 }
 
-func saidClass(w *World, t *approve.ToolClass) error {
+func printClassChange(w *Environment, t *approve.ToolClass) error {
 	_, err := fmt.Fprintf(w.Out, "%s %s. To undo: shield tools forget %s\n", term.Escape(t.Tool), approve.ClassWords[t.Class], t.ID)
 	return err
 }
 
-func escaped(lines []string) []string {
+func escapeLines(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		out[i] = term.Escape(line)
@@ -158,7 +158,7 @@ func escaped(lines []string) []string {
 	return out
 }
 
-func forgetClass(c *cli.Context, w *World) error {
+func forgetToolClass(c *cli.Context, w *Environment) error {
 	names := []string{"ID"}
 	if c.Bool("all") {
 		names = nil
@@ -167,16 +167,16 @@ func forgetClass(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	if err := requirePerson(w, "tools forget", notByAgent); err != nil {
+	if err := requirePerson(w, "tools forget", noAgentAncestor); err != nil {
 		return err
 	}
-	_, store, answers, err := answersOf(c, w)
+	_, store, answers, err := openRefusals(c, w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	if c.Bool("all") {
-		all, err := answers.Tools(c.Context)
+		all, err := answers.ToolClasses(c.Context)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-func undoCommand(w *World) *cli.Command {
+func undoCommand(w *Environment) *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{configFlag(), stateFlag(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}}, more...)
 	}
@@ -49,8 +49,8 @@ func undoCommand(w *World) *cli.Command {
 }
 
 // undoStore opens the undo store of the settings.
-func undoStore(c *cli.Context, w *World) (*config.Loaded, *undo.Store, error) {
-	set, err := settings(c, w)
+func undoStore(c *cli.Context, w *Environment) (*config.Loaded, *undo.Store, error) {
+	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +63,7 @@ func undoStore(c *cli.Context, w *World) (*config.Loaded, *undo.Store, error) {
 	return set, store, nil
 }
 
-func listUndo(c *cli.Context, w *World) error {
+func listUndo(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -86,10 +86,10 @@ func listUndo(c *cli.Context, w *World) error {
 	for i := range list {
 		set := &list[i]
 		applied := ""
-		if set.Applied != "" {
+		if set.AppliedAt != "" {
 			applied = "restored"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, formatSize(set.Bytes), term.Escape(shortenText(set.What)), applied)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, formatSize(set.Bytes), term.Escape(shortenText(set.Description)), applied)
 	}
 	return t.Flush()
 }
@@ -105,7 +105,7 @@ func formatSize(n int64) string {
 	return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
 }
 
-func showUndo(c *cli.Context, w *World) error {
+func showUndo(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "ID")
 	if err != nil {
 		return err
@@ -121,13 +121,13 @@ func showUndo(c *cli.Context, w *World) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(set)
 	}
-	fmt.Fprintf(w.Out, "%s, %s, in %s:\n  %s\n\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), term.Escape(set.CWD), term.Escape(set.What))
+	fmt.Fprintf(w.Out, "%s, %s, in %s:\n  %s\n\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), term.Escape(set.CWD), term.Escape(set.Description))
 	t := listTable(w.Out, "FILE", "SIZE", "STATE")
 	for i := range set.Entries {
 		e := &set.Entries[i]
-		what := e.By
+		what := e.KeptBy
 		switch {
-		case e.Gone:
+		case e.ContentDropped:
 			what = "not deleted"
 		case e.Kind != "file":
 			what = e.Kind
@@ -140,11 +140,11 @@ func showUndo(c *cli.Context, w *World) error {
 	return t.Flush()
 }
 
-func applyUndo(c *cli.Context, w *World) error {
+func applyUndo(c *cli.Context, w *Environment) error {
 	if c.NArg() == 0 {
 		return errors.New("undo apply: ID is missing; 'shield undo' lists the sets")
 	}
-	if err := requirePerson(w, "undo apply", atTerminal); err != nil {
+	if err := requirePerson(w, "undo apply", atPersonTerminal); err != nil {
 		return err
 	}
 	set, store, err := undoStore(c, w)
@@ -155,7 +155,7 @@ func applyUndo(c *cli.Context, w *World) error {
 	if err != nil {
 		return fmt.Errorf("undo apply: %w", err)
 	}
-	paths := absolute(c.Args().Tail(), w.Dir)
+	paths := absolutePaths(c.Args().Tail(), w.Dir)
 	by, err := confirmUndo(c, w, set, kept, paths)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func applyUndo(c *cli.Context, w *World) error {
 	}
 	counts := map[string]int{}
 	for i := range done {
-		counts[done[i].Did]++
+		counts[done[i].Outcome]++
 	}
 	said := fmt.Sprintf("%d restored, %d unchanged, %d restored beside a newer file, %d failed", counts[undo.Restored], counts[undo.Same], counts[undo.Beside], counts[undo.Failed])
 	if saved != nil {
@@ -187,9 +187,9 @@ func applyUndo(c *cli.Context, w *World) error {
 		return errors.Join(err, json.NewEncoder(w.Out).Encode(out))
 	}
 	for i := range done {
-		switch r := &done[i]; r.Did {
+		switch r := &done[i]; r.Outcome {
 		case undo.Beside:
-			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.Escape(r.Path), term.Escape(filepath.Base(r.At)))
+			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.Escape(r.Path), term.Escape(filepath.Base(r.OtherPath)))
 		case undo.Failed:
 			fmt.Fprintf(w.Out, "%s: %s\n", term.Escape(r.Path), term.Escape(r.Why))
 		}
@@ -202,7 +202,7 @@ func applyUndo(c *cli.Context, w *World) error {
 }
 
 // confirmUndo asks the person at the terminal, and returns that person's name.
-func confirmUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, paths []string) (string, error) {
+func confirmUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.Set, paths []string) (string, error) {
 	why := fmt.Sprintf("restores %d files, %s", kept.Names, formatSize(kept.Bytes))
 	if len(paths) > 0 {
 		why = "restores " + strings.Join(paths, ", ")
@@ -210,17 +210,17 @@ func confirmUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, p
 	if c.Bool("force") {
 		why += ", and replaces files that changed after the action"
 	}
-	payload, err := json.Marshal(map[string]any{"set": kept.ID, "of": kept.What})
+	payload, err := json.Marshal(map[string]any{"set": kept.ID, "of": kept.Description})
 	if err != nil {
 		return "", err
 	}
-	return confirmRefusal(c, w, set, &approve.Refusal{
-		Ref: kept.ID, At: kept.At.Unix(), User: w.User, Host: kept.Host, Session: kept.Session, CWD: kept.CWD, Type: "undo", Payload: payload, What: "shield undo apply " + kept.ID, Why: why,
+	return confirmAllowRefused(c, w, set, &approve.Refusal{
+		Ref: kept.ID, At: kept.At.Unix(), User: w.User, Host: kept.Host, Session: kept.Session, CWD: kept.CWD, Type: "undo", Payload: payload, Subject: "shield undo apply " + kept.ID, Why: why,
 	})
 }
 
 // logUndo logs who restored what.
-func logUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, by, said string) error {
+func logUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.Set, by, said string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
@@ -236,16 +236,16 @@ func logUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, by, s
 	}
 	ticket := log.Submit(audit.Entry{
 		Kind: audit.KindUndo, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by,
-		Caller: audit.Caller{Command: "undo", User: w.User, PID: w.pid, Parent: w.parent}, Reasoning: by + " restored " + kept.ID + ": " + said,
+		Caller: audit.Caller{Command: "undo", User: w.User, PID: w.judgePID, Parent: w.askingPID}, Reasoning: by + " restored " + kept.ID + ": " + said,
 	})
 	return errors.Join(ticket.Wait(c.Context), log.Close())
 }
 
-func pruneUndo(c *cli.Context, w *World) error {
+func pruneUndo(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	if err := requirePerson(w, "undo prune", atTerminal); err != nil {
+	if err := requirePerson(w, "undo prune", atPersonTerminal); err != nil {
 		return err
 	}
 	set, store, err := undoStore(c, w)

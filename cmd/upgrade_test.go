@@ -19,7 +19,7 @@ import (
 
 // An upgraded is the home folder that an older build left behind, and the present one.
 type upgraded struct {
-	World
+	Environment
 	from string // the folder in testdata/upgrade
 	exe  string // a process of the present build
 	kept string // what undo has kept; "" if the build had none
@@ -41,7 +41,7 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	}
 	home := filepath.Join(dir, "home")
 	pinned := pinnedIn(t, from)
-	pin := filepath.Base(recordIn(filepath.Join(home, ".local/state/shield"), exe).file)
+	pin := filepath.Base(programRecordIn(filepath.Join(home, ".local/state/shield"), exe).recordPath)
 	err = filepath.WalkDir(filepath.Join(from, "home"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -90,9 +90,9 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 		kept = "rm scratch/notes.txt"
 	}
 	getenv := func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": testCache()}[name] }
-	return upgraded{World{
+	return upgraded{Environment{
 		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, Dir: filepath.Join(home, "app"), Getenv: getenv,
-		Executable: exe, User: "me", OS: runtime.GOOS, person: func(int) error { return nil },
+		Executable: exe, User: "me", OS: runtime.GOOS, checkStartedByPerson: func(int) error { return nil },
 	}, from, exe, kept, pinned != ""}
 }
 
@@ -132,7 +132,7 @@ const plainRead = `{"type":"read_file","payload":{"path":"main.go"}}` + "\n"
 // policies, state and log, with at most one warning, and never as a block of everything.
 func TestUpgrade(t *testing.T) {
 	upgrades(t, func(t *testing.T, u upgraded) {
-		status, out, errs := run(t, u.World, plainRead, "run", "--no-action")
+		status, out, errs := run(t, u.Environment, plainRead, "run", "--no-action")
 		if status != 0 || strings.Count(errs, "\n") > 1 {
 			t.Fatalf("a read: status %d, %s%s", status, out, errs)
 		}
@@ -145,7 +145,7 @@ func TestUpgrade(t *testing.T) {
 			"the core":            {`{"type":"execute_command","payload":{"command":"rm -rf /"}}`, `"decision":"BLOCK"`},
 			"the approval":        {`{"type":"execute_command","payload":{"command":"make publish"}}`, `approved once by kim`},
 		} {
-			if _, out, errs := run(t, u.World, c.action+"\n", "run", "--no-action"); !strings.Contains(out, c.want) {
+			if _, out, errs := run(t, u.Environment, c.action+"\n", "run", "--no-action"); !strings.Contains(out, c.want) {
 				t.Errorf("%s: %s%s, want %s", name, out, errs, c.want)
 			}
 		}
@@ -153,7 +153,7 @@ func TestUpgrade(t *testing.T) {
 			{"", "audit verify"}, {`wipe`, "audit query .id"}, {"kim", "approvals list"}, {"secret", "session list"}, {"label   secret", "session show " + u.session(t)}, {"", "status"},
 			{u.kept, "undo list"},
 		} {
-			if status, out, errs := run(t, u.World, "", strings.Fields(c.args)...); status != 0 || !strings.Contains(out, c.want) {
+			if status, out, errs := run(t, u.Environment, "", strings.Fields(c.args)...); status != 0 || !strings.Contains(out, c.want) {
 				t.Errorf("%s: status %d, %s%s", c.args, status, out, errs)
 			}
 		}
@@ -163,7 +163,7 @@ func TestUpgrade(t *testing.T) {
 // session returns the first session that the older build remembers.
 func (u *upgraded) session(t *testing.T) string {
 	t.Helper()
-	_, out, errs := run(t, u.World, "", "session", "list")
+	_, out, errs := run(t, u.Environment, "", "session", "list")
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, "secret") {
 			return strings.Fields(line)[0]
@@ -193,14 +193,14 @@ func TestUpgradeNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, out, _ := run(t, u.World, "", "policy", "check", file)
+			_, out, _ := run(t, u.Environment, "", "policy", "check", file)
 			for _, m := range finding.FindAllStringSubmatch(out, -1) {
 				lost := strings.Contains(m[1], "they have no effect") || strings.Contains(m[1], "is not a type that shield knows") || strings.Contains(m[1], "unknown action type")
 				if name := quoted.FindStringSubmatch(m[1]); lost && (name == nil || !slices.Contains(gone, name[1])) {
 					t.Errorf("%s: %s", filepath.Base(file), m[1])
 				}
 			}
-			if status, out, errs := run(t, u.World, plainRead, "run", "--no-action", "--until", "classify", "--policy", file); strings.Contains(out, "BLOCK") || strings.Count(errs, "\n") > 1 {
+			if status, out, errs := run(t, u.Environment, plainRead, "run", "--no-action", "--until", "classify", "--policy", file); strings.Contains(out, "BLOCK") || strings.Count(errs, "\n") > 1 {
 				t.Errorf("%s: status %d, %s%s", filepath.Base(file), status, out, errs)
 			}
 		}
@@ -220,7 +220,7 @@ func TestUpgradeGoneRule(t *testing.T) {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		status, out, errs := run(t, u.World, plainRead, "run", "--no-action")
+		status, out, errs := run(t, u.Environment, plainRead, "run", "--no-action")
 		if status != 0 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "rule_of_last_year") {
 			t.Errorf("status %d, %s%s", status, out, errs)
 		}
@@ -245,7 +245,7 @@ func TestUpgradeHooks(t *testing.T) {
 			if !u.pinned {
 				continue
 			}
-			if status, out, errs := run(t, u.World, "", "hook", "status", "claude-code", "--accept"); status != 0 || !strings.Contains(answer, "shield hook status --accept") {
+			if status, out, errs := run(t, u.Environment, "", "hook", "status", "claude-code", "--accept"); status != 0 || !strings.Contains(answer, "shield hook status --accept") {
 				t.Errorf("%s, and accept: status %d, %s%s", answer, status, out, errs)
 			}
 			break
@@ -260,11 +260,11 @@ func TestUpgradeHooks(t *testing.T) {
 		}
 		// A host that keeps its hooks in a file is one that a build may have installed.
 		for _, name := range host.Names() {
-			if status, _, errs := run(t, u.World, "", "hook", "install", name, "--timeout", "20s"); status != 0 {
+			if status, _, errs := run(t, u.Environment, "", "hook", "install", name, "--timeout", "20s"); status != 0 {
 				t.Errorf("install %s: status %d, %s", name, status, errs)
 				continue
 			}
-			if status, _, errs := run(t, u.World, "", "hook", "uninstall", name); status != 0 {
+			if status, _, errs := run(t, u.Environment, "", "hook", "uninstall", name); status != 0 {
 				t.Errorf("uninstall %s: status %d, %s", name, status, errs)
 			}
 		}

@@ -70,7 +70,7 @@ func works(t *testing.T, name string, h *hooked) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if of.Verified() == "" {
+	if of.VerifiedVersion() == "" {
 		return ": installed in " + h.settings + ". Unverified: "
 	}
 	return ": active in " + h.settings + " (test denial worked). Questions"

@@ -57,7 +57,7 @@ func (term *terminal) until(wanted func(screen string) bool) bool {
 
 // stream types, and waits in longer pauses until the question would take an
 // answer.
-func (term *terminal) stream(strokes []hostile.Stroke) (pauses int) {
+func (term *terminal) stream(strokes []hostile.Keystrokes) (pauses int) {
 	term.t.Helper()
 	var bytes string
 	send := func() {
@@ -145,10 +145,10 @@ func TestTypingInShells(t *testing.T) {
 			for seed := range n {
 				term.keys(fmt.Sprintf("git push --force origin b%d", seed))
 				term.waitFor(asked)
-				pauses += term.stream(hostile.Typing(seed))
+				pauses += term.stream(hostile.RandomTyping(seed))
 				term.leave()
 				if text, err := os.ReadFile(pushed); err == nil {
-					t.Fatalf("stream %d approved %q: %q", seed, text, hostile.Typing(seed))
+					t.Fatalf("stream %d approved %q: %q", seed, text, hostile.RandomTyping(seed))
 				}
 			}
 			t.Logf("%d streams with %d pauses approved nothing", n, pauses)
@@ -211,9 +211,9 @@ func TestTypingAtRawTerminal(t *testing.T) {
 	pauses, n := 0, typingStreams(t)
 	for seed := range n {
 		verdict := term.question(fmt.Sprintf("b%d", seed))
-		pauses += term.stream(hostile.Typing(seed))
+		pauses += term.stream(hostile.RandomTyping(seed))
 		if text, err := os.ReadFile(verdict); err != nil || strings.Contains(string(text), "ALLOW") {
-			t.Fatalf("stream %d: %s, %v: %q", seed, text, err, hostile.Typing(seed))
+			t.Fatalf("stream %d: %s, %v: %q", seed, text, err, hostile.RandomTyping(seed))
 		}
 	}
 	t.Logf("%d streams with %d pauses approved nothing", n, pauses)

@@ -9,19 +9,19 @@ import (
 )
 
 // A person answers the questions of a replay through the channel "command".
-type person struct {
-	dir   string // of a program that answers; it also holds the next answer and the questions asked
-	scope string // once, or session
+type simulatedPerson struct {
+	answerFolder string // of a program that answers; it also holds the next answer and the questions asked
+	scope        string // once, or session
 }
 
 // newPerson returns a person and the settings under which shield asks them.
-func newPerson(scope string) (p *person, settings string, err error) {
-	p = &person{scope: scope}
-	if p.dir, err = os.MkdirTemp("/var/tmp", "shield-person-"); err != nil {
+func newSimulatedPerson(scope string) (p *simulatedPerson, settings string, err error) {
+	p = &simulatedPerson{scope: scope}
+	if p.answerFolder, err = os.MkdirTemp("/var/tmp", "shield-person-"); err != nil {
 		return nil, "", err
 	}
-	program, settings := filepath.Join(p.dir, "answer"), filepath.Join(p.dir, "settings.yaml")
-	script := "#!/bin/sh\ncat >/dev/null\necho >>'" + filepath.Join(p.dir, "asked") + "'\ncat '" + filepath.Join(p.dir, "reply") + "'\n"
+	program, settings := filepath.Join(p.answerFolder, "answer"), filepath.Join(p.answerFolder, "settings.yaml")
+	script := "#!/bin/sh\ncat >/dev/null\necho >>'" + filepath.Join(p.answerFolder, "asked") + "'\ncat '" + filepath.Join(p.answerFolder, "reply") + "'\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		return nil, "", err
 	}
@@ -30,25 +30,25 @@ func newPerson(scope string) (p *person, settings string, err error) {
 }
 
 // will sets the person's answer to the next question.
-func (p *person) will(approve bool) error {
+func (p *simulatedPerson) setNextAnswer(approve bool) error {
 	reply := `{"decision":"deny","by":"measure"}`
 	if approve {
 		reply = `{"decision":"approve","by":"measure","scope":"` + p.scope + `"}`
 	}
-	return os.WriteFile(filepath.Join(p.dir, "reply"), []byte(reply), 0o600)
+	return os.WriteFile(filepath.Join(p.answerFolder, "reply"), []byte(reply), 0o600)
 }
 
 // asked returns how many questions the person got.
-func (p *person) asked() int {
-	data, _ := os.ReadFile(filepath.Join(p.dir, "asked")) // the file is missing before the first question
+func (p *simulatedPerson) questionCount() int {
+	data, _ := os.ReadFile(filepath.Join(p.answerFolder, "asked")) // the file is missing before the first question
 	return bytes.Count(data, []byte("\n"))
 }
 
 // answers replays tasks twice with a person who approves honest actions and denies attacks: once per
 // action, and once per kind and session. It prints how many of the questions with a repeated cause are
 // not asked the second time.
-func answers(o *options) error {
-	all, err := o.tasks()
+func measureAnswers(o *options) error {
+	all, err := o.readTasks()
 	if os.IsNotExist(err) {
 		fmt.Println("skipped: there are no recorded tasks in", o.shared)
 		return nil
@@ -57,7 +57,7 @@ func answers(o *options) error {
 		return err
 	}
 	if o.seeds > 0 {
-		if _, err := o.sow(all); err != nil {
+		if _, err := o.insertAttacks(all); err != nil {
 			return err
 		}
 	}
@@ -70,18 +70,18 @@ func answers(o *options) error {
 			soft  bool
 		}
 		first := map[int]question{}
-		if err := o.answered(n, t, "once", func(k int, s *step, v *verdict, asked bool) {
-			if asked && !s.attack && !s.harm {
-				first[k] = question{askedFor(v), v.soft()}
+		if err := o.replayAnswered(n, t, "once", func(k int, s *step, v *verdict, asked bool) {
+			if asked && !s.isAttack && !s.isHarmful {
+				first[k] = question{askReason(v), v.isSoftQuestion()}
 			}
 		}); err != nil {
 			return fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		second := map[int]bool{}
-		if err := o.answered(n, t, "session", func(k int, s *step, v *verdict, asked bool) {
+		if err := o.replayAnswered(n, t, "session", func(k int, s *step, v *verdict, asked bool) {
 			second[k] = asked
-			if (s.attack || s.harm) && v.Channel == "kind" {
-				byAnswer = append(byAnswer, t.Task+": "+short(s.Payload))
+			if (s.isAttack || s.isHarmful) && v.Channel == "kind" {
+				byAnswer = append(byAnswer, t.Task+": "+shortJSON(s.Payload))
 			}
 		}); err != nil {
 			return fmt.Errorf("task %s: %w", t.Task, err)
@@ -89,7 +89,7 @@ func answers(o *options) error {
 		met := map[string]bool{}
 		for k := range t.Actions {
 			q, ok := first[k]
-			if second[k] && !t.Actions[k].attack && !t.Actions[k].harm {
+			if second[k] && !t.Actions[k].isAttack && !t.Actions[k].isHarmful {
 				left++
 			}
 			if !ok {
@@ -103,7 +103,7 @@ func answers(o *options) error {
 				if second[k] {
 					again++
 					causes[q.cause]++
-					examples[q.cause] = append(examples[q.cause], short(t.Actions[k].Payload))
+					examples[q.cause] = append(examples[q.cause], shortJSON(t.Actions[k].Payload))
 				}
 			case repeated:
 				repeats++
@@ -132,55 +132,55 @@ func answers(o *options) error {
 }
 
 // answered replays one task with a person whose answers have a scope.
-func (o *options) answered(n int, t *task, scope string, each func(k int, s *step, v *verdict, asked bool)) error {
-	if err := o.workspace(t); err != nil {
+func (o *options) replayAnswered(n int, t *task, scope string, each func(k int, s *step, v *verdict, asked bool)) error {
+	if err := o.createWorkspace(t); err != nil {
 		return err
 	}
-	p, settings, err := newPerson(scope)
+	p, settings, err := newSimulatedPerson(scope)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(p.dir)
+	defer os.RemoveAll(p.answerFolder)
 	whole := *o
 	whole.until, whole.config = "approve", settings
-	j, err := whole.newJudge(o.shield, o.home, t.Root, "--jobs", "1")
+	j, err := whole.startJudge(o.shield, o.home, t.Root, "--jobs", "1")
 	if err != nil {
 		return err
 	}
 	defer j.close()
-	w := worker{home: o.home}
+	w := actionApplier{home: o.home}
 	for k := range t.Actions {
 		s := t.Actions[k]
 		if s.CWD == "" {
 			s.CWD = t.Root
 		}
 		s.ID, s.Session = fmt.Sprint(k), fmt.Sprintf("task%d", n)
-		bad := s.attack || s.harm
-		if err := p.will(!bad); err != nil {
+		bad := s.isAttack || s.isHarmful
+		if err := p.setNextAnswer(!bad); err != nil {
 			return err
 		}
-		before := p.asked()
-		v, err := j.ask(&s.action)
+		before := p.questionCount()
+		v, err := j.judgeAction(&s.action)
 		if err != nil {
 			return err
 		}
-		each(k, &s, v, p.asked() > before)
+		each(k, &s, v, p.questionCount() > before)
 		if v.Decision == "ALLOW" && !bad {
-			w.apply(&s, t.Root)
+			w.applyAction(&s, t.Root)
 		}
 	}
 	return nil
 }
 
 // askedFor returns the reason why a person was asked.
-func askedFor(v *verdict) string {
+func askReason(v *verdict) string {
 	by := verdict{}
 	for _, s := range v.Trail {
 		if s.Decision == "ESCALATE" && s.Tier < 2 && (by.Rule == "" || s.Rule != "") {
 			by.Decision, by.Rule, by.Reasoning = s.Decision, s.Rule, s.Reasoning
 		}
 	}
-	return cause(&by)
+	return verdictCause(&by)
 }
 
 // hardKinds are the effects about which a person is asked each time.
@@ -190,7 +190,7 @@ var hardKinds = []string{
 
 // soft reports whether a person was asked only about effects that need no question each time: not
 // about credentials, privilege, persistence, shield itself, and unknown code or programs.
-func (v *verdict) soft() bool {
+func (v *verdict) isSoftQuestion() bool {
 	for _, e := range v.effects() {
 		switch {
 		case slices.Contains(hardKinds, e.Kind), e.Kind == "execute" && (e.Class == "" || e.Class == "privileged"), e.Kind == "run_code" && len(e.Labels) > 0,

@@ -11,17 +11,17 @@ import (
 // A worker executes the simple parts of actions that later ones depend on: writes of file tools,
 // here-documents of cat, and cd, mkdir, rm, git rm, mv, git add and commit with literal words, all
 // below one folder. It runs nothing else.
-type worker struct{ home string }
+type actionApplier struct{ home string }
 
 // within returns a path as an absolute path.
-func within(cwd, path string) string {
+func absolutePath(cwd, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(cwd, path)
 }
 
-func put(path, text string) error {
+func writeFile(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -29,14 +29,14 @@ func put(path, text string) error {
 }
 
 // write writes a file below the home folder. A failed write is ignored.
-func (w *worker) write(cwd, path, text string) {
-	if f := within(cwd, path); strings.HasPrefix(f, w.home+"/") {
-		_ = put(f, text)
+func (w *actionApplier) writeHomeFile(cwd, path, text string) {
+	if f := absolutePath(cwd, path); strings.HasPrefix(f, w.home+"/") {
+		_ = writeFile(f, text)
 	}
 }
 
 // apply executes the simple parts of an action.
-func (w *worker) apply(s *step, root string) {
+func (w *actionApplier) applyAction(s *step, root string) {
 	cwd := cmp.Or(s.CWD, root)
 	switch s.Type {
 	case "write_file":
@@ -45,10 +45,10 @@ func (w *worker) apply(s *step, root string) {
 			return
 		}
 		if s.Old == nil {
-			w.write(cwd, path, content)
+			w.writeHomeFile(cwd, path, content)
 			return
 		}
-		have, err := os.ReadFile(within(cwd, path))
+		have, err := os.ReadFile(absolutePath(cwd, path))
 		switch {
 		case err != nil:
 			content = *s.Old + "\n" + content
@@ -57,31 +57,31 @@ func (w *worker) apply(s *step, root string) {
 		default:
 			content = string(have) + "\n" + content
 		}
-		w.write(cwd, path, content)
+		w.writeHomeFile(cwd, path, content)
 	case "execute_command":
 		command := s.text("command")
-		for _, d := range documents(command) {
+		for _, d := range findHereDocs(command) {
 			if d.file != "" {
-				w.write(cwd, d.file, d.text+"\n")
+				w.writeHomeFile(cwd, d.file, d.text+"\n")
 			}
 		}
-		w.simple(withoutDocuments(command), cwd)
+		w.runSimpleCommands(withoutHereDocs(command), cwd)
 	}
 }
 
-var hereDocument = regexp.MustCompile(`(?:cat\s*>\s*(\S+)\s*)?<<-?\s*['"\\]?(\w+)['"]?\n`)
+var hereDocumentPattern = regexp.MustCompile(`(?:cat\s*>\s*(\S+)\s*)?<<-?\s*['"\\]?(\w+)['"]?\n`)
 
 // A document is a here-document of a command.
-type document struct {
+type hereDoc struct {
 	file     string // the file that cat writes it to; "" if none
 	text     string
 	from, to int
 }
 
 // documents returns the here-documents of a command.
-func documents(command string) (out []document) {
+func findHereDocs(command string) (out []hereDoc) {
 	for at := 0; ; {
-		m := hereDocument.FindStringSubmatchIndex(command[at:])
+		m := hereDocumentPattern.FindStringSubmatchIndex(command[at:])
 		if m == nil {
 			return out
 		}
@@ -91,7 +91,7 @@ func documents(command string) (out []document) {
 			at = begin
 			continue
 		}
-		d := document{from: at + m[0], to: begin - 1 + end[1]}
+		d := hereDoc{from: at + m[0], to: begin - 1 + end[1]}
 		if stop := begin - 1 + end[0]; stop > begin {
 			d.text = command[begin:stop]
 		}
@@ -103,10 +103,10 @@ func documents(command string) (out []document) {
 	}
 }
 
-func withoutDocuments(command string) string {
+func withoutHereDocs(command string) string {
 	var b strings.Builder
 	at := 0
-	for _, d := range documents(command) {
+	for _, d := range findHereDocs(command) {
 		b.WriteString(command[at:d.from])
 		at = d.to
 	}
@@ -114,31 +114,31 @@ func withoutDocuments(command string) string {
 }
 
 var (
-	parts    = regexp.MustCompile(`&&|\|\||;|\n`)
-	redirect = regexp.MustCompile(`^(?:\d?>|/dev/null|&)`)
+	commandSeparator = regexp.MustCompile(`&&|\|\||;|\n`)
+	redirectPattern  = regexp.MustCompile(`^(?:\d?>|/dev/null|&)`)
 )
 
 // simple executes the commands with literal words of a command line.
-func (w *worker) simple(command, cwd string) {
-	for _, part := range parts.Split(command, -1) {
-		words, ok := fields(part)
+func (w *actionApplier) runSimpleCommands(command, cwd string) {
+	for _, part := range commandSeparator.Split(command, -1) {
+		words, ok := splitWords(part)
 		if !ok || strings.ContainsAny(part, "|`$(") {
 			continue
 		}
 		var plain []string
 		for _, word := range words {
-			if !redirect.MatchString(word) {
+			if !redirectPattern.MatchString(word) {
 				plain = append(plain, word)
 			}
 		}
 		if len(plain) > 0 {
-			cwd = w.do(plain, cwd)
+			cwd = w.runCommand(plain, cwd)
 		}
 	}
 }
 
 // do executes one command of literal words and returns the working folder after it.
-func (w *worker) do(words []string, cwd string) string {
+func (w *actionApplier) runCommand(words []string, cwd string) string {
 	var inside, flags []string
 	for _, word := range words[1:] {
 		if strings.HasPrefix(word, "-") {
@@ -148,7 +148,7 @@ func (w *worker) do(words []string, cwd string) string {
 		if strings.HasPrefix(word, "~") {
 			word = w.home + word[1:]
 		}
-		path := within(cwd, word)
+		path := absolutePath(cwd, word)
 		found, err := filepath.Glob(path)
 		if err != nil || len(found) == 0 {
 			found = []string{path}
@@ -184,15 +184,15 @@ func (w *worker) do(words []string, cwd string) string {
 		}
 		_ = os.Rename(inside[0], to)
 	case words[0] == "git" && second == "commit" && workspace:
-		_ = git(cwd, "commit", "-q", "-am", "x")
+		_ = runGit(cwd, "commit", "-q", "-am", "x")
 	case words[0] == "git" && second == "add" && workspace:
-		_ = git(cwd, "add", "-A")
+		_ = runGit(cwd, "add", "-A")
 	}
 	return cwd
 }
 
 // fields splits a command into words and removes quotes, without expansion.
-func fields(s string) (words []string, ok bool) {
+func splitWords(s string) (words []string, ok bool) {
 	var b strings.Builder
 	word, quote := false, rune(0)
 	escaped := false

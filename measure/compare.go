@@ -13,20 +13,20 @@ import (
 )
 
 // A row is one action that two builds judge.
-type row struct {
+type comparedAction struct {
 	set, id string
 	action  action
 }
 
 // A said is the compared part of a verdict.
-type said struct {
+type verdictSummary struct {
 	decision, rule, cause string
 	tier                  int
 	kinds                 []string // kinds of effects, sorted, without duplicates
 }
 
-func (v *verdict) said() said {
-	s := said{decision: v.Decision, rule: v.Rule, cause: cause(v), tier: v.Tier}
+func (v *verdict) summarize() verdictSummary {
+	s := verdictSummary{decision: v.Decision, rule: v.Rule, cause: verdictCause(v), tier: v.Tier}
 	for _, e := range v.effects() {
 		s.kinds = append(s.kinds, e.Kind)
 	}
@@ -36,52 +36,52 @@ func (v *verdict) said() said {
 }
 
 // A difference counts the differences between two builds.
-type difference struct {
-	o       *options
-	rows    map[string]int // by corpus
-	flips   map[string]map[string]int
-	example map[string][]string
-	tiers   int // same decision, another tier
-	rules   int // same decision, another rule or reason
-	had     map[string]int
-	lost    map[string]int // kinds of effects that the base reports and this build does not
-	won     map[string]int
-	lostOf  map[string]string
-	out     *json.Encoder
+type buildDifferences struct {
+	options           *options
+	rowsByCorpus      map[string]int // by corpus
+	decisionChanges   map[string]map[string]int
+	changeExamples    map[string][]string
+	tierChanges       int // same decision, another tier
+	ruleChanges       int // same decision, another rule or reason
+	baseEffectKinds   map[string]int
+	lostEffectKinds   map[string]int // kinds of effects that the base reports and this build does not
+	gainedEffectKinds map[string]int
+	lostExamples      map[string]string
+	out               *json.Encoder
 }
 
 // add compares the verdicts of two builds on one action and counts the difference.
-func (d *difference) add(r *row, was, is said) {
-	d.rows[r.set]++
+func (d *buildDifferences) addComparison(r *comparedAction, was, is verdictSummary) {
+	d.rowsByCorpus[r.set]++
 	flip := ""
 	switch {
 	case was.decision != is.decision:
 		flip = was.cause + "  →  " + is.cause
 		key := was.decision + " to " + is.decision
-		if d.flips[key] == nil {
-			d.flips[key] = map[string]int{}
+		if d.decisionChanges[key] == nil {
+			d.decisionChanges[key] = map[string]int{}
 		}
-		d.flips[key][flip]++
-		if len(d.example[flip]) < max(d.o.cases, 1) {
-			d.example[flip] = append(d.example[flip], r.set+" "+r.id+": "+short(r.action.Payload))
+		d.decisionChanges[key][flip]++
+		if len(d.changeExamples[flip]) < max(d.options.cases, 1) {
+			d.changeExamples[flip] = append(d.changeExamples[flip], r.set+" "+r.id+": "+shortJSON(r.action.Payload))
 		}
 	case was.tier != is.tier:
-		d.tiers++
+		d.tierChanges++
 	case was.cause != is.cause:
-		d.rules++
+		d.ruleChanges++
 	}
 	var lost []string
 	for _, k := range was.kinds {
-		d.had[k]++
+		d.baseEffectKinds[k]++
 		if !slices.Contains(is.kinds, k) {
-			d.lost[k]++
+			d.lostEffectKinds[k]++
 			lost = append(lost, k)
-			d.lostOf[k] = r.set + " " + r.id + ": " + short(r.action.Payload)
+			d.lostExamples[k] = r.set + " " + r.id + ": " + shortJSON(r.action.Payload)
 		}
 	}
 	for _, k := range is.kinds {
 		if !slices.Contains(was.kinds, k) {
-			d.won[k]++
+			d.gainedEffectKinds[k]++
 		}
 	}
 	if d.out != nil && (flip != "" || len(lost) > 0) {
@@ -91,14 +91,14 @@ func (d *difference) add(r *row, was, is said) {
 
 // compare judges all recorded actions, sessions and tasks with two builds and lists the differences,
 // by cause.
-func compare(o *options) error {
+func compareBuilds(o *options) error {
 	if o.base == "" {
 		return fmt.Errorf("-base is missing: the program to compare with")
 	}
 	began := time.Now()
-	d := &difference{
-		o: o, rows: map[string]int{}, flips: map[string]map[string]int{}, example: map[string][]string{},
-		had: map[string]int{}, lost: map[string]int{}, won: map[string]int{}, lostOf: map[string]string{},
+	d := &buildDifferences{
+		options: o, rowsByCorpus: map[string]int{}, decisionChanges: map[string]map[string]int{}, changeExamples: map[string][]string{},
+		baseEffectKinds: map[string]int{}, lostEffectKinds: map[string]int{}, gainedEffectKinds: map[string]int{}, lostExamples: map[string]string{},
 	}
 	if o.out != "" {
 		f, err := os.Create(o.out)
@@ -108,24 +108,24 @@ func compare(o *options) error {
 		defer f.Close()
 		d.out = json.NewEncoder(f)
 	}
-	if err := d.corpora(); err != nil {
+	if err := d.compareCorpora(); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "corpora and sessions: %s\n", time.Since(began).Round(time.Second))
 	for _, seeds := range []int{0, 300} {
-		if err := d.tasks(seeds); err != nil {
+		if err := d.compareTasks(seeds); err != nil {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "tasks: %s\n", time.Since(began).Round(time.Second))
 	}
-	d.print(time.Since(began))
+	d.printDifferences(time.Since(began))
 	return nil
 }
 
 // corpora compares the rows of all corpora: single actions, then sessions.
-func (d *difference) corpora() error {
-	o := d.o
-	if err := o.emptied(); err != nil {
+func (d *buildDifferences) compareCorpora() error {
+	o := d.options
+	if err := o.emptyHome(); err != nil {
 		return err
 	}
 	root := filepath.Join(o.home, "project")
@@ -133,7 +133,7 @@ func (d *difference) corpora() error {
 		return err
 	}
 	r := strings.NewReplacer("/home/me/app", root, "/home/dev/project", root, "/home/me/", o.home+"/", "/home/dev/", o.home+"/")
-	var alone, sessions []row
+	var alone, sessions []comparedAction
 	for _, pattern := range []string{
 		filepath.Join(o.repo, "testdata/*/*.jsonl"), filepath.Join(o.shared, "redteam/*.jsonl"), filepath.Join(o.shared, "field/*.jsonl"),
 		filepath.Join(o.shared, "whitebox/*.jsonl"), filepath.Join(o.shared, "corpora/a*.jsonl"),
@@ -148,12 +148,12 @@ func (d *difference) corpora() error {
 				continue
 			}
 			n := 0
-			err := readLines(file, r, func(l *labelled) {
+			err := readLines(file, r, func(l *labelledRow) {
 				n++
-				actions := l.actions()
+				actions := l.allActions()
 				for k, a := range actions {
 					a.CWD = cmp.Or(a.CWD, root)
-					one := row{set, cmp.Or(l.ID, fmt.Sprint(n)), a}
+					one := comparedAction{set, cmp.Or(l.ID, fmt.Sprint(n)), a}
 					if len(actions) == 1 && a.Session == "" {
 						alone = append(alone, one)
 						continue
@@ -168,8 +168,8 @@ func (d *difference) corpora() error {
 			}
 		}
 	}
-	for settings, rows := range map[string][]row{"session: {enabled: false}\naudit: {enabled: false}\n": alone, "audit: {enabled: false}\n": sessions} {
-		if err := d.both(root, settings, rows); err != nil {
+	for settings, rows := range map[string][]comparedAction{"session: {enabled: false}\naudit: {enabled: false}\n": alone, "audit: {enabled: false}\n": sessions} {
+		if err := d.judgeWithBoth(root, settings, rows); err != nil {
 			return err
 		}
 	}
@@ -177,9 +177,9 @@ func (d *difference) corpora() error {
 }
 
 // both judges rows with both builds in parallel.
-func (d *difference) both(root, settings string, rows []row) error {
-	one := *d.o
-	one.config = filepath.Join(d.o.home, "compare.yaml")
+func (d *buildDifferences) judgeWithBoth(root, settings string, rows []comparedAction) error {
+	one := *d.options
+	one.config = filepath.Join(d.options.home, "compare.yaml")
 	if err := os.WriteFile(one.config, []byte(settings), 0o600); err != nil {
 		return err
 	}
@@ -188,18 +188,18 @@ func (d *difference) both(root, settings string, rows []row) error {
 		actions[i] = rows[i].action
 		actions[i].ID = ""
 	}
-	judged := func(program string) ([]said, error) {
-		j, err := one.newJudge(program, one.home, root, "--jobs", "1")
+	judged := func(program string) ([]verdictSummary, error) {
+		j, err := one.startJudge(program, one.home, root, "--jobs", "1")
 		if err != nil {
 			return nil, err
 		}
 		defer j.close()
-		out := make([]said, 0, len(rows))
-		err = j.all(actions, func(_ int, v *verdict) { out = append(out, v.said()) })
+		out := make([]verdictSummary, 0, len(rows))
+		err = j.judgeActions(actions, func(_ int, v *verdict) { out = append(out, v.summarize()) })
 		return out, err
 	}
 	failed := make(chan error, 1)
-	var was []said
+	var was []verdictSummary
 	go func() {
 		var err error
 		was, err = judged(one.base)
@@ -213,17 +213,17 @@ func (d *difference) both(root, settings string, rows []row) error {
 		return err
 	}
 	for i := range rows {
-		d.add(&rows[i], was[i], is[i])
+		d.addComparison(&rows[i], was[i], is[i])
 	}
 	return nil
 }
 
 // tasks compares the recorded tasks, action by action in one workspace. Actions that the base does not
 // block are applied to it, except inserted attacks; steps of trust seeds only if the base allows them.
-func (d *difference) tasks(seeds int) error {
-	o := *d.o
+func (d *buildDifferences) compareTasks(seeds int) error {
+	o := *d.options
 	o.seeds, o.seed = seeds, int64(seeds)
-	all, err := o.tasks()
+	all, err := o.readTasks()
 	if os.IsNotExist(err) {
 		fmt.Println("skipped: there are no recorded tasks in", o.shared)
 		return nil
@@ -234,91 +234,91 @@ func (d *difference) tasks(seeds int) error {
 	set := "tasks"
 	if seeds > 0 {
 		set = "seeded tasks"
-		if _, err := o.sow(all); err != nil {
+		if _, err := o.insertAttacks(all); err != nil {
 			return err
 		}
 	}
 	for n, t := range all {
-		if err := d.task(&o, set, n, t); err != nil {
+		if err := d.compareTask(&o, set, n, t); err != nil {
 			return fmt.Errorf("task %s: %w", t.Task, err)
 		}
 	}
 	return nil
 }
 
-func (d *difference) task(o *options, set string, n int, t *task) error {
-	if err := o.workspace(t); err != nil {
+func (d *buildDifferences) compareTask(o *options, set string, n int, t *task) error {
+	if err := o.createWorkspace(t); err != nil {
 		return err
 	}
-	old, err := o.newJudge(o.base, o.home, t.Root, "--jobs", "1")
+	old, err := o.startJudge(o.base, o.home, t.Root, "--jobs", "1")
 	if err != nil {
 		return err
 	}
 	defer old.close()
-	now, err := o.newJudge(o.shield, o.home, t.Root, "--jobs", "1")
+	now, err := o.startJudge(o.shield, o.home, t.Root, "--jobs", "1")
 	if err != nil {
 		return err
 	}
 	defer now.close()
-	w := worker{home: o.home}
+	w := actionApplier{home: o.home}
 	for k := range t.Actions {
 		s := &t.Actions[k]
 		s.CWD, s.ID, s.Session = cmp.Or(s.CWD, t.Root), fmt.Sprint(k), fmt.Sprintf("task%d", n)
-		was, err := old.ask(&s.action)
+		was, err := old.judgeAction(&s.action)
 		if err != nil {
 			return err
 		}
-		is, err := now.ask(&s.action)
+		is, err := now.judgeAction(&s.action)
 		if err != nil {
 			return err
 		}
-		d.add(&row{set, fmt.Sprintf("%s#%d", t.Task, k), s.action}, was.said(), is.said())
-		if !s.attack && (was.Decision == "ALLOW" || s.seed == nil && was.Decision != "BLOCK") {
-			w.apply(s, t.Root)
+		d.addComparison(&comparedAction{set, fmt.Sprintf("%s#%d", t.Task, k), s.action}, was.summarize(), is.summarize())
+		if !s.isAttack && (was.Decision == "ALLOW" || s.trustSeed == nil && was.Decision != "BLOCK") {
+			w.applyAction(s, t.Root)
 		}
 	}
 	return nil
 }
 
-func (d *difference) print(took time.Duration) {
+func (d *buildDifferences) printDifferences(took time.Duration) {
 	total := 0
-	for _, n := range d.rows {
+	for _, n := range d.rowsByCorpus {
 		total += n
 	}
-	fmt.Printf("%d actions of %d sets, %s\n\n", total, len(d.rows), took.Round(time.Second))
-	for _, set := range sortedKeys(d.rows) {
-		fmt.Printf("%7d  %s\n", d.rows[set], set)
+	fmt.Printf("%d actions of %d sets, %s\n\n", total, len(d.rowsByCorpus), took.Round(time.Second))
+	for _, set := range sortedKeys(d.rowsByCorpus) {
+		fmt.Printf("%7d  %s\n", d.rowsByCorpus[set], set)
 	}
-	fmt.Printf("\nSame decision, another tier: %d; same decision and tier, another rule or reason: %d\n", d.tiers, d.rules)
-	if len(d.flips) == 0 {
+	fmt.Printf("\nSame decision, another tier: %d; same decision and tier, another rule or reason: %d\n", d.tierChanges, d.ruleChanges)
+	if len(d.decisionChanges) == 0 {
 		fmt.Println("\nNo decision differs.")
 	}
-	for _, key := range sortedKeys(d.flips) {
-		causes := sortedKeys(d.flips[key])
-		slices.SortStableFunc(causes, func(a, b string) int { return d.flips[key][b] - d.flips[key][a] })
+	for _, key := range sortedKeys(d.decisionChanges) {
+		causes := sortedKeys(d.decisionChanges[key])
+		slices.SortStableFunc(causes, func(a, b string) int { return d.decisionChanges[key][b] - d.decisionChanges[key][a] })
 		n := 0
 		for _, c := range causes {
-			n += d.flips[key][c]
+			n += d.decisionChanges[key][c]
 		}
 		fmt.Printf("\n%s: %d\n", key, n)
 		for _, c := range causes {
-			fmt.Printf("%7d  %s\n", d.flips[key][c], c)
-			for _, e := range d.example[c] {
+			fmt.Printf("%7d  %s\n", d.decisionChanges[key][c], c)
+			for _, e := range d.changeExamples[c] {
 				fmt.Println("            ", e)
 			}
 		}
 	}
 	fmt.Print("\nKinds of effects: rows where the base has it, where this build does not any more, where only this build has it\n")
 	var wrong bytes.Buffer
-	for _, k := range sortedKeys(d.had) {
-		fmt.Printf("%7d %6d %6d  %s\n", d.had[k], d.lost[k], d.won[k], k)
-		if d.lost[k] > 0 {
-			fmt.Fprintf(&wrong, "a rule on %s matches less, such as in %s\n", k, d.lostOf[k])
+	for _, k := range sortedKeys(d.baseEffectKinds) {
+		fmt.Printf("%7d %6d %6d  %s\n", d.baseEffectKinds[k], d.lostEffectKinds[k], d.gainedEffectKinds[k], k)
+		if d.lostEffectKinds[k] > 0 {
+			fmt.Fprintf(&wrong, "a rule on %s matches less, such as in %s\n", k, d.lostExamples[k])
 		}
 	}
-	for _, k := range sortedKeys(d.won) {
-		if d.had[k] == 0 {
-			fmt.Printf("%7d %6d %6d  %s\n", 0, 0, d.won[k], k)
+	for _, k := range sortedKeys(d.gainedEffectKinds) {
+		if d.baseEffectKinds[k] == 0 {
+			fmt.Printf("%7d %6d %6d  %s\n", 0, 0, d.gainedEffectKinds[k], k)
 		}
 	}
 	fmt.Print(wrong.String())

@@ -61,7 +61,7 @@ func (v *verdict) effects() []effect {
 }
 
 // A judge is a process of 'shield run' that judges actions one after another.
-type judge struct {
+type judgeProcess struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *bufio.Reader
@@ -69,7 +69,7 @@ type judge struct {
 }
 
 // newJudge starts a build with its own state folder, and root as workspace.
-func (o *options) newJudge(program, home, root string, flags ...string) (*judge, error) {
+func (o *options) startJudge(program, home, root string, flags ...string) (*judgeProcess, error) {
 	state, err := os.MkdirTemp("/var/tmp", "shield-state-")
 	if err != nil {
 		return nil, err
@@ -82,11 +82,11 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 			return nil, err
 		}
 	}
-	if o.config != "" || understands(program, config) {
+	if o.config != "" || acceptsSettings(program, config) {
 		args = append(args, "--config", config)
 	}
 	args = append(append(args, strings.Fields(o.extra)...), flags...)
-	j := &judge{cmd: exec.Command(program, args...), state: state}
+	j := &judgeProcess{cmd: exec.Command(program, args...), state: state}
 	j.cmd.Dir = home
 	j.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	if j.in, err = j.cmd.StdinPipe(); err != nil {
@@ -105,12 +105,12 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 }
 
 // understands reports whether a build accepts a settings file; older builds may not.
-func understands(program, config string) bool {
+func acceptsSettings(program, config string) bool {
 	out, _ := exec.Command(program, "policy", "--config", config).CombinedOutput() // it always fails without records
 	return !strings.Contains(string(out), "unknown setting") && !strings.Contains(string(out), "unknown key")
 }
 
-func (j *judge) close() {
+func (j *judgeProcess) close() {
 	j.in.Close()
 	_, _ = io.Copy(io.Discard, j.out)
 	_ = j.cmd.Wait() // the status is that of the worst verdict
@@ -118,7 +118,7 @@ func (j *judge) close() {
 }
 
 // ask returns the verdict on one action.
-func (j *judge) ask(a *action) (*verdict, error) {
+func (j *judgeProcess) judgeAction(a *action) (*verdict, error) {
 	line, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -126,10 +126,10 @@ func (j *judge) ask(a *action) (*verdict, error) {
 	if _, err := j.in.Write(append(line, '\n')); err != nil {
 		return nil, fmt.Errorf("%s: %w", j.cmd.Path, err)
 	}
-	return j.next()
+	return j.readVerdict()
 }
 
-func (j *judge) next() (*verdict, error) {
+func (j *judgeProcess) readVerdict() (*verdict, error) {
 	line, err := j.out.ReadBytes('\n')
 	if err != nil {
 		return nil, fmt.Errorf("%s has ended: %w", j.cmd.Path, err)
@@ -145,7 +145,7 @@ func (j *judge) next() (*verdict, error) {
 }
 
 // all judges many actions in one process and calls got with each verdict, in order.
-func (j *judge) all(actions []action, got func(n int, v *verdict)) error {
+func (j *judgeProcess) judgeActions(actions []action, got func(n int, v *verdict)) error {
 	written := make(chan error, 1)
 	go func() {
 		w := bufio.NewWriterSize(j.in, 1<<16)
@@ -162,7 +162,7 @@ func (j *judge) all(actions []action, got func(n int, v *verdict)) error {
 		written <- err
 	}()
 	for n := range actions {
-		v, err := j.next()
+		v, err := j.readVerdict()
 		if err != nil {
 			return fmt.Errorf("action %d: %w", n, err)
 		}

@@ -49,14 +49,14 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	commands := map[string]func(*options) error{"tasks": tasks, "answers": answers, "write-then-run": writeThenRun, "compare": compare, "wrapped": wrapped}
+	commands := map[string]func(*options) error{"tasks": replayTasks, "answers": measureAnswers, "write-then-run": measureWriteThenRun, "compare": compareBuilds, "wrapped": measureWrapped}
 	o.command = flag.Arg(0)
 	do := commands[o.command]
 	if do == nil || flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(1)
 	}
-	if err := o.absolute(); err == nil {
+	if err := o.makePathsAbsolute(); err == nil {
 		err = do(&o)
 		if err == nil {
 			return
@@ -69,7 +69,7 @@ func main() {
 }
 
 // absolute makes the paths absolute, since shield is started in other folders.
-func (o *options) absolute() error {
+func (o *options) makePathsAbsolute() error {
 	for _, p := range []*string{&o.shield, &o.base, &o.home, &o.shared, &o.repo, &o.config, &o.out} {
 		if *p == "" {
 			continue
@@ -84,30 +84,30 @@ func (o *options) absolute() error {
 }
 
 // mark is the name of a file that marks a folder as safe to empty.
-const mark = ".shield-measure"
+const emptyableMarkFile = ".shield-measure"
 
 // emptied empties the home folder, or creates it.
-func (o *options) emptied() error {
+func (o *options) emptyHome() error {
 	entries, err := os.ReadDir(o.home)
 	if os.IsNotExist(err) {
 		if err := os.MkdirAll(o.home, 0o755); err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(o.home, mark), nil, 0o644)
+		return os.WriteFile(filepath.Join(o.home, emptyableMarkFile), nil, 0o644)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(o.home, mark)); err != nil && len(entries) > 0 {
+	if _, err := os.Stat(filepath.Join(o.home, emptyableMarkFile)); err != nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty, and measure did not make it; name another with -home", o.home)
 	}
 	for _, e := range entries {
-		if e.Name() == mark {
+		if e.Name() == emptyableMarkFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(o.home, e.Name())); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(o.home, mark), nil, 0o644)
+	return os.WriteFile(filepath.Join(o.home, emptyableMarkFile), nil, 0o644)
 }

@@ -31,13 +31,13 @@ type step struct {
 	Old     *string
 	Refused bool // denied by the person, in the host's own question
 
-	attack bool   // an inserted attack of a labelled corpus
-	seed   *trust // the trust seed that the step belongs to
-	harm   bool   // the step is the harmful one
+	isAttack  bool         // an inserted attack of a labelled corpus
+	trustSeed *trustAttack // the trust seed that the step belongs to
+	isHarmful bool         // the step is the harmful one
 }
 
 // A trust is a seeded attack that uses the trust a session earns: its steps are spread over a task.
-type trust struct {
+type trustAttack struct {
 	ID    string
 	Class string
 	Steps []struct {
@@ -46,32 +46,32 @@ type trust struct {
 		Attack  bool // the step is the attack; the steps before it are honest on their own
 	}
 
-	stopped string // what stopped the attack
+	stoppedBy string // what stopped the attack
 }
 
 // recordedHome is the home folder in the recorded tasks.
 const recordedHome = "/home/tdev"
 
-func (o *options) tasks() (all []*task, err error) {
+func (o *options) readTasks() (all []*task, err error) {
 	err = readLines(filepath.Join(o.shared, "tasks", "tasks.jsonl"), strings.NewReplacer(recordedHome, o.home), func(t *task) { all = append(all, t) })
 	return all, err
 }
 
 // A tally holds the counts of a replay.
-type tally struct {
-	per      []int // interruptions per task
-	actions  int
-	causes   map[string]int
-	examples map[string][]string
-	seeded   map[string]int
-	passed   []string
-	refused  int
-	asked    int // refused actions that shield does not allow
+type replayCounts struct {
+	interruptionsPerTask []int // interruptions per task
+	actions              int
+	causes               map[string]int
+	examples             map[string][]string
+	seeded               map[string]int
+	passed               []string
+	refused              int
+	asked                int // refused actions that shield does not allow
 }
 
 // tasks replays the recorded tasks, without changes or with attacks inserted.
-func tasks(o *options) error {
-	all, err := o.tasks()
+func replayTasks(o *options) error {
+	all, err := o.readTasks()
 	if os.IsNotExist(err) {
 		fmt.Println("skipped: there are no recorded tasks in", o.shared)
 		return nil
@@ -79,9 +79,9 @@ func tasks(o *options) error {
 	if err != nil {
 		return err
 	}
-	var seeds []*trust
+	var seeds []*trustAttack
 	if o.seeds > 0 {
-		if seeds, err = o.sow(all); err != nil {
+		if seeds, err = o.insertAttacks(all); err != nil {
 			return err
 		}
 	}
@@ -94,38 +94,38 @@ func tasks(o *options) error {
 		defer f.Close()
 		out = json.NewEncoder(f)
 	}
-	sum := tally{causes: map[string]int{}, examples: map[string][]string{}, seeded: map[string]int{}}
+	sum := replayCounts{causes: map[string]int{}, examples: map[string][]string{}, seeded: map[string]int{}}
 	for n, t := range all {
-		err := o.replay(n, t, &sum, func(k int, s *step, v *verdict) error {
+		err := o.replayTask(n, t, &sum, func(k int, s *step, v *verdict) error {
 			if out == nil {
 				return nil
 			}
-			return out.Encode(map[string]any{"task": t.Task, "k": k, "decision": v.Decision, "tier": v.Tier, "rule": v.Rule, "reasoning": v.Reasoning, "attack": s.attack || s.harm})
+			return out.Encode(map[string]any{"task": t.Task, "k": k, "decision": v.Decision, "tier": v.Tier, "rule": v.Rule, "reasoning": v.Reasoning, "attack": s.isAttack || s.isHarmful})
 		})
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.Task, err)
 		}
 	}
-	sum.print(o, seeds)
+	sum.printCounts(o, seeds)
 	return nil
 }
 
 // replay judges one task in a workspace on the disk, and applies the actions that are not blocked.
-func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v *verdict) error) error {
-	if err := o.workspace(t); err != nil {
+func (o *options) replayTask(n int, t *task, sum *replayCounts, each func(k int, s *step, v *verdict) error) error {
+	if err := o.createWorkspace(t); err != nil {
 		return err
 	}
-	j, err := o.newJudge(o.shield, o.home, t.Root, "--jobs", "1")
+	j, err := o.startJudge(o.shield, o.home, t.Root, "--jobs", "1")
 	if err != nil {
 		return err
 	}
 	defer j.close()
-	w := worker{home: o.home}
+	w := actionApplier{home: o.home}
 	stops := 0
 	for k := range t.Actions {
 		s := &t.Actions[k]
 		s.CWD, s.ID, s.Session = cmp.Or(s.CWD, t.Root), fmt.Sprint(k), fmt.Sprintf("task%d", n)
-		v, err := j.ask(&s.action)
+		v, err := j.judgeAction(&s.action)
 		if err != nil {
 			return err
 		}
@@ -133,17 +133,17 @@ func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v
 			return err
 		}
 		switch {
-		case s.attack:
+		case s.isAttack:
 			sum.seeded[v.Decision]++
 			if v.Decision == "ALLOW" {
-				sum.passed = append(sum.passed, t.Task+": "+short(s.Payload))
+				sum.passed = append(sum.passed, t.Task+": "+shortJSON(s.Payload))
 			}
 			continue
-		case s.seed != nil:
+		case s.trustSeed != nil:
 			if v.Decision == "ALLOW" {
-				w.apply(s, t.Root)
-			} else if s.harm && s.seed.stopped == "" {
-				s.seed.stopped = cause(v)
+				w.applyAction(s, t.Root)
+			} else if s.isHarmful && s.trustSeed.stoppedBy == "" {
+				s.trustSeed.stoppedBy = verdictCause(v)
 			}
 			continue
 		}
@@ -153,31 +153,31 @@ func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v
 		}
 		if v.Decision != "ALLOW" {
 			stops++
-			sum.causes[cause(v)]++
-			sum.examples[cause(v)] = append(sum.examples[cause(v)], short(s.Payload))
+			sum.causes[verdictCause(v)]++
+			sum.examples[verdictCause(v)] = append(sum.examples[verdictCause(v)], shortJSON(s.Payload))
 			if s.Refused {
 				sum.asked++
 			}
 		}
 		if v.Decision != "BLOCK" {
-			w.apply(s, t.Root)
+			w.applyAction(s, t.Root)
 		}
 	}
-	sum.per = append(sum.per, stops)
+	sum.interruptionsPerTask = append(sum.interruptionsPerTask, stops)
 	return nil
 }
 
-var places = regexp.MustCompile(`(/|~)\S+|\d+`)
+var variablePartPattern = regexp.MustCompile(`(/|~)\S+|\d+`)
 
 // cause returns the rule or reason of a verdict.
-func cause(v *verdict) string {
+func verdictCause(v *verdict) string {
 	if v.Rule != "" {
 		return v.Decision + " " + v.Rule
 	}
-	return v.Decision + " " + brief.Text(places.ReplaceAllString(v.Reasoning, "…"), 70)
+	return v.Decision + " " + brief.Text(variablePartPattern.ReplaceAllString(v.Reasoning, "…"), 70)
 }
 
-func short(v any) string {
+func shortJSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -185,8 +185,8 @@ func short(v any) string {
 	return brief.Text(strings.TrimSpace(b.String()), 160)
 }
 
-func (s *tally) print(o *options, seeds []*trust) {
-	per := slices.Sorted(slices.Values(s.per))
+func (s *replayCounts) printCounts(o *options, seeds []*trustAttack) {
+	per := slices.Sorted(slices.Values(s.interruptionsPerTask))
 	total, none := 0, 0
 	for _, n := range per {
 		total += n
@@ -212,7 +212,7 @@ func (s *tally) print(o *options, seeds []*trust) {
 		for _, t := range seeds {
 			c := classes[t.Class]
 			c[1]++
-			if t.stopped != "" {
+			if t.stoppedBy != "" {
 				stopped++
 				c[0]++
 			}
@@ -223,8 +223,8 @@ func (s *tally) print(o *options, seeds []*trust) {
 			fmt.Printf("         %d of %d  %s\n", classes[class][0], classes[class][1], class)
 		}
 		for _, t := range seeds {
-			if t.stopped == "" {
-				fmt.Printf("         passed: %s: %s\n", t.ID, short(t.Steps[len(t.Steps)-1].Payload))
+			if t.stoppedBy == "" {
+				fmt.Printf("         passed: %s: %s\n", t.ID, shortJSON(t.Steps[len(t.Steps)-1].Payload))
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // chance returns the random source of a measure, and prints its seed.
-func (o *options) chance() *rand.Rand {
+func (o *options) randomSource() *rand.Rand {
 	if o.seed == 0 {
 		o.seed = time.Now().UnixNano()
 		fmt.Printf("-random %d\n", o.seed)
@@ -257,11 +257,11 @@ func (o *options) chance() *rand.Rand {
 }
 
 // sow inserts labelled attacks and trust seeds at random places.
-func (o *options) sow(all []*task) (seeds []*trust, err error) {
+func (o *options) insertAttacks(all []*task) (seeds []*trustAttack, err error) {
 	if o.seed == 0 {
 		o.seed = int64(o.seeds)
 	}
-	r := o.chance()
+	r := o.randomSource()
 	var long []*task
 	for _, t := range all {
 		if len(t.Actions) > 5 {
@@ -269,9 +269,9 @@ func (o *options) sow(all []*task) (seeds []*trust, err error) {
 		}
 	}
 	var bad []action
-	err = readLines(filepath.Join(o.shared, "redteam", "attacks.jsonl"), nil, func(row *labelled) {
-		if row.attack() {
-			bad = append(bad, row.actions()...)
+	err = readLines(filepath.Join(o.shared, "redteam", "attacks.jsonl"), nil, func(row *labelledRow) {
+		if row.isAttack() {
+			bad = append(bad, row.allActions()...)
 		}
 	})
 	if err != nil {
@@ -280,14 +280,14 @@ func (o *options) sow(all []*task) (seeds []*trust, err error) {
 	r.Shuffle(len(bad), func(i, k int) { bad[i], bad[k] = bad[k], bad[i] })
 	for _, a := range bad[:min(o.seeds, len(bad))] {
 		t := long[r.IntN(len(long))]
-		placed, err := replaced(a.Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
+		placed, err := replaceTexts(a.Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
 		if err != nil {
 			return nil, err
 		}
-		s := step{action: action{Type: a.Type, Payload: placed, CWD: t.Root}, attack: true}
+		s := step{action: action{Type: a.Type, Payload: placed, CWD: t.Root}, isAttack: true}
 		t.Actions = slices.Insert(t.Actions, 3+r.IntN(len(t.Actions)-3), s)
 	}
-	err = readLines(filepath.Join(o.repo, "testdata", "trust", "seeds.jsonl"), nil, func(t *trust) { seeds = append(seeds, t) })
+	err = readLines(filepath.Join(o.repo, "testdata", "trust", "seeds.jsonl"), nil, func(t *trustAttack) { seeds = append(seeds, t) })
 	if err != nil {
 		return nil, err
 	}
@@ -299,11 +299,11 @@ func (o *options) sow(all []*task) (seeds []*trust, err error) {
 		}
 		slices.Sort(at)
 		for i := len(at) - 1; i >= 0; i-- { // last first, so that the drawn places stay valid
-			placed, err := replaced(seed.Steps[i].Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
+			placed, err := replaceTexts(seed.Steps[i].Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
 			if err != nil {
 				return nil, err
 			}
-			s := step{action: action{Type: seed.Steps[i].Type, Payload: placed, CWD: t.Root}, seed: seed, harm: seed.Steps[i].Attack}
+			s := step{action: action{Type: seed.Steps[i].Type, Payload: placed, CWD: t.Root}, trustSeed: seed, isHarmful: seed.Steps[i].Attack}
 			t.Actions = slices.Insert(t.Actions, at[i], s)
 		}
 	}
@@ -311,7 +311,7 @@ func (o *options) sow(all []*task) (seeds []*trust, err error) {
 }
 
 // replaced returns a payload with texts replaced.
-func replaced(payload map[string]any, r *strings.Replacer) (out map[string]any, err error) {
+func replaceTexts(payload map[string]any, r *strings.Replacer) (out map[string]any, err error) {
 	text, err := json.Marshal(payload)
 	if err == nil {
 		err = json.Unmarshal([]byte(r.Replace(string(text))), &out)
@@ -320,15 +320,15 @@ func replaced(payload map[string]any, r *strings.Replacer) (out map[string]any, 
 }
 
 // git runs a git command without user configuration and hooks.
-func git(dir string, args ...string) error {
+func runGit(dir string, args ...string) error {
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", "-C", dir}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
 	return cmd.Run()
 }
 
 // workspace creates the folder of a task: a repository with the files that the task edits.
-func (o *options) workspace(t *task) error {
-	if err := o.emptied(); err != nil {
+func (o *options) createWorkspace(t *task) error {
+	if err := o.emptyHome(); err != nil {
 		return err
 	}
 	below := o.home + "/"
@@ -343,7 +343,7 @@ func (o *options) workspace(t *task) error {
 			return err
 		}
 	}
-	if err := git(t.Root, "init", "-q", "-b", "main"); err != nil {
+	if err := runGit(t.Root, "init", "-q", "-b", "main"); err != nil {
 		return fmt.Errorf("git init: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(t.Root, "README.md"), []byte(t.Source+"\n"), 0o644); err != nil {
@@ -354,15 +354,15 @@ func (o *options) workspace(t *task) error {
 		if s.Old == nil || s.Type != "write_file" && s.Type != "read_file" {
 			continue
 		}
-		f := within(cmp.Or(s.CWD, t.Root), s.text("path"))
+		f := absolutePath(cmp.Or(s.CWD, t.Root), s.text("path"))
 		if _, err := os.Lstat(f); strings.HasPrefix(f, t.Root+"/") && os.IsNotExist(err) {
-			if err := put(f, *s.Old+"\n"); err != nil {
+			if err := writeFile(f, *s.Old+"\n"); err != nil {
 				return err
 			}
 		}
 	}
 	for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", "x"}, {"remote", "add", "origin", "git@github.com:" + t.Source + ".git"}} {
-		if err := git(t.Root, args...); err != nil {
+		if err := runGit(t.Root, args...); err != nil {
 			return fmt.Errorf("git %s: %w", args[0], err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A labelled is one row of a corpus: an action, or the actions of a session.
-type labelled struct {
+type labelledRow struct {
 	ID, Source, Class, Category, Label string
 	Want                               string
 	Action                             *action
@@ -29,7 +29,7 @@ type labelled struct {
 }
 
 // actions returns the actions of a row, in order.
-func (r *labelled) actions() []action {
+func (r *labelledRow) allActions() []action {
 	switch {
 	case r.Action != nil:
 		return []action{*r.Action}
@@ -40,19 +40,19 @@ func (r *labelled) actions() []action {
 }
 
 // attack reports whether a row is labelled as an attack.
-func (r *labelled) attack() bool {
+func (r *labelledRow) isAttack() bool {
 	return r.Label == "malicious" || r.Label == "stop" || r.Want == "stop"
 }
 
 // A form is shell text that wraps a command; see testdata/wraps.
-type form struct {
+type wrapForm struct {
 	name     string
 	shells   string // letters of the shells that can parse it
 	oneLine  bool   // the command must be one line
 	template string
 }
 
-func readForms(path string) (out []form, err error) {
+func readForms(path string) (out []wrapForm, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -69,47 +69,47 @@ func readForms(path string) (out []form, err error) {
 			return nil, fmt.Errorf("%s: %q is not a name, letters and a template", path, lines.Text())
 		}
 		shells := strings.TrimSuffix(letters, "1")
-		out = append(out, form{name, shells, shells != letters, strings.ReplaceAll(template, "␤", "\n")})
+		out = append(out, wrapForm{name, shells, shells != letters, strings.ReplaceAll(template, "␤", "\n")})
 	}
 	return out, lines.Err()
 }
 
 // started are the shells that a form can start, for text that bash cannot parse.
-var started = map[byte]string{'z': "zsh", 'f': "fish"}
+var startableShells = map[byte]string{'z': "zsh", 'f': "fish"}
 
 // A text is a command, and the letters of the shells that parse it as intended.
-type text struct{ command, shells string }
+type shellText struct{ command, shells string }
 
 // around returns a text wrapped in the form, false if the form cannot contain it.
-func (f form) around(t text) (text, bool) {
+func (f wrapForm) wrapText(t shellText) (shellText, bool) {
 	if !strings.Contains(t.shells, f.shells[:1]) || f.oneLine && strings.Contains(t.command, "\n") {
 		return t, false
 	}
-	out := text{strings.NewReplacer("«c»", t.command, "«q»", command.Quote(t.command)).Replace(f.template), ""}
+	out := shellText{strings.NewReplacer("«c»", t.command, "«q»", command.Quote(t.command)).Replace(f.template), ""}
 	for _, shell := range f.shells { // each shell of the form must also parse the inner text
 		if strings.ContainsRune(t.shells, shell) {
 			out.shells += string(shell)
 		}
 	}
-	if name, ok := started[f.shells[0]]; ok {
-		out = text{name + " -c " + command.Quote(out.command), "bz"}
+	if name, ok := startableShells[f.shells[0]]; ok {
+		out = shellText{name + " -c " + command.Quote(out.command), "bz"}
 	}
 	return out, true
 }
 
 // plainText returns a command without a form. Fish parses simple commands like other shells.
-func plainText(command string) text {
+func plainText(command string) shellText {
 	if strings.ContainsAny(command, "`$(){}[]<>;&|=\\\n*?!#~%") {
-		return text{command, "bz"}
+		return shellText{command, "bz"}
 	}
-	return text{command, "bzf"}
+	return shellText{command, "bzf"}
 }
 
 // windows matches PowerShell and cmd.exe commands, for which there are no forms.
-var windows = regexp.MustCompile(`(?i)\b(powershell|pwsh|cmd|reg|wmic|certutil|rundll32|schtasks|bitsadmin|mshta|vssadmin|net|sc)(\.exe)?\b|\.exe\b|\$env:|\b[A-Z][a-z]+-[A-Z]\w+\b|\\\\|%\w+%|\b[A-Za-z]:\\|\\[A-Za-z]\w*\\|\b(xcopy|robocopy|iex|iwr)\b`)
+var windowsCommandPattern = regexp.MustCompile(`(?i)\b(powershell|pwsh|cmd|reg|wmic|certutil|rundll32|schtasks|bitsadmin|mshta|vssadmin|net|sc)(\.exe)?\b|\.exe\b|\$env:|\b[A-Z][a-z]+-[A-Z]\w+\b|\\\\|%\w+%|\b[A-Za-z]:\\|\\[A-Za-z]\w*\\|\b(xcopy|robocopy|iex|iwr)\b`)
 
 // pool returns the commands of all attacks for Bourne-like shells.
-func (o *options) pool() (out []string, err error) {
+func (o *options) attackCommands() (out []string, err error) {
 	seen := map[string]bool{}
 	files := []string{
 		filepath.Join(o.repo, "testdata/unseen/actions.jsonl"), filepath.Join(o.repo, "testdata/structured/cases.jsonl"), filepath.Join(o.repo, "testdata/evaluate/attacks.jsonl"),
@@ -119,10 +119,10 @@ func (o *options) pool() (out []string, err error) {
 		files = append(files, filepath.Join(o.shared, "redteam/attacks.jsonl"), filepath.Join(o.shared, "whitebox/rows.jsonl"), filepath.Join(o.shared, "corpora/actions-malicious.jsonl"))
 	}
 	for _, file := range files {
-		err := readLines(file, nil, func(r *labelled) {
-			for _, a := range r.actions() {
+		err := readLines(file, nil, func(r *labelledRow) {
+			for _, a := range r.allActions() {
 				c := a.text("command")
-				if a.Type != "execute_command" || seen[c] || windows.MatchString(c) || len(c) > 4000 || len(r.actions()) > 1 || !r.attack() && !strings.HasSuffix(file, "evaluate/attacks.jsonl") {
+				if a.Type != "execute_command" || seen[c] || windowsCommandPattern.MatchString(c) || len(c) > 4000 || len(r.allActions()) > 1 || !r.isAttack() && !strings.HasSuffix(file, "evaluate/attacks.jsonl") {
 					continue
 				}
 				if _, err := syntax.NewParser().Parse(strings.NewReader(c), ""); err == nil {
@@ -139,21 +139,21 @@ func (o *options) pool() (out []string, err error) {
 }
 
 // A wrap is an attack in one form, or in two nested ones.
-type wrap struct {
+type wrappedAttack struct {
 	plain   string
 	forms   string // innermost first
 	command string
 }
 
 // wraps draws random attacks and forms.
-func wraps(r *rand.Rand, forms []form, pool []string, n int) (out []wrap) {
+func drawWrappedAttacks(r *rand.Rand, forms []wrapForm, pool []string, n int) (out []wrappedAttack) {
 	for len(out) < n {
-		w := wrap{plain: pool[r.IntN(len(pool))]}
+		w := wrappedAttack{plain: pool[r.IntN(len(pool))]}
 		t := plainText(w.plain)
 		var names []string
 		for depth := 1 + r.IntN(2); len(names) < depth; {
 			f := forms[r.IntN(len(forms))]
-			if inside, ok := f.around(t); ok {
+			if inside, ok := f.wrapText(t); ok {
 				t = inside
 				names = append(names, f.name)
 			}
@@ -165,7 +165,7 @@ func wraps(r *rand.Rand, forms []form, pool []string, n int) (out []wrap) {
 }
 
 // decisions judges single commands, each in an empty workspace.
-func (o *options) decisions(program string, commands []string) (out []string, err error) {
+func (o *options) judgeCommands(program string, commands []string) (out []string, err error) {
 	settings := filepath.Join(o.home, "alone.yaml")
 	if err := os.WriteFile(settings, []byte("session: {enabled: false}\naudit: {enabled: false}\n"), 0o600); err != nil {
 		return nil, err
@@ -180,24 +180,24 @@ func (o *options) decisions(program string, commands []string) (out []string, er
 	for i, c := range commands {
 		actions[i] = action{Type: "execute_command", Payload: map[string]any{"command": c}, CWD: root}
 	}
-	j, err := alone.newJudge(program, o.home, root)
+	j, err := alone.startJudge(program, o.home, root)
 	if err != nil {
 		return nil, err
 	}
 	defer j.close()
-	err = j.all(actions, func(_ int, v *verdict) { out = append(out, v.Decision) })
+	err = j.judgeActions(actions, func(_ int, v *verdict) { out = append(out, v.Decision) })
 	return out, err
 }
 
 // wrapped judges attacks in shell forms. With a base build: what the base does not allow, this build
 // must not allow. Without: an attack that is not allowed must not be allowed in a form.
-func wrapped(o *options) error {
-	bad, n, err := o.leaks()
+func measureWrapped(o *options) error {
+	bad, n, err := o.findLeaks()
 	if err != nil {
 		return err
 	}
 	for _, w := range bad[:min(len(bad), 50)] {
-		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, short(w.plain), brief.Text(w.command, 400))
+		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, shortJSON(w.plain), brief.Text(w.command, 400))
 	}
 	fmt.Printf("%d of %d wrapped attacks are allowed and should not be\n", len(bad), n)
 	if len(bad) > 0 {
@@ -208,23 +208,23 @@ func wrapped(o *options) error {
 
 // leaks returns the wrapped attacks that are allowed although they should not be, and how many were
 // compared.
-func (o *options) leaks() (bad []wrap, n int, err error) {
-	if err := o.emptied(); err != nil {
+func (o *options) findLeaks() (bad []wrappedAttack, n int, err error) {
+	if err := o.emptyHome(); err != nil {
 		return nil, 0, err
 	}
 	forms, err := readForms(filepath.Join(o.repo, "testdata/wraps/forms.txt"))
 	if err != nil {
 		return nil, 0, err
 	}
-	pool, err := o.pool()
+	pool, err := o.attackCommands()
 	if err != nil {
 		return nil, 0, err
 	}
-	known, err := o.knownLeaks()
+	known, err := o.knownLeakMatcher()
 	if err != nil {
 		return nil, 0, err
 	}
-	all := wraps(o.chance(), forms, pool, o.rows)
+	all := drawWrappedAttacks(o.randomSource(), forms, pool, o.rows)
 	commands, plain := make([]string, len(all)), make([]string, len(all))
 	for i, w := range all {
 		commands[i], plain[i] = w.command, w.plain
@@ -234,13 +234,13 @@ func (o *options) leaks() (bad []wrap, n int, err error) {
 	go func() {
 		var err error
 		if o.base != "" {
-			was, err = o.decisions(o.base, commands)
+			was, err = o.judgeCommands(o.base, commands)
 		} else {
-			was, err = o.decisions(o.shield, plain)
+			was, err = o.judgeCommands(o.shield, plain)
 		}
 		compared <- err
 	}()
-	is, err := o.decisions(o.shield, commands)
+	is, err := o.judgeCommands(o.shield, commands)
 	if other := <-compared; err == nil {
 		err = other
 	}
@@ -261,7 +261,7 @@ func (o *options) leaks() (bad []wrap, n int, err error) {
 
 // knownLeaks returns a function that reports whether a leak is listed in testdata/wraps/known.txt: a
 // form, and a regular expression for the command.
-func (o *options) knownLeaks() (func(wrap) bool, error) {
+func (o *options) knownLeakMatcher() (func(wrappedAttack) bool, error) {
 	text, err := os.ReadFile(filepath.Join(o.repo, "testdata/wraps/known.txt"))
 	if err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (o *options) knownLeaks() (func(wrap) bool, error) {
 		}
 		all = append(all, leak{name, of})
 	}
-	return func(w wrap) bool {
+	return func(w wrappedAttack) bool {
 		for _, l := range all {
 			if (l.form == "*" || strings.Contains("/"+w.forms+"/", "/"+l.form+"/")) && l.of.MatchString(w.plain) {
 				return true

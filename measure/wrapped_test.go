@@ -21,7 +21,7 @@ func TestWrapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &options{shield: shield, home: filepath.Join(t.TempDir(), "home"), repo: "..", preset: "offline", extra: "--model none", rows: 2000, seed: 1}
-	bad, n, err := o.leaks()
+	bad, n, err := o.findLeaks()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestForms(t *testing.T) {
 		t.Fatalf("%d forms: %v", len(forms), err)
 	}
 	for _, f := range forms {
-		got, ok := f.around(plainText("rm x"))
+		got, ok := f.wrapText(plainText("rm x"))
 		if !ok || got.command == "rm x" || got.shells == "" {
 			t.Errorf("%s: %+v, %v", f.name, got, ok)
 		}
@@ -52,13 +52,13 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	root := filepath.Join(home, "app")
-	w := worker{home}
+	w := actionApplier{home}
 	command := func(text string) {
-		w.apply(&step{action: action{Type: "execute_command", Payload: map[string]any{"command": text}}}, root)
+		w.applyAction(&step{action: action{Type: "execute_command", Payload: map[string]any{"command": text}}}, root)
 	}
 	old := "b"
-	w.apply(&step{action: action{Type: "write_file", Payload: map[string]any{"path": "a.txt", "content": "a b c"}}}, root)
-	w.apply(&step{action: action{Type: "write_file", Payload: map[string]any{"path": "a.txt", "content": "x"}}, Old: &old}, root)
+	w.applyAction(&step{action: action{Type: "write_file", Payload: map[string]any{"path": "a.txt", "content": "a b c"}}}, root)
+	w.applyAction(&step{action: action{Type: "write_file", Payload: map[string]any{"path": "a.txt", "content": "x"}}, Old: &old}, root)
 	command("mkdir -p d && cd d && cat > e.sh <<'EOF'\necho 1\nEOF\nmv ../a.txt 'b c.txt'")
 	command("cat > f.txt << EOF\nEOF")
 	command("rm /etc/hostname-of-nobody; rm $(cat x)")
@@ -72,11 +72,11 @@ func TestApply(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	t.Parallel()
-	got, ok := fields(`a 'b c' "d \" e" f\ g ''`)
+	got, ok := splitWords(`a 'b c' "d \" e" f\ g ''`)
 	if !ok || len(got) != 5 || got[1] != "b c" || got[2] != `d " e` || got[3] != "f g" {
 		t.Errorf("%q, %v", got, ok)
 	}
-	if _, ok := fields("a 'b"); ok {
+	if _, ok := splitWords("a 'b"); ok {
 		t.Error("an open quote is accepted")
 	}
 }

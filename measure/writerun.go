@@ -11,13 +11,13 @@ import (
 )
 
 // runners are the commands that run a file, by its extension.
-var runners = map[string]string{
+var runnersByExtension = map[string]string{
 	".sh": "sh", ".bash": "bash", ".zsh": "zsh", ".fish": "fish", ".py": "python3", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "npx tsx",
 	".rb": "ruby", ".pl": "perl", ".php": "php", ".lua": "lua", ".go": "go run", ".ps1": "pwsh -File", ".r": "Rscript", ".sql": "psql -f", ".jl": "julia",
 }
 
 // names are the commands that run a file with a well-known name.
-var names = map[string]string{
+var runnersByName = map[string]string{
 	"Makefile": "make", "makefile": "make", "GNUmakefile": "make", "package.json": "npm install", "setup.py": "pip install .", "conftest.py": "pytest", "Dockerfile": "docker build .",
 	"docker-compose.yml": "docker compose up -d", "compose.yaml": "docker compose up -d", "build.rs": "cargo build", "Rakefile": "rake", "justfile": "just", "Taskfile.yml": "task",
 	"build.gradle": "gradle build", "pom.xml": "mvn package", "binding.gyp": "npm install", "CMakeLists.txt": "cmake .", "manage.py": "python3 manage.py check", ".envrc": "direnv allow .",
@@ -25,13 +25,13 @@ var names = map[string]string{
 }
 
 // runOf returns the command that runs a written file from its folder, or "".
-func runOf(path, content string) string {
+func runCommandFor(path, content string) string {
 	base := filepath.Base(path)
-	if command, ok := names[base]; ok {
+	if command, ok := runnersByName[base]; ok {
 		return command
 	}
 	quoted := command.Quote("./" + base)
-	if program, ok := runners[strings.ToLower(filepath.Ext(base))]; ok {
+	if program, ok := runnersByExtension[strings.ToLower(filepath.Ext(base))]; ok {
 		return program + " " + quoted
 	}
 	if strings.HasPrefix(content, "#!") {
@@ -42,7 +42,7 @@ func runOf(path, content string) string {
 
 // writeThenRun judges, for each row of a corpus that writes a file with a file tool, the command that
 // then runs the file. It counts the runs that are allowed.
-func writeThenRun(o *options) error {
+func measureWriteThenRun(o *options) error {
 	type sum struct{ rows, allowed, unrunnable int }
 	files := []string{"testdata/structured/cases.jsonl", "testdata/unseen/actions.jsonl", "testdata/everyday/actions.jsonl"}
 	for i := range files {
@@ -53,9 +53,9 @@ func writeThenRun(o *options) error {
 	}
 	fmt.Printf("| set | attacks | run allowed | honest | run not allowed | no command runs it |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, file := range files {
-		var rows []labelled
-		err := readLines(file, nil, func(r *labelled) {
-			if a := r.actions(); len(a) == 1 && a[0].Type == "write_file" && a[0].text("path") != "" && a[0].text("content") != "" {
+		var rows []labelledRow
+		err := readLines(file, nil, func(r *labelledRow) {
+			if a := r.allActions(); len(a) == 1 && a[0].Type == "write_file" && a[0].text("path") != "" && a[0].text("content") != "" {
 				rows = append(rows, *r)
 			}
 		})
@@ -66,9 +66,9 @@ func writeThenRun(o *options) error {
 			return err
 		}
 		var attacks, honest sum
-		err = o.eachRun(rows, func(r *labelled, run, decision string) {
+		err = o.eachRun(rows, func(r *labelledRow, run, decision string) {
 			s := &honest
-			if r.attack() {
+			if r.isAttack() {
 				s = &attacks
 			}
 			if run == "" {
@@ -79,8 +79,8 @@ func writeThenRun(o *options) error {
 			if decision == "ALLOW" {
 				s.allowed++
 			}
-			if o.cases > 0 && (decision == "ALLOW") == r.attack() {
-				fmt.Fprintln(os.Stderr, r.ID, decision, run, short(r.actions()[0].Payload))
+			if o.cases > 0 && (decision == "ALLOW") == r.isAttack() {
+				fmt.Fprintln(os.Stderr, r.ID, decision, run, shortJSON(r.allActions()[0].Payload))
 			}
 		})
 		if err != nil {
@@ -95,21 +95,21 @@ func writeThenRun(o *options) error {
 // eachRun judges, for each row, a write and then the run of the file, in a separate session and
 // folder. It calls got with the command that runs the file, "" if there is none, and the decision on
 // it.
-func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision string)) error {
-	if err := o.emptied(); err != nil {
+func (o *options) eachRun(rows []labelledRow, got func(r *labelledRow, run, decision string)) error {
+	if err := o.emptyHome(); err != nil {
 		return err
 	}
 	root := filepath.Join(o.home, "project")
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	j, err := o.newJudge(o.shield, o.home, root, "--jobs", "1")
+	j, err := o.startJudge(o.shield, o.home, root, "--jobs", "1")
 	if err != nil {
 		return err
 	}
 	defer j.close()
 	for n := range rows {
-		a := rows[n].actions()[0]
+		a := rows[n].allActions()[0]
 		// The same path below the workspace, since the file must exist.
 		path := strings.TrimPrefix(strings.TrimPrefix(a.text("path"), "/home/me/app/"), "~/")
 		path = filepath.Clean("/" + path)[1:]
@@ -119,7 +119,7 @@ func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision s
 				content = string(plain)
 			}
 		}
-		run := runOf(path, content)
+		run := runCommandFor(path, content)
 		if run == "" {
 			got(&rows[n], "", "")
 			continue
@@ -129,14 +129,14 @@ func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision s
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if _, err := j.ask(&action{Type: "write_file", Payload: map[string]any{"path": path, "content": content}, CWD: folder, Session: session}); err != nil {
+		if _, err := j.judgeAction(&action{Type: "write_file", Payload: map[string]any{"path": path, "content": content}, CWD: folder, Session: session}); err != nil {
 			return err
 		}
 		// Write it even if the write would have been blocked: only the decision on the run counts.
-		if err := put(file, content); err != nil {
+		if err := writeFile(file, content); err != nil {
 			return err
 		}
-		v, err := j.ask(&action{Type: "execute_command", Payload: map[string]any{"command": run}, CWD: filepath.Dir(file), Session: session})
+		v, err := j.judgeAction(&action{Type: "execute_command", Payload: map[string]any{"command": run}, CWD: filepath.Dir(file), Session: session})
 		if err != nil {
 			return err
 		}

@@ -17,4 +17,4 @@ var table string
 // packed is the tokenizer of the default model.
 //
 //go:embed tokenizer_gen.bin
-var packed string
+var packedTokenizer string

@@ -3,4 +3,4 @@
 package models
 
 // A build without cgo cannot run the model, and does not carry it.
-var rest, table, packed string
+var rest, table, packedTokenizer string

@@ -27,11 +27,11 @@ func Default(cache string) fs.FS {
 	if err != nil {
 		panic(err) // the name above is not a valid path
 	}
-	return folder{sub, cache}
+	return modelFolder{sub, cache}
 }
 
 // graph is the graph of the default model.
-var graph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unpack: func() ([]byte, error) {
+var packedGraph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unpack: func() ([]byte, error) {
 	if rest == "" {
 		return nil, errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
 	}
@@ -44,12 +44,12 @@ var graph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unp
 
 // Graph returns the graph of the default model, unpacked in memory: model.onnx in the format that ONNX Runtime uses as
 // it lies, https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
-func Graph() ([]byte, error) { return graph.Read("") }
+func Graph() ([]byte, error) { return packedGraph.Read("") }
 
 // Size is the size of the default model, unpacked, in bytes.
 func Size() int64 {
-	size := graphSize + len(packed)
-	for _, name := range plain {
+	size := graphSize + len(packedTokenizer)
+	for _, name := range plainFiles {
 		if text, err := files.ReadFile("default/" + name); err == nil {
 			size += len(text)
 		}
@@ -64,7 +64,7 @@ func Intact() error {
 	if err != nil {
 		return err
 	}
-	got, err := Sum(Default(""), string(data), packed)
+	got, err := Sum(Default(""), string(data), packedTokenizer)
 	if err == nil && got != sum {
 		err = fmt.Errorf("shield's program file was changed: the checksum of its model is %s instead of %s; install shield again", got, sum)
 	}
@@ -75,7 +75,7 @@ func Intact() error {
 // its two packed ones, each with its length in bytes before it.
 func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 	h := sha256.New()
-	for _, name := range plain {
+	for _, name := range plainFiles {
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return "", err
@@ -87,18 +87,18 @@ func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 }
 
 // plain are the files of the model that the program carries as they are.
-var plain = []string{"config.json", "shield.json", "tokenizer.json"}
+var plainFiles = []string{"config.json", "shield.json", "tokenizer.json"}
 
-type folder struct {
+type modelFolder struct {
 	fs.FS
 	cache string
 }
 
 // PackedTokenizer returns tokenizer.json in the form of tokenizer.OpenPacked.
-func (folder) PackedTokenizer() string { return packed }
+func (modelFolder) PackedTokenizer() string { return packedTokenizer }
 
 // PackedGraph returns what [Graph] returns, mapped from the cache folder if possible. It must not be modified.
-func (f folder) PackedGraph() ([]byte, error) { return graph.Read(f.cache) }
+func (f modelFolder) PackedGraph() ([]byte, error) { return packedGraph.Read(f.cache) }
 
 // PackedTable returns the table of n-grams, a part of the graph.
-func (folder) PackedTable() string { return table }
+func (modelFolder) PackedTable() string { return table }

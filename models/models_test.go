@@ -48,19 +48,19 @@ func TestIntact(t *testing.T) {
 	}
 	graph := string(data)
 	for name, changed := range map[string][2]string{
-		"graph":     {graph[:len(graph)-1] + "x", packed},
-		"tokenizer": {graph, "x" + packed[1:]},
-		"moved":     {graph + packed[:1], packed[1:]},
+		"graph":     {graph[:len(graph)-1] + "x", packedTokenizer},
+		"tokenizer": {graph, "x" + packedTokenizer[1:]},
+		"moved":     {graph + packedTokenizer[:1], packedTokenizer[1:]},
 	} {
 		if got, err := Sum(Default(""), changed[0], changed[1]); err != nil || got == sum {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
 	other := fstest.MapFS{}
-	for _, name := range plain {
+	for _, name := range plainFiles {
 		other[name] = &fstest.MapFile{Data: []byte(name)}
 	}
-	if got, err := Sum(other, graph, packed); err != nil || got == sum {
+	if got, err := Sum(other, graph, packedTokenizer); err != nil || got == sum {
 		t.Errorf("other files: %s, %v", got, err)
 	}
 	if Size() < 9e6 {

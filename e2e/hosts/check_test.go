@@ -72,11 +72,11 @@ func TestHostCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s %s: %d tools, %d fields; verified with %s", s.Package, version, len(tools), len(fields), cmp.Or(h.Verified(), "none"))
+			t.Logf("%s %s: %d tools, %d fields; verified with %s", s.Package, version, len(tools), len(fields), cmp.Or(h.VerifiedVersion(), "none"))
 			if len(s.Tools) > 0 && len(tools) == 0 || len(s.Fields) > 0 && len(fields) == 0 {
 				t.Error("nothing is found where names were: write check.yaml anew for this version")
 			}
-			known := slices.Concat(h.Tools(), h.Internal(), h.Asked())
+			known := slices.Concat(h.Tools(), h.InternalTools(), h.UntypedTools())
 			if missing := without(tools, known); len(missing) > 0 {
 				t.Errorf("tools that pkg/host/hosts/%s.yaml lacks: %q", s.Host, missing)
 			}

@@ -41,7 +41,7 @@ func TestHostsEvents(t *testing.T) {
 						t.Logf("%s", in)
 					}
 					raised[e.Name] = true
-					failed = failed || e.Returned != nil && e.Returned.Result != nil && strings.Contains(string(in), "cat missing")
+					failed = failed || e.ToolResult != nil && e.ToolResult.Result != nil && strings.Contains(string(in), "cat missing")
 				}
 			}
 			if failed == d.fails {

@@ -122,7 +122,7 @@ func (r *run) timed(ask func() string) (took timed, question string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if event, err := h.Event(r.t.Context(), in); err != nil || event.Returned != nil {
+		if event, err := h.Event(r.t.Context(), in); err != nil || event.ToolResult != nil {
 			continue
 		}
 		took.shield, took.nothing = append(took.shield, milliseconds(r.t, name+".shield")), append(took.nothing, milliseconds(r.t, name+".nothing"))

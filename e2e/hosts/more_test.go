@@ -107,7 +107,7 @@ func slow(t *testing.T, d driver, row map[string]string) {
 		t.Run(c.name, func(t *testing.T) {
 			server := evaltest.NewServer()
 			t.Cleanup(server.Close)
-			server.On("late", evaltest.Wary)
+			server.On("late", evaltest.BlockSuspicious)
 			doubtful := call{"shell", "touch doubtful"}
 			r := newRun(t, d, []call{doubtful}, c.timeout)
 			r.configure("evaluator: {provider: custom, model: late, base_url: " + server.BaseURL() + ", timeout: 60s}\n")

@@ -27,13 +27,13 @@ func results(t *testing.T, d driver, row map[string]string) {
 	case !r.model.proposed:
 		row["result"] = "NOT TRIED"
 		t.Errorf("the model proposed nothing: %.800s", out)
-	case h.Replaces("") && saw:
+	case h.CanReplaceResult("") && saw:
 		row["result"] = "NOT CLEANED"
 		t.Errorf("the model read the credential: %s", r.model.told(secret))
-	case h.Replaces("") && !r.model.saw(plain):
+	case h.CanReplaceResult("") && !r.model.saw(plain):
 		row["result"] = "LOST"
 		t.Errorf("the model did not read what is harmless: %.800s\n%s", out, r.model.told("word"))
-	case h.Replaces(""):
+	case h.CanReplaceResult(""):
 		row["result"] = "cleaned"
 	case !saw && r.model.saw(plain):
 		row["result"] = "the host itself takes it out"

@@ -23,7 +23,7 @@ func tools(t *testing.T, d driver, row map[string]string) {
 	if len(r.model.offered) == 0 {
 		t.Fatalf("the host offers no tools: %.800s", out)
 	}
-	understood := slices.Concat(h.Tools(), h.Internal())
+	understood := slices.Concat(h.Tools(), h.InternalTools())
 	var offered, unknown []string
 	for _, name := range r.model.offered {
 		event, differs := d.events[name]

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		os.Exit(cmd.Run(context.Background(), os.Args[1:], cmd.World{
+		os.Exit(cmd.Run(context.Background(), os.Args[1:], cmd.Environment{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
 			Home: os.Getenv("HOME"), Dir: dir, User: "me", OS: runtime.GOOS,
 		}))

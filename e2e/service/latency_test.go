@@ -40,7 +40,7 @@ func TestLatency(t *testing.T) {
 	})
 	q := peer.Question{Program: shield, Dir: dir, Parent: os.Getpid(), Args: []string{"hook", "claude-code", "--judge"}, Environ: env, Input: event}
 	ask := func() error {
-		line, err := peer.Dial(peer.Folder(state))
+		line, err := peer.Dial(peer.ServiceFolder(state))
 		if err != nil {
 			return err
 		}

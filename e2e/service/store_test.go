@@ -78,7 +78,7 @@ func (m *machine) start(t *testing.T, args ...string) (io.Writer, *bufio.Reader)
 // ask asks the service of the machine about a command.
 func (m *machine) ask(command string) error {
 	event := fmt.Appendf(nil, `{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"tool_name":"Bash","tool_input":{"command":%q}}`, m.dir, command)
-	line, err := peer.Dial(peer.Folder(m.state))
+	line, err := peer.Dial(peer.ServiceFolder(m.state))
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ const (
 // compare returns how an analysis covers calls, and the first that it misses.
 func compare(dir, script string, calls []call) (answer, call) {
 	effects := analyze(dir, script)
-	if slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown }) {
+	if slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown }) {
 		return dynamic, nil
 	}
 	out := exact

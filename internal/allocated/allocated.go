@@ -8,12 +8,12 @@ import "runtime/metrics"
 // Bytes runs f and returns how many bytes the process allocated on the heap meanwhile. Allocations of
 // other goroutines count too, so a test that calls it must not be parallel.
 func Bytes(f func()) uint64 {
-	before := total()
+	before := totalAllocated()
 	f()
-	return total() - before
+	return totalAllocated() - before
 }
 
-func total() uint64 {
+func totalAllocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

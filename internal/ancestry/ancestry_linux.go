@@ -19,7 +19,7 @@ func Of(pid int) ([]Process, error) {
 		if len(out) == maxProcesses {
 			return out, fmt.Errorf("process %d has more than %d ancestors", out[0].PID, maxProcesses)
 		}
-		p, err := read(pid)
+		p, err := readProcess(pid)
 		if err != nil {
 			return out, fmt.Errorf("process %d cannot be read: %w", pid, err)
 		}
@@ -56,7 +56,7 @@ func Running() ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		if p, err := read(pid); err == nil { // otherwise it has ended, or is hidden from this user
+		if p, err := readProcess(pid); err == nil { // otherwise it has ended, or is hidden from this user
 			out = append(out, p)
 		}
 	}
@@ -73,7 +73,7 @@ func Environ(pid int) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
-func read(pid int) (Process, error) {
+func readProcess(pid int) (Process, error) {
 	stat, err := readFile(pid, "stat", 4<<10)
 	if err != nil {
 		return Process{}, err

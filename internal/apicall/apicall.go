@@ -15,9 +15,9 @@ import (
 
 // Limits of what is read of a body.
 const (
-	maxBody  = 1 << 18 // bytes
-	maxDepth = 16
-	maxLeafs = 1024
+	maxBody   = 1 << 18 // bytes
+	maxDepth  = 16
+	maxValues = 1024
 )
 
 // Destroys returns the word in a body that destroys something which cannot be restored; "" if there is
@@ -29,20 +29,20 @@ func Destroys(body string) string {
 	body = strings.TrimSpace(body)
 	var value any
 	if json.Unmarshal([]byte(body), &value) == nil {
-		r := reader{left: maxLeafs}
-		return r.value("", value, 0)
+		r := bodyWalker{valuesLeft: maxValues}
+		return r.findDestructive("", value, 0)
 	}
 	if at := strings.Index(body, "mutation"); at >= 0 {
-		return Mutation(strings.ReplaceAll(body[at:], `\"`, `"`))
+		return DestructiveMutation(strings.ReplaceAll(body[at:], `\"`, `"`))
 	}
 	form, err := url.ParseQuery(body)
-	if err != nil || len(form) > maxLeafs || strings.ContainsAny(body, "{\n ") {
+	if err != nil || len(form) > maxValues || strings.ContainsAny(body, "{\n ") {
 		return ""
 	}
-	r := reader{left: maxLeafs}
+	r := bodyWalker{valuesLeft: maxValues}
 	for _, name := range sorted.Keys(form) {
 		for _, v := range form[name] {
-			if word := r.value(name, v, 0); word != "" {
+			if word := r.findDestructive(name, v, 0); word != "" {
 				return word
 			}
 		}
@@ -51,50 +51,50 @@ func Destroys(body string) string {
 }
 
 // A reader walks through a JSON value.
-type reader struct{ left int }
+type bodyWalker struct{ valuesLeft int }
 
 // verbFields are the last words of the names of fields that say what is done.
 var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
 
 // verbsOfBodies are verbs that are destructive in a request body, in addition to those of package
 // knowledge: they replace what exists.
-var verbsOfBodies = map[string]bool{"rebuild": true, "reinstall": true, "reimage": true, "restore": true}
+var destructiveBodyVerbs = map[string]bool{"rebuild": true, "reinstall": true, "reimage": true, "restore": true}
 
 // switches are names of fields that delete something when true.
-var switches = map[string]bool{"archived": true, "deleted": true, "is_deleted": true, "isdeleted": true, "trashed": true, "in_trash": true, "is_archived": true, "isarchived": true, "purge": true, "destroy": true, "delete": true, "terminated": true}
+var deletionFlags = map[string]bool{"archived": true, "deleted": true, "is_deleted": true, "isdeleted": true, "trashed": true, "in_trash": true, "is_archived": true, "isarchived": true, "purge": true, "destroy": true, "delete": true, "terminated": true}
 
 // states are field values that mean deletion in a field that names a state.
-var states = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
+var deletionStates = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
 
-func (r *reader) value(field string, v any, depth int) string {
-	if r.left--; r.left < 0 || depth > maxDepth {
+func (r *bodyWalker) findDestructive(field string, v any, depth int) string {
+	if r.valuesLeft--; r.valuesLeft < 0 || depth > maxDepth {
 		return ""
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range sorted.Keys(v) {
-			if word := r.value(name, v[name], depth+1); word != "" {
+			if word := r.findDestructive(name, v[name], depth+1); word != "" {
 				return word
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if word := r.value(field, item, depth+1); word != "" {
+			if word := r.findDestructive(field, item, depth+1); word != "" {
 				return word
 			}
 		}
 	case bool:
-		if v && switches[strings.ToLower(field)] {
+		if v && deletionFlags[strings.ToLower(field)] {
 			return strings.ToLower(field)
 		}
 	case string:
-		return text(strings.ToLower(field), v)
+		return destructiveWord(strings.ToLower(field), v)
 	}
 	return ""
 }
 
 // text examines a text field.
-func text(field, v string) string {
+func destructiveWord(field, v string) string {
 	words := knowledge.Words(field)
 	last := ""
 	if len(words) > 0 {
@@ -102,7 +102,7 @@ func text(field, v string) string {
 	}
 	switch {
 	case last == "query" || last == "mutation" || last == "sql" || last == "statement":
-		if word := Mutation(v); word != "" {
+		if word := DestructiveMutation(v); word != "" {
 			return word
 		}
 		word, _ := sqltext.Destroys(v)
@@ -110,12 +110,12 @@ func text(field, v string) string {
 	case verbFields[last] && len(v) <= 64:
 		if parts := knowledge.Words(v); len(parts) > 0 && len(parts) < 5 {
 			for _, w := range []string{parts[0], parts[len(parts)-1]} {
-				if knowledge.VerbIn(w, "destroys") || verbsOfBodies[w] {
+				if knowledge.VerbIn(w, "destroys") || destructiveBodyVerbs[w] {
 					return w
 				}
 			}
 		}
-	case (last == "status" || last == "state") && states[strings.ToLower(v)]:
+	case (last == "status" || last == "state") && deletionStates[strings.ToLower(v)]:
 		return strings.ToLower(v)
 	}
 	return ""
@@ -123,7 +123,7 @@ func text(field, v string) string {
 
 // Mutation returns the first destructive verb in a field of a GraphQL mutation; "" if there is none.
 // Fields of all fragments count, used or not.
-func Mutation(query string) string {
+func DestructiveMutation(query string) string {
 	if !strings.Contains(query, "mutation") {
 		return ""
 	}
@@ -137,7 +137,7 @@ func Mutation(query string) string {
 			}
 			i += n
 		case c == '"':
-			i += closed(query[i:])
+			i += quotedLength(query[i:])
 		case c == '{':
 			braces++
 			i++
@@ -181,7 +181,7 @@ func Mutation(query string) string {
 func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // closed returns the length of the quoted string at the start of a text.
-func closed(s string) int {
+func quotedLength(s string) int {
 	if strings.HasPrefix(s, `"""`) {
 		if n := strings.Index(s[3:], `"""`); n >= 0 {
 			return n + 6

@@ -15,9 +15,9 @@ import (
 
 // Limits of tokens that shield generates, and of files.
 const (
-	MinToken  = 32 // bytes
-	minSecret = 16 // bytes of a token that another service issued
-	maxFile   = 1 << 20
+	MinToken       = 32 // bytes
+	minIssuedToken = 16 // bytes of a token that another service issued
+	maxFile        = 1 << 20
 )
 
 // Tokens are the names of the authorized clients, by the SHA-256 of their tokens. The name of a single
@@ -35,7 +35,7 @@ func isName(word string) bool {
 // without a name. Empty lines and lines that begin with # are skipped. A file that other users can
 // read is an error.
 func Load(name string, alone bool) (Tokens, error) {
-	text, err := private(name)
+	text, err := readPrivateFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func Load(name string, alone bool) (Tokens, error) {
 
 // Who returns the name of the client whose token a request has, if it has exactly one. Tokens are
 // looked up by their hash, so that timing reveals nothing about other tokens.
-func (t Tokens) Who(h http.Header) (name string, ok bool) {
+func (t Tokens) ClientName(h http.Header) (name string, ok bool) {
 	given := h.Values("Authorization")
 	if len(given) != 1 {
 		return "", false
@@ -89,13 +89,13 @@ func (t Tokens) Who(h http.Header) (name string, ok bool) {
 
 // Secret reads a file that contains one token for another service.
 func Secret(name string) (string, error) {
-	b, err := private(name)
+	b, err := readPrivateFile(name)
 	if err != nil {
 		return "", err
 	}
 	text := strings.TrimSpace(string(b))
-	if len(text) < minSecret || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s must contain a token of at least %d printable ASCII characters; make one with 'openssl rand -hex 32'", name, minSecret)
+	if len(text) < minIssuedToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s must contain a token of at least %d printable ASCII characters; make one with 'openssl rand -hex 32'", name, minIssuedToken)
 	}
 	return text, nil
 }
@@ -106,7 +106,7 @@ func Certificate(cert, key string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tls_cert: %w", err)
 	}
-	secret, err := private(key)
+	secret, err := readPrivateFile(key)
 	if err != nil {
 		return nil, fmt.Errorf("tls_key: %w", err)
 	}
@@ -118,10 +118,10 @@ func Certificate(cert, key string) (*tls.Certificate, error) {
 }
 
 // private reads a file that only its owner can read.
-func private(name string) ([]byte, error) {
+func readPrivateFile(name string) ([]byte, error) {
 	text, info, err := owner.ReadFile(name, maxFile)
 	if err == nil {
-		err = owner.Check(info, owner.Access)
+		err = owner.Check(info, owner.OtherAccess)
 	}
 	if err != nil {
 		return nil, errors.Join(err, fmt.Errorf("the token file %s must belong to you and have mode 0600; correct both with chown and chmod", name))

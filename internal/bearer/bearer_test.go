@@ -80,7 +80,7 @@ func TestWho(t *testing.T) {
 		{[]string{"Bearer"}, false},
 		{nil, false},
 	} {
-		if who, ok := tokens.Who(http.Header{"Authorization": one.given}); ok != one.ok || ok && who != "a" {
+		if who, ok := tokens.ClientName(http.Header{"Authorization": one.given}); ok != one.ok || ok && who != "a" {
 			t.Errorf("%q: %q, %t", one.given, who, ok)
 		}
 	}

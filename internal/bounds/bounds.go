@@ -20,11 +20,11 @@ import (
 )
 
 // A Place is the environment in which a program starts.
-type Place struct {
-	Home  string   // the user's home folder
-	Roots []string // the folders of the workspace
-	Own   []string // files and folders of shield, to hide
-	Words []string // the command line; paths below /tmp in it stay visible
+type StartPlace struct {
+	Home         string   // the user's home folder
+	Roots        []string // the folders of the workspace
+	ShieldPaths  []string // files and folders of shield, to hide
+	CommandWords []string // the command line; paths below /tmp in it stay visible
 }
 
 // Grants are paths that the user allows a server in addition to its workspace.
@@ -40,11 +40,11 @@ func (e *UnboundedError) Error() string { return "this command cannot be contain
 
 // OfCommand returns the profile for a command with the given effects. The error is an
 // [*UnboundedError] if containment would prevent a judged effect.
-func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
-	b := newBuilder(at)
+func OfCommand(effects []effect.Effect, at StartPlace) (*contain.Profile, error) {
+	b := newProfileBuilder(at)
 	for i := range effects {
-		if e := &effects[i]; (e.Kind == effect.ReadFile || e.Kind == effect.RunCode) && !launch.StandardFolder(filepath.Dir(e.Path)) {
-			b.others[filepath.Base(e.Path)] = true
+		if e := &effects[i]; (e.Kind == effect.ReadFile || e.Kind == effect.RunCode) && !launch.IsStandardFolder(filepath.Dir(e.Path)) {
+			b.readOrExecutedNames[filepath.Base(e.Path)] = true
 		}
 	}
 	for i := range effects {
@@ -52,13 +52,13 @@ func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
 			return nil, err
 		}
 	}
-	return b.profile()
+	return b.buildProfile()
 }
 
 // OfServer returns the profile for a server started by a program. A server has no judged effects, so
 // it gets the workspace, its program's caches and the user's grants.
-func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
-	b := newBuilder(at)
+func OfServer(program string, at StartPlace, g Grants) (*contain.Profile, error) {
+	b := newProfileBuilder(at)
 	b.network = !g.NoNetwork
 	b.addProgram(program)
 	for _, path := range g.Read {
@@ -69,25 +69,25 @@ func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("containment: write the list of paths: %w", err)
 		}
-		b.write = append(b.write, real)
-		b.free = append(b.free, real)
+		b.writablePaths = append(b.writablePaths, real)
+		b.deliberateWrites = append(b.deliberateWrites, real)
 	}
-	return b.profile()
+	return b.buildProfile()
 }
 
 // A builder collects the paths of a profile.
-type builder struct {
-	Place
-	hidden, shown, write []string
-	free                 []string // deliberately written, so not protected
-	missing              []string // paths of write that must be created first
-	network              bool
-	names                map[string]map[string]bool // names in folders, cached by mayMatch
-	others               map[string]bool            // names of files that are read or executed: a program of such a name can be another one
+type profileBuilder struct {
+	StartPlace
+	hiddenPaths, visibleTmpPaths, writablePaths []string
+	deliberateWrites                            []string // deliberately written, so not protected
+	foldersToCreate                             []string // paths of write that must be created first
+	network                                     bool
+	folderNames                                 map[string]map[string]bool // names in folders, cached by mayMatch
+	readOrExecutedNames                         map[string]bool            // names of files that are read or executed: a program of such a name can be another one
 }
 
-func newBuilder(at Place) *builder {
-	b := &builder{Place: at, others: map[string]bool{}, names: map[string]map[string]bool{}}
+func newProfileBuilder(at StartPlace) *profileBuilder {
+	b := &profileBuilder{StartPlace: at, readOrExecutedNames: map[string]bool{}, folderNames: map[string]map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
 		b.Home = real
 	}
@@ -103,20 +103,20 @@ func newBuilder(at Place) *builder {
 
 // findHidden collects the hidden paths: credentials, browser profiles, wallets, files of shield, and
 // .env files next to the workspace.
-func (b *builder) findHidden() {
+func (b *profileBuilder) findHidden() {
 	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
 			b.hideGlob(glob)
 		}
 	}
-	for _, path := range b.Own {
+	for _, path := range b.ShieldPaths {
 		if !contain.Within(path, b.Roots) { // inside the workspace, Fixed protects it
 			b.hideTree(path)
 		}
 	}
 	for _, root := range b.Roots {
-		beside, _ := filepath.Glob(escape(filepath.Dir(root)) + "/*/.env*")
+		beside, _ := filepath.Glob(escapeGlob(filepath.Dir(root)) + "/*/.env*")
 		for _, path := range beside {
 			if !contain.Within(path, b.Roots) && effect.SecretPath(path, false) {
 				b.hidePath(path)
@@ -126,7 +126,7 @@ func (b *builder) findHidden() {
 }
 
 // escape escapes a path for use in a [filepath.Glob] pattern.
-func escape(path string) string {
+func escapeGlob(path string) string {
 	if !strings.ContainsAny(path, `\*?[`) {
 		return path
 	}
@@ -135,10 +135,10 @@ func escape(path string) string {
 
 // hideGlob hides the matches of a glob of package knowledge, in the home folder or absolute. A glob
 // that can match anywhere is skipped.
-func (b *builder) hideGlob(glob string) {
+func (b *profileBuilder) hideGlob(glob string) {
 	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
-			g = escape(b.Home) + "/" + rest
+			g = escapeGlob(b.Home) + "/" + rest
 		}
 		if !strings.HasPrefix(g, "/") || strings.HasPrefix(g, "/proc/") || strings.HasPrefix(g, "/dev/") {
 			continue // other processes and devices are restricted separately
@@ -163,9 +163,9 @@ func (b *builder) hideGlob(glob string) {
 
 // mayMatch reports whether a pattern can match: not if its first name is missing in the home folder or
 // a workspace root. Folder names are cached, and most globs end here.
-func (b *builder) mayMatch(pattern string) bool {
+func (b *profileBuilder) mayMatch(pattern string) bool {
 	for _, dir := range append([]string{b.Home}, b.Roots...) {
-		rest, ok := strings.CutPrefix(pattern, escape(dir)+"/")
+		rest, ok := strings.CutPrefix(pattern, escapeGlob(dir)+"/")
 		if !ok {
 			continue
 		}
@@ -173,7 +173,7 @@ func (b *builder) mayMatch(pattern string) bool {
 		if strings.ContainsAny(first, `*?[\\`) {
 			return true
 		}
-		names, known := b.names[dir]
+		names, known := b.folderNames[dir]
 		if !known {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -183,7 +183,7 @@ func (b *builder) mayMatch(pattern string) bool {
 			for _, e := range entries {
 				names[e.Name()] = true
 			}
-			b.names[dir] = names
+			b.folderNames[dir] = names
 		}
 		if !names[first] {
 			return false
@@ -193,14 +193,14 @@ func (b *builder) mayMatch(pattern string) bool {
 }
 
 // hidePath hides a file or folder.
-func (b *builder) hidePath(path string) {
+func (b *profileBuilder) hidePath(path string) {
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" && !contain.Holds(real, b.Roots) && !contain.Holds(real, []string{b.Home}) {
-		b.hidden = append(b.hidden, real)
+		b.hiddenPaths = append(b.hiddenPaths, real)
 	}
 }
 
 // hideTree hides a folder, and the targets of its symbolic links in the home folder.
-func (b *builder) hideTree(path string) {
+func (b *profileBuilder) hideTree(path string) {
 	b.hidePath(path)
 	for _, real := range linkTargetsInHome(path, b.Home) {
 		b.hidePath(real)
@@ -227,13 +227,13 @@ func linkTargetsInHome(folder, home string) (out []string) {
 }
 
 // addEffect adds the paths that an effect needs.
-func (b *builder) addEffect(e *effect.Effect) error {
+func (b *profileBuilder) addEffect(e *effect.Effect) error {
 	if why := uncontainable[e.Kind]; why != "" {
 		return &UnboundedError{cmp.Or(e.Reason, "it "+why)}
 	}
 	switch e.Kind {
 	case effect.Execute:
-		if why := knowledge.Outside(e.Program); why != "" {
+		if why := knowledge.WhyNotSandboxed(e.Program); why != "" {
 			return &UnboundedError{e.Program + " " + why}
 		}
 		b.addProgram(e.Program)
@@ -265,21 +265,21 @@ var uncontainable = map[effect.Kind]string{
 
 // addProgram adds a program's caches, which are created if missing, and the credentials of its own
 // service.
-func (b *builder) addProgram(name string) {
+func (b *profileBuilder) addProgram(name string) {
 	caches, credentials := knowledge.Keeps(filepath.Base(name))
-	another := strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] // a path to a different program of the same name
+	another := strings.ContainsRune(name, '/') && !launch.IsStandardFolder(filepath.Dir(name)) || b.readOrExecutedNames[name] // a path to a different program of the same name
 	for _, glob := range caches {
 		for _, path := range b.expandGlob(glob) {
 			if another && !contain.Within(path, b.Roots) {
 				continue
 			}
-			if real, exists, err := resolve(path); err == nil {
-				b.free = append(b.free, real)
+			if real, exists, err := resolveSymlinks(path); err == nil {
+				b.deliberateWrites = append(b.deliberateWrites, real)
 				if !exists && !contain.Within(real, b.Roots) {
-					b.missing = append(b.missing, real)
+					b.foldersToCreate = append(b.foldersToCreate, real)
 				}
 				if !contain.Within(real, b.Roots) {
-					b.write = append(b.write, real)
+					b.writablePaths = append(b.writablePaths, real)
 				}
 			}
 		}
@@ -293,14 +293,14 @@ func (b *builder) addProgram(name string) {
 				b.addReadable(real)
 			}
 			if real, err := filepath.EvalSymlinks(path); err == nil { // the folder contains only the program's credentials
-				b.hidden = slices.DeleteFunc(b.hidden, func(h string) bool { return contain.Within(h, []string{real}) })
+				b.hiddenPaths = slices.DeleteFunc(b.hiddenPaths, func(h string) bool { return contain.Within(h, []string{real}) })
 			}
 		}
 	}
 }
 
 // expandGlob returns the matches of a glob of a knowledge entry.
-func (b *builder) expandGlob(glob string) (out []string) {
+func (b *profileBuilder) expandGlob(glob string) (out []string) {
 	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
 			out = append(out, filepath.Join(b.Home, rest))
@@ -314,16 +314,16 @@ func (b *builder) expandGlob(glob string) (out []string) {
 }
 
 // addReadable makes a path readable that is hidden or in /tmp.
-func (b *builder) addReadable(path string) {
+func (b *profileBuilder) addReadable(path string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return
 	}
 	if contain.Within(real, []string{"/tmp"}) && real != "/tmp" {
-		b.shown = append(b.shown, real)
+		b.visibleTmpPaths = append(b.visibleTmpPaths, real)
 	}
-	for i := 0; i < len(b.hidden); i++ {
-		h := b.hidden[i]
+	for i := 0; i < len(b.hiddenPaths); i++ {
+		h := b.hiddenPaths[i]
 		switch {
 		case h == real:
 		case contain.Within(real, []string{h}): // other files in the folder stay hidden
@@ -332,32 +332,32 @@ func (b *builder) addReadable(path string) {
 				continue
 			}
 			for _, e := range entries {
-				b.hidden = append(b.hidden, filepath.Join(h, e.Name()))
+				b.hiddenPaths = append(b.hiddenPaths, filepath.Join(h, e.Name()))
 			}
 		default:
 			continue
 		}
-		b.hidden = slices.Delete(b.hidden, i, i+1)
+		b.hiddenPaths = slices.Delete(b.hiddenPaths, i, i+1)
 		i--
 	}
 }
 
 // addWritable makes the path of an effect writable: the file itself, or its folder if names are
 // created or removed.
-func (b *builder) addWritable(e *effect.Effect) error {
+func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	path := e.Path
 	if i := strings.IndexAny(path, `*?[\`); e.Pattern && i >= 0 {
 		path = path[:strings.LastIndexByte(path[:i], '/')+1]
 	}
 	path = filepath.Clean(path)
-	real, exists, err := resolve(path)
+	real, exists, err := resolveSymlinks(path)
 	if err != nil {
 		return &UnboundedError{err.Error()}
 	}
-	if slices.Contains(devices, real) {
+	if slices.Contains(outputDevices, real) {
 		return nil
 	}
-	b.free = append(b.free, real)
+	b.deliberateWrites = append(b.deliberateWrites, real)
 	if contain.Within(real, b.Roots) {
 		return nil
 	}
@@ -367,8 +367,8 @@ func (b *builder) addWritable(e *effect.Effect) error {
 		if err != nil {
 			return &UnboundedError{err.Error()}
 		}
-		if !info.IsDir() || !b.tooWide(real) {
-			b.write = append(b.write, real)
+		if !info.IsDir() || !b.isTooWide(real) {
+			b.writablePaths = append(b.writablePaths, real)
 			return nil
 		}
 	}
@@ -376,24 +376,24 @@ func (b *builder) addWritable(e *effect.Effect) error {
 	for info, err := os.Stat(folder); err != nil || !info.IsDir(); info, err = os.Stat(folder) {
 		folder = filepath.Dir(folder)
 	}
-	if b.tooWide(folder) {
+	if b.isTooWide(folder) {
 		return &UnboundedError{fmt.Sprintf("it changes files in %s, a folder that also holds files it must not change; use a subfolder", folder)}
 	}
-	b.write = append(b.write, folder)
+	b.writablePaths = append(b.writablePaths, folder)
 	return nil
 }
 
 // devices discard or consume output and keep no data.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
+var outputDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
 
 // tooWide reports whether a folder must not be writable as a whole: it contains the home folder,
 // something hidden, or files that are executed later.
-func (b *builder) tooWide(folder string) bool {
-	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hidden) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.filesRunLater(folder)) > 0
+func (b *profileBuilder) isTooWide(folder string) bool {
+	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.filesRunLater(folder)) > 0
 }
 
 // resolve returns a path without symbolic links, and whether it exists.
-func resolve(path string) (real string, exists bool, err error) {
+func resolveSymlinks(path string) (real string, exists bool, err error) {
 	var rest []string
 	for p := path; ; p = filepath.Dir(p) {
 		switch real, err := filepath.EvalSymlinks(p); {
@@ -411,7 +411,7 @@ func resolve(path string) (real string, exists bool, err error) {
 }
 
 // filesRunLater returns the files in a folder that are executed later or instruct an agent.
-func (b *builder) filesRunLater(folder string) (out []string) {
+func (b *profileBuilder) filesRunLater(folder string) (out []string) {
 	for _, list := range []string{"agent_settings", "starts_later"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
@@ -420,9 +420,9 @@ func (b *builder) filesRunLater(folder string) (out []string) {
 				home, inHome := strings.CutPrefix(g, "~/")
 				switch {
 				case float:
-					g = escape(folder) + "/" + rest
+					g = escapeGlob(folder) + "/" + rest
 				case inHome && contain.Within(folder, []string{b.Home}):
-					g = escape(b.Home) + "/" + home
+					g = escapeGlob(b.Home) + "/" + home
 				default:
 					continue
 				}
@@ -443,34 +443,34 @@ func (b *builder) filesRunLater(folder string) (out []string) {
 }
 
 // profile returns the collected profile.
-func (b *builder) profile() (*contain.Profile, error) {
-	for _, word := range b.Words {
+func (b *profileBuilder) buildProfile() (*contain.Profile, error) {
+	for _, word := range b.CommandWords {
 		if real, err := filepath.EvalSymlinks(word); err == nil && filepath.IsAbs(word) && real != "/tmp" && contain.Within(real, []string{"/tmp"}) {
-			b.shown = append(b.shown, real)
+			b.visibleTmpPaths = append(b.visibleTmpPaths, real)
 		}
 	}
-	p := &contain.Profile{Hidden: outermost(b.hidden), Write: outermost(append(slices.Clone(b.Roots), b.write...)), Network: b.network}
+	p := &contain.Profile{Hidden: outermost(b.hiddenPaths), Write: outermost(append(slices.Clone(b.Roots), b.writablePaths...)), Network: b.network}
 	for _, root := range p.Write {
 		for _, path := range b.filesRunLater(root) {
-			if !contain.Within(path, b.free) && !contain.Holds(path, b.free) {
-				p.Fixed = append(p.Fixed, path)
+			if !contain.Within(path, b.deliberateWrites) && !contain.Holds(path, b.deliberateWrites) {
+				p.ReadOnly = append(p.ReadOnly, path)
 			}
 		}
 	}
-	for _, path := range slices.Sorted(slices.Values(b.missing)) {
+	for _, path := range slices.Sorted(slices.Values(b.foldersToCreate)) {
 		if slices.Contains(p.Write, path) {
-			p.Make = append(p.Make, path)
+			p.FoldersToCreate = append(p.FoldersToCreate, path)
 		}
 	}
-	for _, path := range b.Own {
+	for _, path := range b.ShieldPaths {
 		if _, err := os.Lstat(path); err == nil && contain.Within(path, b.Roots) {
-			p.Fixed = append(p.Fixed, path)
+			p.ReadOnly = append(p.ReadOnly, path)
 		}
 	}
-	p.Fixed = outermost(p.Fixed)
-	for _, path := range outermost(b.shown) {
+	p.ReadOnly = outermost(p.ReadOnly)
+	for _, path := range outermost(b.visibleTmpPaths) {
 		if !contain.Within(path, p.Write) {
-			p.Shown = append(p.Shown, path)
+			p.VisibleInTmp = append(p.VisibleInTmp, path)
 		}
 	}
 	return p, nil

@@ -16,7 +16,7 @@ import (
 )
 
 // newPlace makes a home folder with a workspace and files.
-func newPlace(t *testing.T) Place {
+func newPlace(t *testing.T) StartPlace {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -41,10 +41,10 @@ func newPlace(t *testing.T) Place {
 			t.Fatal(err)
 		}
 	}
-	return Place{Home: home, Roots: []string{home + "/src/app"}, Own: []string{home + "/.local/state/shield"}}
+	return StartPlace{Home: home, Roots: []string{home + "/src/app"}, ShieldPaths: []string{home + "/.local/state/shield"}}
 }
 
-func (p Place) judge(command string) []effect.Effect {
+func (p StartPlace) judge(command string) []effect.Effect {
 	return shell.Analyze(command, &effect.Place{CWD: p.Roots[0], Home: p.Home, Roots: p.Roots}).Effects
 }
 
@@ -117,14 +117,14 @@ func TestCommands(t *testing.T) {
 		if _, err := os.Stat(at.Home + "/.npm"); err == nil {
 			t.Errorf("%s: its cache was made although nothing was started", command)
 		}
-		if strings.HasPrefix(command, "npm install") && short(at.Home, p.Make) != ".cache/node-gyp .npm" {
-			t.Errorf("%s: made at the start: %s", command, p.Make)
+		if strings.HasPrefix(command, "npm install") && short(at.Home, p.FoldersToCreate) != ".cache/node-gyp .npm" {
+			t.Errorf("%s: made at the start: %s", command, p.FoldersToCreate)
 		}
 	}
 }
 
 // difference says in words what a profile gives beyond that of nothing.
-func difference(at Place, plain, p *contain.Profile) string {
+func difference(at StartPlace, plain, p *contain.Profile) string {
 	less := func(a, b []string) string {
 		return short(at.Home, slices.DeleteFunc(slices.Clone(a), func(s string) bool { return contain.Within(s, b) }))
 	}
@@ -139,7 +139,7 @@ func difference(at Place, plain, p *contain.Profile) string {
 	}
 	add("read", less(plain.Hidden, p.Hidden))
 	add("write", less(p.Write, plain.Write))
-	add("free", strings.TrimPrefix(less(plain.Fixed, p.Fixed), "src/app/"))
+	add("free", strings.TrimPrefix(less(plain.ReadOnly, p.ReadOnly), "src/app/"))
 	if len(out) == 0 {
 		return "-"
 	}
@@ -162,7 +162,7 @@ func TestHidden(t *testing.T) {
 	if got := short(at.Home, p.Write); got != "src/app" {
 		t.Errorf("written: %s", got)
 	}
-	if got := short(at.Home, p.Fixed); got != "src/app/.claude/settings.json src/app/.git/config src/app/.git/hooks" {
+	if got := short(at.Home, p.ReadOnly); got != "src/app/.claude/settings.json src/app/.git/config src/app/.git/hooks" {
 		t.Errorf("fixed: %s", got)
 	}
 }
@@ -209,7 +209,7 @@ func BenchmarkOfCommand(b *testing.B) {
 	}
 	root := b.TempDir()
 	for b.Loop() {
-		if _, err := OfCommand(nil, Place{Home: home, Roots: []string{root}}); err != nil {
+		if _, err := OfCommand(nil, StartPlace{Home: home, Roots: []string{root}}); err != nil {
 			b.Fatal(err)
 		}
 	}

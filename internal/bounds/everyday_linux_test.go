@@ -114,7 +114,7 @@ func TestEveryday(t *testing.T) {
 			t.Parallel()
 			for _, m := range contain.Probe() {
 				if !m.Works && (m.Name != "namespaces" || with&contain.Namespaces != 0) {
-					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.About)
+					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.Details)
 				}
 			}
 			for line := range strings.SplitSeq(strings.TrimSpace(everyday), "\n") {
@@ -214,7 +214,7 @@ func TestTraceWithinProfile(t *testing.T) {
 	}
 	for _, m := range contain.Probe() {
 		if !m.Works && m.Name != "namespaces" {
-			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.About)
+			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.Details)
 		}
 	}
 	seed := rand.Uint64()
@@ -325,7 +325,7 @@ func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, 
 			t.Fatal(err)
 		}
 	}
-	at := Place{Home: home, Roots: []string{root}}
+	at := StartPlace{Home: home, Roots: []string{root}}
 	p, err := OfCommand(shell.Analyze(judged, &effect.Place{CWD: root, Home: home, Roots: at.Roots}).Effects, at)
 	if unbounded := (*UnboundedError)(nil); check != nil && errors.As(err, &unbounded) {
 		return // it is not contained
@@ -333,7 +333,7 @@ func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Shown = append(p.Shown, home)
+	p.VisibleInTmp = append(p.VisibleInTmp, home)
 	if check != nil {
 		if err := os.Symlink("../.aws", root+"/link"); err != nil {
 			t.Fatal(err)

@@ -17,12 +17,12 @@ import (
 )
 
 // longest is the time limit for a build by another package.
-const longest = 10 * time.Minute
+const buildTimeout = 10 * time.Minute
 
 // Shield builds shield from the sources of this module, and returns the program's path. Its folder
 // contains no other program.
 func Shield() (path string, err error) {
-	root, err := module()
+	root, err := moduleFolder()
 	if err != nil {
 		return "", err
 	}
@@ -38,7 +38,7 @@ func Shield() (path string, err error) {
 		return "", err
 	}
 	defer lock.Close()
-	if err := lock.Lock(context.Background(), longest); err != nil {
+	if err := lock.Lock(context.Background(), buildTimeout); err != nil {
 		return "", err
 	}
 	build := exec.Command("go", "build", "-o", path, ".")
@@ -50,7 +50,7 @@ func Shield() (path string, err error) {
 }
 
 // module returns the folder of the sources.
-func module() (string, error) {
+func moduleFolder() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {

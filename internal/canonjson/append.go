@@ -14,10 +14,10 @@ func Append(dst, raw []byte, maxDepth int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	defer p.free()
-	out, err := p.append(dst, 1)
+	defer p.releaseParser()
+	out, err := p.appendValue(dst, 1)
 	if err == nil {
-		err = p.end()
+		err = p.checkEnd()
 	}
 	if err != nil {
 		return dst, err
@@ -26,19 +26,19 @@ func Append(dst, raw []byte, maxDepth int) ([]byte, error) {
 }
 
 // append reads a value and appends its canonical form.
-func (p *parser) append(dst []byte, depth int) ([]byte, error) {
+func (p *parser) appendValue(dst []byte, depth int) ([]byte, error) {
 	switch p.dec.PeekKind() {
 	case '"':
 		lit, err := p.dec.ReadValue()
 		if err != nil {
-			return dst, p.fail(err)
+			return dst, p.convertError(err)
 		}
 		if bytes.IndexByte(lit, '\\') < 0 {
 			return append(dst, lit...), nil
 		}
 		s, err := jsontext.AppendUnquote(nil, lit)
 		if err != nil {
-			return dst, p.fail(err)
+			return dst, p.convertError(err)
 		}
 		return AppendString(dst, string(s)), nil
 	case '{':
@@ -48,7 +48,7 @@ func (p *parser) append(dst []byte, depth int) ([]byte, error) {
 	default:
 		lit, err := p.dec.ReadValue()
 		if err != nil {
-			return dst, p.fail(err)
+			return dst, p.convertError(err)
 		}
 		if lit.Kind() == '0' {
 			return appendNumber(dst, lit), nil
@@ -59,10 +59,10 @@ func (p *parser) append(dst []byte, depth int) ([]byte, error) {
 
 func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
 	if depth > p.maxDepth {
-		return dst, p.tooDeep()
+		return dst, p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.fail(err)
+		return dst, p.convertError(err)
 	}
 	dst = append(dst, '[')
 	for first := true; p.dec.PeekKind() != ']'; first = false {
@@ -70,12 +70,12 @@ func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = p.append(dst, depth+1); err != nil {
+		if dst, err = p.appendValue(dst, depth+1); err != nil {
 			return dst, err
 		}
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.fail(err)
+		return dst, p.convertError(err)
 	}
 	return append(dst, ']'), nil
 }
@@ -88,10 +88,10 @@ type writtenMember struct {
 
 func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 	if depth > p.maxDepth {
-		return dst, p.tooDeep()
+		return dst, p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.fail(err)
+		return dst, p.convertError(err)
 	}
 	dst = append(dst, '{')
 	begin := len(dst)
@@ -100,7 +100,7 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 	var seen seenNames
 	sorted := true
 	for p.dec.PeekKind() != '}' {
-		name, err := p.name(&seen)
+		name, err := p.parseName(&seen)
 		if err != nil {
 			return dst, err
 		}
@@ -110,13 +110,13 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 		}
 		start := len(dst)
 		dst = append(AppendString(dst, name), ':')
-		if dst, err = p.append(dst, depth+1); err != nil {
+		if dst, err = p.appendValue(dst, depth+1); err != nil {
 			return dst, prefixField(err, name)
 		}
 		members = append(members, writtenMember{name, start, len(dst)})
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.fail(err)
+		return dst, p.convertError(err)
 	}
 	if !sorted {
 		slices.SortFunc(members, func(a, b writtenMember) int { return compareUTF16(a.name, b.name) })

@@ -20,7 +20,7 @@ func appendNumber(dst, lit []byte) []byte {
 	if !ok {
 		return append(dst, lit...)
 	}
-	if want.n == 0 {
+	if want.digitCount == 0 {
 		return append(dst, '0') // also -0 and 0e9
 	}
 	f, err := strconv.ParseFloat(string(lit), 64)
@@ -59,10 +59,10 @@ func isShortInteger(lit []byte) bool {
 // A decimal is a number of at most maxDigits significant digits:
 // ±0.d1d2…dn × 10^exp, without zeros at either end of the digits.
 type decimal struct {
-	negative bool
-	digits   [maxDigits]byte
-	n        int
-	exp      int64
+	negative   bool
+	digits     [maxDigits]byte
+	digitCount int
+	exponent   int64
 }
 
 // parseDecimal parses a valid JSON number in linear time. It fails for too many significant digits, or
@@ -82,7 +82,7 @@ func parseDecimal(lit []byte) (d decimal, ok bool) {
 			seenPoint = true
 			continue
 		case c == '0':
-			if d.n > 0 {
+			if d.digitCount > 0 {
 				zeros++
 			} else if seenPoint {
 				point--
@@ -91,25 +91,25 @@ func parseDecimal(lit []byte) (d decimal, ok bool) {
 			if zeros > maxDigits {
 				return d, false
 			}
-			for ; zeros > 0 && d.n < maxDigits; zeros-- {
-				d.digits[d.n] = '0'
-				d.n++
+			for ; zeros > 0 && d.digitCount < maxDigits; zeros-- {
+				d.digits[d.digitCount] = '0'
+				d.digitCount++
 			}
-			if d.n == maxDigits {
+			if d.digitCount == maxDigits {
 				return d, false
 			}
-			d.digits[d.n] = c
-			d.n++
+			d.digits[d.digitCount] = c
+			d.digitCount++
 		}
-		if !seenPoint && d.n > 0 {
+		if !seenPoint && d.digitCount > 0 {
 			point++
 		}
 	}
-	if d.n == 0 {
+	if d.digitCount == 0 {
 		return decimal{}, true
 	}
 	exp, ok := parseExponent(lit[i:])
-	d.exp = point + exp
+	d.exponent = point + exp
 	return d, ok
 }
 

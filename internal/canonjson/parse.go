@@ -54,10 +54,10 @@ func Value(raw []byte, maxDepth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.free()
-	v, err := p.value(1)
+	defer p.releaseParser()
+	v, err := p.parseValue(1)
 	if err == nil {
-		err = p.end()
+		err = p.checkEnd()
 	}
 	if err != nil {
 		return nil, err
@@ -72,20 +72,20 @@ func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	if err != nil {
 		return dst, err
 	}
-	defer p.free()
+	defer p.releaseParser()
 	switch kind := p.dec.PeekKind(); kind {
 	case '{':
 	case '"', '0', 't', 'f', 'n', '[':
 		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected a JSON object, found %s", kindName(kind))}
 	default:
 		_, err := p.dec.ReadToken()
-		return dst, p.fail(err)
+		return dst, p.convertError(err)
 	}
-	err = p.members(1, func(name string, value any, raw []byte) {
+	err = p.parseMembers(1, func(name string, value any, raw []byte) {
 		dst = append(dst, Member{name, value, raw})
 	})
 	if err == nil {
-		err = p.end()
+		err = p.checkEnd()
 	}
 	return dst, err
 }
@@ -128,7 +128,7 @@ func newParser(raw []byte, maxDepth int) (*parser, error) {
 	return p, nil
 }
 
-func (p *parser) free() {
+func (p *parser) releaseParser() {
 	p.buf, p.raw, p.text = bytes.Buffer{}, nil, ""
 	p.dec.Reset(&p.buf)
 	if cap(p.scratch) > 64<<10 { // do not keep a large buffer
@@ -149,26 +149,26 @@ func validPrefix(raw []byte) int {
 	return n
 }
 
-func (p *parser) value(depth int) (any, error) {
+func (p *parser) parseValue(depth int) (any, error) {
 	switch p.dec.PeekKind() {
 	case '"':
-		return p.str()
+		return p.parseString()
 	case '0':
 		lit, err := p.dec.ReadValue()
 		if err != nil {
-			return nil, p.fail(err)
+			return nil, p.convertError(err)
 		}
 		return lit, nil
 	case '{':
 		m := make(map[string]any)
-		err := p.members(depth, func(name string, value any, _ []byte) { m[name] = value })
+		err := p.parseMembers(depth, func(name string, value any, _ []byte) { m[name] = value })
 		return m, err
 	case '[':
-		return p.array(depth)
+		return p.parseArray(depth)
 	default:
 		token, err := p.dec.ReadToken()
 		if err != nil {
-			return nil, p.fail(err)
+			return nil, p.convertError(err)
 		}
 		if token.Kind() == 'n' {
 			return nil, nil
@@ -177,10 +177,10 @@ func (p *parser) value(depth int) (any, error) {
 	}
 }
 
-func (p *parser) str() (string, error) {
+func (p *parser) parseString() (string, error) {
 	lit, err := p.dec.ReadValue()
 	if err != nil {
-		return "", p.fail(err)
+		return "", p.convertError(err)
 	}
 	if bytes.IndexByte(lit, '\\') < 0 {
 		end := int(p.dec.InputOffset()) - 1
@@ -188,48 +188,48 @@ func (p *parser) str() (string, error) {
 	}
 	s, err := jsontext.AppendUnquote(nil, lit)
 	if err != nil {
-		return "", p.fail(err)
+		return "", p.convertError(err)
 	}
 	return string(s), nil
 }
 
-func (p *parser) array(depth int) (any, error) {
+func (p *parser) parseArray(depth int) (any, error) {
 	if depth > p.maxDepth {
-		return nil, p.tooDeep()
+		return nil, p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return nil, p.fail(err)
+		return nil, p.convertError(err)
 	}
 	list := []any{}
 	for p.dec.PeekKind() != ']' {
-		v, err := p.value(depth + 1)
+		v, err := p.parseValue(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return nil, p.fail(err)
+		return nil, p.convertError(err)
 	}
 	return list, nil
 }
 
 // members reads an object and calls add for each member.
-func (p *parser) members(depth int, add func(name string, value any, raw []byte)) error {
+func (p *parser) parseMembers(depth int, add func(name string, value any, raw []byte)) error {
 	if depth > p.maxDepth {
-		return p.tooDeep()
+		return p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return p.fail(err)
+		return p.convertError(err)
 	}
 	var seen seenNames
 	for p.dec.PeekKind() != '}' {
-		name, err := p.name(&seen)
+		name, err := p.parseName(&seen)
 		if err != nil {
 			return err
 		}
 		start := p.dec.InputOffset()
-		value, err := p.value(depth + 1)
+		value, err := p.parseValue(depth + 1)
 		if err != nil {
 			return prefixField(err, name)
 		}
@@ -240,21 +240,21 @@ func (p *parser) members(depth int, add func(name string, value any, raw []byte)
 		add(name, value, raw)
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return p.fail(err)
+		return p.convertError(err)
 	}
 	return nil
 }
 
 // name parses a member's name, which must not be in seen.
-func (p *parser) name(seen *seenNames) (string, error) {
+func (p *parser) parseName(seen *seenNames) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
 		if err == nil { // unreachable: jsontext refuses other names
 			err = fmt.Errorf("a key must be a string, found %v; put it in quotes", kind)
 		}
-		return "", p.fail(err)
+		return "", p.convertError(err)
 	}
-	name, err := p.str()
+	name, err := p.parseString()
 	if err != nil {
 		return "", err
 	}
@@ -266,7 +266,7 @@ func (p *parser) name(seen *seenNames) (string, error) {
 }
 
 // end returns an error if anything follows.
-func (p *parser) end() error {
+func (p *parser) checkEnd() error {
 	_, err := p.dec.ReadToken()
 	if err == io.EOF {
 		return nil
@@ -274,16 +274,16 @@ func (p *parser) end() error {
 	if err == nil {
 		err = errors.New("there is more than one JSON value; keep one")
 	}
-	return p.fail(err)
+	return p.convertError(err)
 }
 
-func (p *parser) tooDeep() error {
+func (p *parser) tooDeepError() error {
 	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
 }
 
 // fail converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
 // or secret.
-func (p *parser) fail(err error) error {
+func (p *parser) convertError(err error) error {
 	e := &Error{Kind: Syntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
 	var syntactic *jsontext.SyntacticError
 	switch {
@@ -314,14 +314,14 @@ func prefixField(err error, name string) error {
 	if errors.As(err, &e) {
 		if e.Field == "" {
 			e.Field = Quote(name)
-		} else if len(e.Field) < maxField {
+		} else if len(e.Field) < maxFieldBytes {
 			e.Field = Quote(name) + "." + e.Field
 		}
 	}
 	return err
 }
 
-const maxField = 256 // approximate maximum of an error's field, in bytes
+const maxFieldBytes = 256 // approximate maximum of an error's field, in bytes
 
 // Quote makes a name from the input displayable: at most 80 characters, without controls, separators
 // and invisible characters.
@@ -347,41 +347,41 @@ func Quote(s string) string {
 
 // seenNames are the names of one object so far.
 type seenNames struct {
-	few  [8]string
-	n    int
-	many map[string]string // by folded name, used when few is full
+	firstNames  [8]string
+	count       int
+	namesByFold map[string]string // by folded name, used when few is full
 }
 
 // add adds a name. If the same name, or one that differs only in case, exists, it returns that name
 // and false. encoding/json and others treat such names as the same key, so two parsers would see
 // different actions.
 func (ns *seenNames) add(name string) (other string, ok bool) {
-	if ns.many == nil {
-		for _, other := range ns.few[:ns.n] {
+	if ns.namesByFold == nil {
+		for _, other := range ns.firstNames[:ns.count] {
 			if strings.EqualFold(other, name) {
 				return other, false
 			}
 		}
-		if ns.n < len(ns.few) {
-			ns.few[ns.n] = name
-			ns.n++
+		if ns.count < len(ns.firstNames) {
+			ns.firstNames[ns.count] = name
+			ns.count++
 			return "", true
 		}
-		ns.many = make(map[string]string)
-		for _, other := range ns.few {
-			ns.many[fold(other)] = other
+		ns.namesByFold = make(map[string]string)
+		for _, other := range ns.firstNames {
+			ns.namesByFold[foldCase(other)] = other
 		}
 	}
-	folded := fold(name)
-	if other, found := ns.many[folded]; found {
+	folded := foldCase(name)
+	if other, found := ns.namesByFold[folded]; found {
 		return other, false
 	}
-	ns.many[folded] = name
+	ns.namesByFold[folded] = name
 	return "", true
 }
 
 // fold maps names that [strings.EqualFold] treats as equal to one name.
-func fold(s string) string {
+func foldCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

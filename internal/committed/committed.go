@@ -25,49 +25,49 @@ type FS interface {
 
 // Limits of one Reader. Files beyond them count as not committed.
 const (
-	maxFile   = 8 << 20  // bytes of a compared file
-	maxObject = 16 << 20 // bytes of a git object
-	maxWork   = 32 << 20 // bytes that are hashed or decompressed
-	maxSteps  = 20_000   // accesses to files
-	maxNames  = 512      // compared files and folders
-	maxLevels = 32       // nested folders
-	maxChain  = 64       // length of a delta chain
-	maxPacks  = 64
-	maxText   = 1 << 20 // bytes of a refs file
+	maxFileBytes      = 8 << 20  // bytes of a compared file
+	maxObjectBytes    = 16 << 20 // bytes of a git object
+	maxProcessedBytes = 32 << 20 // bytes that are hashed or decompressed
+	maxFileAccesses   = 20_000   // accesses to files
+	maxComparedPaths  = 512      // compared files and folders
+	maxFolderDepth    = 32       // nested folders
+	maxDeltaChain     = 64       // length of a delta chain
+	maxPacks          = 64
+	maxRefsBytes      = 1 << 20 // bytes of a refs file
 )
 
 // A Reader answers for the files of one action. It is not safe for concurrent use.
 type Reader struct {
-	fs     FS
-	inside func(path string) bool
-	stored func(path string) bool
-	work   int64
-	steps  int
-	names  int
-	repos  map[string]*repository // by the folder that contains .git; nil if it cannot be read
+	fs                  FS
+	acceptsWorkTree     func(path string) bool
+	acceptsObjectFolder func(path string) bool
+	bytesLeft           int64
+	accessesLeft        int
+	pathsLeft           int
+	repos               map[string]*repository // by the folder that contains .git; nil if it cannot be read
 }
 
 // New returns a Reader for repositories whose working trees inside accepts. The objects of a linked
 // working tree must be in a folder that stored accepts.
 func New(files FS, inside, stored func(path string) bool) *Reader {
-	return &Reader{fs: files, inside: inside, stored: stored, work: maxWork, steps: maxSteps, names: maxNames, repos: map[string]*repository{}}
+	return &Reader{fs: files, acceptsWorkTree: inside, acceptsObjectFolder: stored, bytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, pathsLeft: maxComparedPaths, repos: map[string]*repository{}}
 }
 
 // Close closes the files that are open.
 func (r *Reader) Close() {
 	for _, repo := range r.repos {
-		repo.close()
+		repo.closePacks()
 	}
 }
 
 // Stores returns the .git paths of the repositories that were found, and the folders of HEAD and of
 // objects of those that could be read.
-func (r *Reader) Stores() []string {
+func (r *Reader) GitPaths() []string {
 	var out []string
 	for top, repo := range r.repos {
 		out = append(out, top+"/.git")
 		if repo != nil {
-			out = append(out, repo.folder, repo.common)
+			out = append(out, repo.folder, repo.commonFolder)
 		}
 	}
 	return out
@@ -75,34 +75,34 @@ func (r *Reader) Stores() []string {
 
 // Keeps reports whether a file, symbolic link, or folder with all its content is in the last commit
 // unchanged. It is false for a path that does not exist.
-func (r *Reader) Keeps(file string) bool {
-	repo, e, ok := r.entry(file)
+func (r *Reader) IsCommittedUnchanged(file string) bool {
+	repo, e, ok := r.committedEntry(file)
 	return ok && r.sameAsEntry(repo, e, file, file, 0)
 }
 
 // Has reports whether a regular file is in the last commit, even if its content differs now.
-func (r *Reader) Has(file string) bool {
-	_, e, ok := r.entry(file)
-	return ok && e.kind == regular
+func (r *Reader) IsCommittedFile(file string) bool {
+	_, e, ok := r.committedEntry(file)
+	return ok && e.kind == regularEntry
 }
 
 // entry returns the entry of a file in the last commit of its repository.
-func (r *Reader) entry(file string) (repo *repository, e entry, ok bool) {
-	if repo = r.repository(path.Dir(file)); repo == nil {
+func (r *Reader) committedEntry(file string) (repo *repository, e treeEntry, ok bool) {
+	if repo = r.findRepository(path.Dir(file)); repo == nil {
 		return nil, e, false
 	}
 	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(repo.top, "/")+"/")
 	if !ok {
 		return nil, e, false
 	}
-	e, ok = repo.find(rel)
+	e, ok = repo.findEntry(rel)
 	return repo, e, ok
 }
 
 // sameAsEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
 // base, the requested path, must not lead out of it.
-func (r *Reader) sameAsEntry(repo *repository, e entry, file, base string, level int) bool {
-	if r.names--; r.names < 0 || level > maxLevels || !r.countAccess() || isGit(path.Base(file)) {
+func (r *Reader) sameAsEntry(repo *repository, e treeEntry, file, base string, level int) bool {
+	if r.pathsLeft--; r.pathsLeft < 0 || level > maxFolderDepth || !r.countAccess() || isGit(path.Base(file)) {
 		return false
 	}
 	info, err := r.fs.Lstat(file)
@@ -111,25 +111,25 @@ func (r *Reader) sameAsEntry(repo *repository, e entry, file, base string, level
 	}
 	switch {
 	case info.Mode().IsRegular():
-		return e.kind == regular && info.Size() <= maxFile && r.sameFile(repo, e.id, file, info.Size())
+		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.sameFile(repo, e.id, file, info.Size())
 	case info.Mode()&fs.ModeType == fs.ModeSymlink:
 		to, err := r.fs.Readlink(file)
-		return err == nil && e.kind == symlink && repo.blobHolds(e.id, to) && (file == base || staysBelow(file, to, base))
+		return err == nil && e.kind == symlinkEntry && repo.blobHolds(e.id, to) && (file == base || staysBelow(file, to, base))
 	case info.IsDir():
-		return (e.kind == folder || e.kind == submodule) && r.sameFolder(repo, e, file, base, level)
+		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.sameFolder(repo, e, file, base, level)
 	}
 	return false
 }
 
-func (r *Reader) sameFolder(repo *repository, e entry, dir, base string, level int) bool {
-	names, err := r.fs.ReadDir(dir, r.names+1)
-	if err != nil || len(names) > r.names {
+func (r *Reader) sameFolder(repo *repository, e treeEntry, dir, base string, level int) bool {
+	names, err := r.fs.ReadDir(dir, r.pathsLeft+1)
+	if err != nil || len(names) > r.pathsLeft {
 		return false
 	}
-	if e.kind == submodule || len(names) == 0 {
+	if e.kind == submoduleEntry || len(names) == 0 {
 		return len(names) == 0
 	}
-	tree, ok := repo.tree(e.id)
+	tree, ok := repo.readTree(e.id)
 	if !ok {
 		return false
 	}
@@ -143,7 +143,7 @@ func (r *Reader) sameFolder(repo *repository, e entry, dir, base string, level i
 }
 
 // sameFile reports whether a file has a blob's hash, and the blob exists.
-func (r *Reader) sameFile(repo *repository, want id, file string, size int64) bool {
+func (r *Reader) sameFile(repo *repository, want objectID, file string, size int64) bool {
 	if !r.spendBytes(size) {
 		return false
 	}
@@ -152,12 +152,12 @@ func (r *Reader) sameFile(repo *repository, want id, file string, size int64) bo
 		return false
 	}
 	defer f.Close()
-	h := header("blob", size)
+	h := newObjectHash("blob", size)
 	n, err := io.Copy(h, io.LimitReader(f, size+1))
-	if err != nil || n != size || id(h.Sum(nil)) != want {
+	if err != nil || n != size || objectID(h.Sum(nil)) != want {
 		return false
 	}
-	kind, _, ok := repo.object(want)
+	kind, _, ok := repo.readObject(want)
 	return ok && kind == "blob"
 }
 
@@ -189,16 +189,16 @@ func isGit(name string) bool {
 
 // countAccess counts a file access, and reports false above the limit.
 func (r *Reader) countAccess() bool {
-	r.steps--
-	return r.steps >= 0
+	r.accessesLeft--
+	return r.accessesLeft >= 0
 }
 
 // spendBytes counts hashed or decompressed bytes, and reports false above the limit.
 func (r *Reader) spendBytes(n int64) bool {
-	if n < 0 || n > maxObject || n > r.work {
-		r.work = 0
+	if n < 0 || n > maxObjectBytes || n > r.bytesLeft {
+		r.bytesLeft = 0
 		return false
 	}
-	r.work -= n
+	r.bytesLeft -= n
 	return true
 }

@@ -33,7 +33,7 @@ func TestKeeps(t *testing.T) {
 	if !f.keeps("src") {
 		t.Error("a folder of committed files is not kept")
 	}
-	if r := New(disk{}, everywhere, everywhere); r.Keeps(f.top) {
+	if r := New(disk{}, everywhere, everywhere); r.IsCommittedUnchanged(f.top) {
 		t.Error("the folder that holds the history counts as kept")
 	}
 }
@@ -91,7 +91,7 @@ func TestNotKept(t *testing.T) {
 			f.must(os.Remove(f.path("a.txt")))
 			f.must(syscall.Mkfifo(f.path("a.txt"), 0o600))
 		},
-		"too large": func(f fixture) { f.commit(map[string]string{"a.txt": strings.Repeat("x", maxFile+1)}) },
+		"too large": func(f fixture) { f.commit(map[string]string{"a.txt": strings.Repeat("x", maxFileBytes+1)}) },
 		"a submodule": func(f fixture) {
 			f.commitTree(f.object("tree", treeText(item{"160000", "a.txt", nameOf("blob", "one\n")})))
 		},
@@ -214,10 +214,10 @@ func TestPacks(t *testing.T) {
 	loop := nameOf("blob", "loop")
 	var chain []packed
 	name := baseName
-	for text := base; len(chain) < maxChain+2; {
+	for text := base; len(chain) < maxDeltaChain+2; {
 		next := text + "x"
 		n := nameOf("blob", next)
-		chain = append(chain, packed{name: n, kind: toName, before: slices.Clone(name[:]), text: delta(text, "x")})
+		chain = append(chain, packed{name: n, kind: deltaByID, before: slices.Clone(name[:]), text: delta(text, "x")})
 		text, name = next, n
 	}
 	tests := map[string]struct {
@@ -226,22 +226,22 @@ func TestPacks(t *testing.T) {
 		want    bool
 	}{
 		"whole":             {[]packed{{name: whole, kind: 3, text: base + add}}, base + add, true},
-		"by name":           {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: toName, before: baseName[:], text: delta(base, add)}}, base + add, true},
+		"by name":           {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByID, before: baseName[:], text: delta(base, add)}}, base + add, true},
 		"by offset":         {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByOffset, before: []byte{byte(1 + len(deflate(base)))}, text: delta(base, add)}}, base + add, true},
-		"another base":      {[]packed{{name: baseName, kind: 3, text: "nono\n"}, {name: whole, kind: toName, before: baseName[:], text: delta(base, add)}}, base + add, false},
-		"no base":           {[]packed{{name: whole, kind: toName, before: loop[:], text: delta(base, add)}}, base + add, false},
-		"of itself":         {[]packed{{name: whole, kind: toName, before: whole[:], text: delta(base, add)}}, base + add, false},
+		"another base":      {[]packed{{name: baseName, kind: 3, text: "nono\n"}, {name: whole, kind: deltaByID, before: baseName[:], text: delta(base, add)}}, base + add, false},
+		"no base":           {[]packed{{name: whole, kind: deltaByID, before: loop[:], text: delta(base, add)}}, base + add, false},
+		"of itself":         {[]packed{{name: whole, kind: deltaByID, before: whole[:], text: delta(base, add)}}, base + add, false},
 		"offset zero":       {[]packed{{name: whole, kind: deltaByOffset, before: []byte{0}, text: delta(base, add)}}, base + add, false},
 		"before the pack":   {[]packed{{name: whole, kind: deltaByOffset, before: []byte{0xff, 0x7f}, text: delta(base, add)}}, base + add, false},
 		"another kind":      {[]packed{{name: whole, kind: 2, text: base + add}}, base + add, false},
 		"reserved kind":     {[]packed{{name: whole, kind: 5, text: base + add}}, base + add, false},
 		"wrong content":     {[]packed{{name: whole, kind: 3, text: base + "two\n"}}, base + add, false},
 		"says it is longer": {[]packed{{name: whole, kind: 3, text: base + add, size: 12}}, base + add, false},
-		"bomb":              {[]packed{{name: whole, kind: 3, text: base + add, size: maxObject + 1}}, base + add, false},
-		"delta bomb":        {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: toName, before: baseName[:], text: "\x05\xff\xff\xff\xff\x0f" + strings.Repeat("\xb0\x05\x00", 1000)}}, base + add, false},
-		"copy beyond":       {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: toName, before: baseName[:], text: "\x05\x09\xb0\x09\x00"}}, base + add, false},
-		"chain too long":    {append([]packed{{name: baseName, kind: 3, text: base}}, chain...), base + strings.Repeat("x", maxChain+2), false},
-		"long chain":        {append([]packed{{name: baseName, kind: 3, text: base}}, chain...), base + strings.Repeat("x", maxChain), true},
+		"bomb":              {[]packed{{name: whole, kind: 3, text: base + add, size: maxObjectBytes + 1}}, base + add, false},
+		"delta bomb":        {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByID, before: baseName[:], text: "\x05\xff\xff\xff\xff\x0f" + strings.Repeat("\xb0\x05\x00", 1000)}}, base + add, false},
+		"copy beyond":       {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByID, before: baseName[:], text: "\x05\x09\xb0\x09\x00"}}, base + add, false},
+		"chain too long":    {append([]packed{{name: baseName, kind: 3, text: base}}, chain...), base + strings.Repeat("x", maxDeltaChain+2), false},
+		"long chain":        {append([]packed{{name: baseName, kind: 3, text: base}}, chain...), base + strings.Repeat("x", maxDeltaChain), true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestDamagedPack(t *testing.T) {
 	whole, baseName := nameOf("blob", base+add), nameOf("blob", base)
 	f.write("p.txt", base+add)
 	f.commitTree(f.object("tree", treeText(item{"100644", "p.txt", whole})))
-	f.pack(packed{name: baseName, kind: 3, text: base}, packed{name: whole, kind: toName, before: baseName[:], text: delta(base, add)})
+	f.pack(packed{name: baseName, kind: 3, text: base}, packed{name: whole, kind: deltaByID, before: baseName[:], text: delta(base, add)})
 	if !f.keeps("p.txt") {
 		t.Fatal("the pack is not read")
 	}
@@ -310,13 +310,13 @@ func TestLinkedTree(t *testing.T) {
 		t.Error("a file counts as kept by a repository that does not know its folder")
 	}
 	inside := func(p string) bool { return strings.HasPrefix(p, f.path("wt")) }
-	if New(disk{}, inside, inside).Keeps(f.path("wt/a.txt")) {
+	if New(disk{}, inside, inside).IsCommittedUnchanged(f.path("wt/a.txt")) {
 		t.Error("a history is read where none may be stored")
 	}
-	if !New(disk{}, inside, everywhere).Keeps(f.path("wt/a.txt")) {
+	if !New(disk{}, inside, everywhere).IsCommittedUnchanged(f.path("wt/a.txt")) {
 		t.Error("the history of a linked working tree is not read where it is stored")
 	}
-	if New(disk{}, inside, everywhere).Keeps(f.path("a.txt")) {
+	if New(disk{}, inside, everywhere).IsCommittedUnchanged(f.path("a.txt")) {
 		t.Error("a file outside the workspace counts as kept")
 	}
 }
@@ -346,21 +346,21 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	files := map[string]string{}
-	for i := range maxNames + 1 {
+	for i := range maxComparedPaths + 1 {
 		files["src/"+strings.Repeat("x", 1+i%50)+hex.EncodeToString([]byte{byte(i >> 8), byte(i)})] = "x"
 	}
 	f.commit(files)
 	if f.keeps("src") {
 		t.Error("a folder of too many files counts as kept")
 	}
-	deep := map[string]string{strings.Repeat("d/", maxLevels+2) + "a": "x"}
+	deep := map[string]string{strings.Repeat("d/", maxFolderDepth+2) + "a": "x"}
 	f.commit(deep)
 	if f.keeps("d") {
 		t.Error("a folder that is too deep counts as kept")
 	}
 	big := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
-		big["big/"+name] = strings.Repeat(name, maxFile)
+		big["big/"+name] = strings.Repeat(name, maxFileBytes)
 	}
 	f.commit(big)
 	if f.keeps("big") {

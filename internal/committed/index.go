@@ -12,27 +12,27 @@ type Tree struct {
 	Top    string // the folder that contains .git
 	Folder string // folder of its HEAD and index
 	Common string // folder of objects and branches
-	Files  []Tracked
+	Files  []TrackedFile
 }
 
 // A Tracked is a file in the index of a repository.
-type Tracked struct {
+type TrackedFile struct {
 	Path  string // absolute
 	Size  uint32 // the lower 32 bits of the size
 	MTime int64  // ns
 	Racy  bool   // size and time cannot prove that the file is unchanged (modified at the time of indexing)
 }
 
-const maxIndex = 32 << 20 // bytes
+const maxIndexBytes = 32 << 20 // bytes
 
 // Tree returns the working tree of a folder, and its index. ok is false if there is none that can be
 // read.
 func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
-	repo := r.repository(dir)
+	repo := r.findRepository(dir)
 	if repo == nil {
 		return nil, false
 	}
-	t = &Tree{Top: repo.top, Folder: repo.folder, Common: repo.common}
+	t = &Tree{Top: repo.top, Folder: repo.folder, Common: repo.commonFolder}
 	f, err := r.fs.Open(repo.folder + "/index")
 	if isAbsent(err) {
 		return t, true
@@ -42,22 +42,22 @@ func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Size() > maxIndex {
+	if err != nil || info.Size() > maxIndexBytes {
 		return nil, false
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxIndex))
+	data, err := io.ReadAll(io.LimitReader(f, maxIndexBytes))
 	if err != nil {
 		return nil, false
 	}
-	t.Files, ok = entriesOf(string(data), repo.top, info.ModTime().UnixNano())
+	t.Files, ok = parseIndex(string(data), repo.top, info.ModTime().UnixNano())
 	return t, ok
 }
 
 // entriesOf parses an index that was written at a time in ns. The format is described in
 // gitformat-index(5).
-func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
+func parseIndex(data, top string, written int64) (out []TrackedFile, ok bool) {
 	const head, fixed = 12, 62 // bytes of the file header, and of an entry before its name
-	if len(data) < head+len(id{}) || data[:4] != "DIRC" {
+	if len(data) < head+len(objectID{}) || data[:4] != "DIRC" {
 		return nil, false
 	}
 	number := func(at int) uint32 { return binary.BigEndian.Uint32([]byte(data[at : at+4])) }
@@ -65,13 +65,13 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 	if version < 2 || version > 4 || int64(count)*fixed > int64(len(data)) {
 		return nil, false
 	}
-	body, last := len(data)-len(id{}), ""
+	body, last := len(data)-len(objectID{}), ""
 	at := head
 	for range count {
 		if at+fixed > body {
 			return nil, false
 		}
-		e := Tracked{Size: number(at + 36), MTime: int64(number(at+8))*1e9 + int64(number(at+12))}
+		e := TrackedFile{Size: number(at + 36), MTime: int64(number(at+8))*1e9 + int64(number(at+12))}
 		flags := uint16(number(at+58) & 0xffff) // after the object ID
 		e.Racy = e.MTime >= written
 		name := at + fixed
@@ -79,7 +79,7 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 			name += 2
 		}
 		if version == 4 { // version 4 stores only the changed end of the previous name
-			drop, n := packOffset(data[min(name, body):body])
+			drop, n := parsePackVarint(data[min(name, body):body])
 			end := -1
 			if n > 0 {
 				end = strings.IndexByte(data[name+n:body], 0)
@@ -107,7 +107,7 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 }
 
 // packOffset parses a variable-length number as in packs, and returns its length; 0 if invalid.
-func packOffset(data string) (v uint64, n int) {
+func parsePackVarint(data string) (v uint64, n int) {
 	for n < len(data) && n < 9 {
 		b := data[n]
 		n++

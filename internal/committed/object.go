@@ -16,47 +16,47 @@ import (
 )
 
 // An id is an object ID, a SHA-1 hash. Repositories with other hashes are not supported.
-type id [sha1.Size]byte
+type objectID [sha1.Size]byte
 
-var errBound = errors.New("the git object is too large or too deep")
+var errObjectLimit = errors.New("the git object is too large or too deep")
 
 // isAbsent reports whether an error proves that a file does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // header returns a hash that contains an object's header.
-func header(kind string, size int64) hash.Hash {
+func newObjectHash(kind string, size int64) hash.Hash {
 	h := sha1.New() //nolint:gosec // as git has it
 	fmt.Fprintf(h, "%s %d\x00", kind, size)
 	return h
 }
 
 // object returns an object whose content matches its ID.
-func (repo *repository) object(want id) (kind string, data []byte, ok bool) {
-	kind, data, err := repo.looseObject(want)
+func (repo *repository) readObject(want objectID) (kind string, data []byte, ok bool) {
+	kind, data, err := repo.readLooseObject(want)
 	if isAbsent(err) {
-		kind, data, err = repo.packed(want)
+		kind, data, err = repo.readPackedObject(want)
 	}
-	if err != nil || !repo.r.spendBytes(int64(len(data))) {
+	if err != nil || !repo.reader.spendBytes(int64(len(data))) {
 		return "", nil, false
 	}
-	h := header(kind, int64(len(data)))
+	h := newObjectHash(kind, int64(len(data)))
 	h.Write(data)
-	return kind, data, id(h.Sum(nil)) == want
+	return kind, data, objectID(h.Sum(nil)) == want
 }
 
 // blobHolds reports whether a blob exists and contains exactly a text.
-func (repo *repository) blobHolds(want id, text string) bool {
-	kind, data, ok := repo.object(want)
+func (repo *repository) blobHolds(want objectID, text string) bool {
+	kind, data, ok := repo.readObject(want)
 	return ok && kind == "blob" && string(data) == text
 }
 
 // looseObject reads an object that is stored in its own file.
-func (repo *repository) looseObject(want id) (kind string, data []byte, err error) {
-	if !repo.r.countAccess() {
-		return "", nil, errBound
+func (repo *repository) readLooseObject(want objectID) (kind string, data []byte, err error) {
+	if !repo.reader.countAccess() {
+		return "", nil, errObjectLimit
 	}
 	name := hex.EncodeToString(want[:])
-	f, err := repo.r.fs.Open(repo.common + "/objects/" + name[:2] + "/" + name[2:])
+	f, err := repo.reader.fs.Open(repo.commonFolder + "/objects/" + name[:2] + "/" + name[2:])
 	if err != nil {
 		return "", nil, err
 	}
@@ -75,7 +75,7 @@ func (repo *repository) looseObject(want id) (kind string, data []byte, err erro
 	if err != nil {
 		return "", nil, err
 	}
-	data, err = repo.r.readExactly(in, size)
+	data, err = repo.reader.readExactly(in, size)
 	return kind, data, err
 }
 
@@ -91,7 +91,7 @@ func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
 // readExactly reads a stream that must end after size bytes.
 func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
 	if !r.spendBytes(size) {
-		return nil, errBound
+		return nil, errObjectLimit
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(in, data); err != nil {
@@ -108,63 +108,63 @@ func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
 type entryKind uint8
 
 const (
-	other entryKind = iota
-	regular
-	symlink
-	folder
-	submodule
+	otherEntry entryKind = iota
+	regularEntry
+	symlinkEntry
+	folderEntry
+	submoduleEntry
 )
 
 // An entry is an entry of a tree object.
-type entry struct {
+type treeEntry struct {
 	kind entryKind
-	id   id
+	id   objectID
 }
 
-var modes = map[string]entryKind{"100644": regular, "100755": regular, "100664": regular, "120000": symlink, "40000": folder, "160000": submodule}
+var entryKindsByMode = map[string]entryKind{"100644": regularEntry, "100755": regularEntry, "100664": regularEntry, "120000": symlinkEntry, "40000": folderEntry, "160000": submoduleEntry}
 
 // tree returns the entries of a tree object by name.
-func (repo *repository) tree(want id) (map[string]entry, bool) {
+func (repo *repository) readTree(want objectID) (map[string]treeEntry, bool) {
 	if t, ok := repo.trees[want]; ok {
 		return t, true
 	}
-	kind, data, ok := repo.object(want)
+	kind, data, ok := repo.readObject(want)
 	if !ok || kind != "tree" {
 		return nil, false
 	}
-	out := map[string]entry{}
+	out := map[string]treeEntry{}
 	for len(data) > 0 {
 		mode, rest, ok := bytes.Cut(data, []byte{' '})
 		if !ok {
 			return nil, false
 		}
 		name, rest, ok := bytes.Cut(rest, []byte{0})
-		if !ok || len(rest) < len(id{}) {
+		if !ok || len(rest) < len(objectID{}) {
 			return nil, false
 		}
-		e := entry{kind: modes[string(mode)], id: id(rest[:len(id{})])}
+		e := treeEntry{kind: entryKindsByMode[string(mode)], id: objectID(rest[:len(objectID{})])}
 		if _, twice := out[string(name)]; twice {
-			e.kind = other
+			e.kind = otherEntry
 		}
-		out[string(name)], data = e, rest[len(id{}):]
+		out[string(name)], data = e, rest[len(objectID{}):]
 	}
 	repo.trees[want] = out
 	return out, true
 }
 
 // find returns the entry of a path below the top of the working tree.
-func (repo *repository) find(rel string) (entry, bool) {
-	e := entry{kind: folder, id: repo.root}
+func (repo *repository) findEntry(rel string) (treeEntry, bool) {
+	e := treeEntry{kind: folderEntry, id: repo.rootTree}
 	for name := range strings.SplitSeq(rel, "/") {
-		if e.kind != folder || isGit(name) {
-			return entry{}, false
+		if e.kind != folderEntry || isGit(name) {
+			return treeEntry{}, false
 		}
-		tree, ok := repo.tree(e.id)
+		tree, ok := repo.readTree(e.id)
 		if !ok {
-			return entry{}, false
+			return treeEntry{}, false
 		}
 		if e, ok = tree[name]; !ok {
-			return entry{}, false
+			return treeEntry{}, false
 		}
 	}
 	return e, true

@@ -12,23 +12,23 @@ import (
 )
 
 // A pack is a file of objects, with its index.
-type pack struct {
+type packFile struct {
 	index, data *os.File
 	size        int64 // of the pack file
-	fan         [256]uint32
+	fanout      [256]uint32
 }
 
 var errPack = errors.New("the git pack file is damaged")
 
 const (
-	fanAt   = 8             // offset in the index of the counts by first byte (fanout table)
-	namesAt = fanAt + 256*4 // offset of the object IDs
-	nameLen = int64(len(id{}))
+	fanoutOffset    = 8                    // offset in the index of the counts by first byte (fanout table)
+	objectIDsOffset = fanoutOffset + 256*4 // offset of the object IDs
+	objectIDBytes   = int64(len(objectID{}))
 	// After the IDs: a CRC and an offset for each, then long offsets, and the hashes of both files.
-	perName = nameLen + 4 + 4
+	indexBytesPerObject = objectIDBytes + 4 + 4
 )
 
-func (repo *repository) close() {
+func (repo *repository) closePacks() {
 	if repo == nil {
 		return
 	}
@@ -40,28 +40,28 @@ func (repo *repository) close() {
 
 // openPacks opens the packs. Packs that cannot be read are skipped.
 func (repo *repository) openPacks() {
-	if repo.listed {
+	if repo.packsOpened {
 		return
 	}
-	repo.listed = true
-	dir := repo.common + "/objects/pack"
-	names, err := repo.r.fs.ReadDir(dir, 8*maxPacks)
+	repo.packsOpened = true
+	dir := repo.commonFolder + "/objects/pack"
+	names, err := repo.reader.fs.ReadDir(dir, 8*maxPacks)
 	if err != nil {
 		return
 	}
 	for _, n := range names {
 		base, ok := strings.CutSuffix(n.Name(), ".idx")
-		if !ok || len(repo.packs) == maxPacks || !repo.r.countAccess() {
+		if !ok || len(repo.packs) == maxPacks || !repo.reader.countAccess() {
 			continue
 		}
-		if p := openPack(repo.r.fs, dir+"/"+base); p != nil {
+		if p := openPack(repo.reader.fs, dir+"/"+base); p != nil {
 			repo.packs = append(repo.packs, p)
 		}
 	}
 }
 
 // openPack opens a pack and its index; it returns nil if they are invalid.
-func openPack(files FS, base string) *pack {
+func openPack(files FS, base string) *packFile {
 	index, err := files.Open(base + ".idx")
 	if err != nil {
 		return nil
@@ -71,8 +71,8 @@ func openPack(files FS, base string) *pack {
 		index.Close()
 		return nil
 	}
-	p := &pack{index: index, data: data}
-	if !p.check() {
+	p := &packFile{index: index, data: data}
+	if !p.checkHeaders() {
 		index.Close()
 		data.Close()
 		return nil
@@ -81,8 +81,8 @@ func openPack(files FS, base string) *pack {
 }
 
 // check validates the headers of both files.
-func (p *pack) check() bool {
-	var head [namesAt]byte
+func (p *packFile) checkHeaders() bool {
+	var head [objectIDsOffset]byte
 	infos := [2]fs.FileInfo{}
 	for i, f := range [...]*os.File{p.index, p.data} {
 		info, err := f.Stat()
@@ -94,13 +94,13 @@ func (p *pack) check() bool {
 	if _, err := p.index.ReadAt(head[:], 0); err != nil || !bytes.HasPrefix(head[:], []byte("\xfftOc\x00\x00\x00\x02")) {
 		return false
 	}
-	for i := range p.fan {
-		p.fan[i] = binary.BigEndian.Uint32(head[fanAt+4*i:])
-		if i > 0 && p.fan[i] < p.fan[i-1] {
+	for i := range p.fanout {
+		p.fanout[i] = binary.BigEndian.Uint32(head[fanoutOffset+4*i:])
+		if i > 0 && p.fanout[i] < p.fanout[i-1] {
 			return false
 		}
 	}
-	if infos[0].Size() < namesAt+int64(p.fan[255])*perName+2*nameLen {
+	if infos[0].Size() < objectIDsOffset+int64(p.fanout[255])*indexBytesPerObject+2*objectIDBytes {
 		return false
 	}
 	p.size = infos[1].Size()
@@ -110,23 +110,23 @@ func (p *pack) check() bool {
 }
 
 // find returns the offset of an object in the pack; ok is false if it is not there.
-func (p *pack) find(r *Reader, want id) (at int64, ok bool) {
-	low, high := uint32(0), p.fan[want[0]]
+func (p *packFile) findObject(r *Reader, want objectID) (at int64, ok bool) {
+	low, high := uint32(0), p.fanout[want[0]]
 	if want[0] > 0 {
-		low = p.fan[want[0]-1]
+		low = p.fanout[want[0]-1]
 	}
 	for low < high {
 		mid := low + (high-low)/2
-		var name id
+		var name objectID
 		if !r.countAccess() {
 			return 0, false
 		}
-		if _, err := p.index.ReadAt(name[:], namesAt+int64(mid)*nameLen); err != nil {
+		if _, err := p.index.ReadAt(name[:], objectIDsOffset+int64(mid)*objectIDBytes); err != nil {
 			return 0, false
 		}
 		switch bytes.Compare(name[:], want[:]) {
 		case 0:
-			return p.offset(mid)
+			return p.objectOffset(mid)
 		case -1:
 			low = mid + 1
 		default:
@@ -137,17 +137,17 @@ func (p *pack) find(r *Reader, want id) (at int64, ok bool) {
 }
 
 // offset returns the offset of the object with an index number.
-func (p *pack) offset(number uint32) (int64, bool) {
-	count := int64(p.fan[255])
+func (p *packFile) objectOffset(number uint32) (int64, bool) {
+	count := int64(p.fanout[255])
 	var b [8]byte
-	if _, err := p.index.ReadAt(b[:4], namesAt+count*(nameLen+4)+int64(number)*4); err != nil {
+	if _, err := p.index.ReadAt(b[:4], objectIDsOffset+count*(objectIDBytes+4)+int64(number)*4); err != nil {
 		return 0, false
 	}
 	short := binary.BigEndian.Uint32(b[:4])
 	if short&(1<<31) == 0 {
 		return int64(short), true
 	}
-	if _, err := p.index.ReadAt(b[:], namesAt+count*perName+int64(short&^(1<<31))*8); err != nil {
+	if _, err := p.index.ReadAt(b[:], objectIDsOffset+count*indexBytesPerObject+int64(short&^(1<<31))*8); err != nil {
 		return 0, false
 	}
 	long := binary.BigEndian.Uint64(b[:])
@@ -155,11 +155,11 @@ func (p *pack) offset(number uint32) (int64, bool) {
 }
 
 // packed reads an object from the packs.
-func (repo *repository) packed(want id) (kind string, data []byte, err error) {
+func (repo *repository) readPackedObject(want objectID) (kind string, data []byte, err error) {
 	repo.openPacks()
 	for _, p := range repo.packs {
-		if at, ok := p.find(repo.r, want); ok {
-			return p.object(repo.r, at)
+		if at, ok := p.findObject(repo.reader, want); ok {
+			return p.readObject(repo.reader, at)
 		}
 	}
 	return "", nil, fs.ErrNotExist
@@ -170,36 +170,36 @@ var packKinds = [...]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 // Types of delta objects.
 const (
 	deltaByOffset = 6 // relative to an earlier object in the pack
-	toName        = 7 // relative to an object ID
+	deltaByID     = 7 // relative to an object ID
 )
 
 // object reads the object at an offset, and resolves its delta chain.
-func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error) {
+func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, err error) {
 	var deltas [][]byte
-	for len(deltas) <= maxChain {
+	for len(deltas) <= maxDeltaChain {
 		if at < 0 || at >= p.size || !r.countAccess() {
 			return "", nil, errPack
 		}
 		in := bufio.NewReader(io.NewSectionReader(p.data, at, p.size-at))
-		number, size, err := objectHead(in)
+		number, size, err := readObjectHead(in)
 		if err != nil {
 			return "", nil, err
 		}
 		next := at
 		switch number {
 		case deltaByOffset:
-			back, err := distance(in)
+			back, err := readBaseDistance(in)
 			if err != nil || back <= 0 || back > at {
 				return "", nil, errPack
 			}
 			next = at - back
-		case toName:
-			var base id
+		case deltaByID:
+			var base objectID
 			if _, err := io.ReadFull(in, base[:]); err != nil {
 				return "", nil, err
 			}
 			var ok bool
-			if next, ok = p.find(r, base); !ok {
+			if next, ok = p.findObject(r, base); !ok {
 				return "", nil, errPack
 			}
 		case 1, 2, 3, 4:
@@ -211,7 +211,7 @@ func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error)
 		}
 		if next == at && number < deltaByOffset {
 			for i := len(deltas) - 1; i >= 0; i-- {
-				if data, err = r.apply(data, deltas[i]); err != nil {
+				if data, err = r.applyDelta(data, deltas[i]); err != nil {
 					return "", nil, err
 				}
 			}
@@ -219,11 +219,11 @@ func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error)
 		}
 		deltas, at = append(deltas, data), next
 	}
-	return "", nil, errBound
+	return "", nil, errObjectLimit
 }
 
 // objectHead reads the type and size of an object in a pack.
-func objectHead(in io.ByteReader) (kind byte, size int64, err error) {
+func readObjectHead(in io.ByteReader) (kind byte, size int64, err error) {
 	b, err := in.ReadByte()
 	if err != nil {
 		return 0, 0, err
@@ -239,7 +239,7 @@ func objectHead(in io.ByteReader) (kind byte, size int64, err error) {
 }
 
 // distance reads how many bytes before a delta its base starts.
-func distance(in io.ByteReader) (int64, error) {
+func readBaseDistance(in io.ByteReader) (int64, error) {
 	b, err := in.ReadByte()
 	if err != nil {
 		return 0, err
@@ -255,9 +255,9 @@ func distance(in io.ByteReader) (int64, error) {
 }
 
 // apply returns the result of applying a delta to its base.
-func (r *Reader) apply(base, delta []byte) ([]byte, error) {
-	was, delta, ok1 := deltaSize(delta)
-	size, delta, ok2 := deltaSize(delta)
+func (r *Reader) applyDelta(base, delta []byte) ([]byte, error) {
+	was, delta, ok1 := parseDeltaSize(delta)
+	size, delta, ok2 := parseDeltaSize(delta)
 	if !ok1 || !ok2 || was != int64(len(base)) || !r.spendBytes(size) {
 		return nil, errPack
 	}
@@ -308,7 +308,7 @@ func (r *Reader) apply(base, delta []byte) ([]byte, error) {
 }
 
 // deltaSize reads a size at the start of a delta.
-func deltaSize(b []byte) (n int64, rest []byte, ok bool) {
+func parseDeltaSize(b []byte) (n int64, rest []byte, ok bool) {
 	for i := range min(len(b), 6) {
 		n |= int64(b[i]&0x7f) << (7 * i)
 		if b[i]&0x80 == 0 {

@@ -104,7 +104,7 @@ func (f fixture) must(err error) {
 	}
 }
 
-func nameOf(kind, text string) id {
+func nameOf(kind, text string) objectID {
 	return sha1.Sum(fmt.Appendf(nil, "%s %d\x00%s", kind, len(text), text))
 }
 
@@ -116,13 +116,13 @@ func deflate(text string) string {
 	return b.String()
 }
 
-func (f fixture) objectFile(name id) string {
+func (f fixture) objectFile(name objectID) string {
 	h := hex.EncodeToString(name[:])
 	return ".git/objects/" + h[:2] + "/" + h[2:]
 }
 
 // object writes a loose object.
-func (f fixture) object(kind, text string) id {
+func (f fixture) object(kind, text string) objectID {
 	f.t.Helper()
 	name := nameOf(kind, text)
 	f.write(f.objectFile(name), deflate(fmt.Sprintf("%s %d\x00%s", kind, len(text), text)))
@@ -132,7 +132,7 @@ func (f fixture) object(kind, text string) id {
 // An item is an entry of a tree.
 type item struct {
 	mode, name string
-	id         id
+	id         objectID
 }
 
 func treeText(items ...item) string {
@@ -145,7 +145,7 @@ func treeText(items ...item) string {
 }
 
 // commitTree makes a tree the last commit.
-func (f fixture) commitTree(tree id) {
+func (f fixture) commitTree(tree objectID) {
 	f.t.Helper()
 	commit := f.object("commit", fmt.Sprintf("tree %x\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\nx\n", tree))
 	f.write(".git/refs/heads/main", hex.EncodeToString(commit[:])+"\n")
@@ -160,7 +160,7 @@ func (f fixture) commit(files map[string]string) {
 	f.commitTree(f.tree(files))
 }
 
-func (f fixture) tree(files map[string]string) id {
+func (f fixture) tree(files map[string]string) objectID {
 	f.t.Helper()
 	below := map[string]map[string]string{}
 	var items []item
@@ -187,13 +187,13 @@ func (f fixture) keeps(name string) bool {
 	inside := func(p string) bool { return p == root || strings.HasPrefix(p, root+"/") }
 	r := New(disk{}, inside, inside)
 	defer r.Close()
-	return r.Keeps(f.path(name))
+	return r.IsCommittedUnchanged(f.path(name))
 }
 
 // A packed is an object of a pack: its kind as a pack has it, what is before
 // the compressed content, and the content.
 type packed struct {
-	name   id
+	name   objectID
 	kind   byte
 	before []byte
 	text   string
@@ -205,7 +205,7 @@ func (f fixture) pack(objects ...packed) {
 	f.t.Helper()
 	data := []byte("PACK\x00\x00\x00\x02")
 	data = binary.BigEndian.AppendUint32(data, uint32(len(objects)))
-	at := map[id]uint32{}
+	at := map[objectID]uint32{}
 	for _, o := range objects {
 		at[o.name] = uint32(len(data))
 		size := len(o.text)

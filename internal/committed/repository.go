@@ -10,27 +10,27 @@ import (
 
 // A repository is one working tree with its object folder.
 type repository struct {
-	r      *Reader
-	top    string // folder that contains .git
-	folder string // the .git folder, or the folder that a .git file names
-	common string // folder of objects and branches
-	root   id     // tree of the last commit
-	packs  []*pack
-	listed bool // packs are opened
-	trees  map[id]map[string]entry
+	reader       *Reader
+	top          string   // folder that contains .git
+	folder       string   // the .git folder, or the folder that a .git file names
+	commonFolder string   // folder of objects and branches
+	rootTree     objectID // tree of the last commit
+	packs        []*packFile
+	packsOpened  bool // packs are opened
+	trees        map[objectID]map[string]treeEntry
 }
 
 // repository returns the innermost repository that contains a folder; nil if there is none that can be
 // read.
-func (r *Reader) repository(dir string) *repository {
-	for level := 0; level <= maxLevels && r.inside(dir) && r.countAccess(); level++ {
+func (r *Reader) findRepository(dir string) *repository {
+	for level := 0; level <= maxFolderDepth && r.acceptsWorkTree(dir) && r.countAccess(); level++ {
 		if repo, known := r.repos[dir]; known {
 			return repo
 		}
 		info, err := r.fs.Lstat(dir + "/.git")
 		switch {
 		case err == nil:
-			repo := r.open(dir, info)
+			repo := r.openRepository(dir, info)
 			r.repos[dir] = repo
 			return repo
 		case !isAbsent(err):
@@ -45,8 +45,8 @@ func (r *Reader) repository(dir string) *repository {
 }
 
 // open reads a repository up to the tree of its last commit.
-func (r *Reader) open(top string, info fs.FileInfo) *repository {
-	repo := &repository{r: r, top: top, folder: top + "/.git", common: top + "/.git", trees: map[id]map[string]entry{}}
+func (r *Reader) openRepository(top string, info fs.FileInfo) *repository {
+	repo := &repository{reader: r, top: top, folder: top + "/.git", commonFolder: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
 	switch {
 	case info.IsDir():
 		if _, err := r.fs.Lstat(repo.folder + "/commondir"); !isAbsent(err) {
@@ -59,11 +59,11 @@ func (r *Reader) open(top string, info fs.FileInfo) *repository {
 	default:
 		return nil
 	}
-	commit, ok := repo.head()
+	commit, ok := repo.lastCommit()
 	if !ok {
 		return nil
 	}
-	kind, data, ok := repo.object(commit)
+	kind, data, ok := repo.readObject(commit)
 	if !ok || kind != "commit" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *Reader) open(top string, info fs.FileInfo) *repository {
 	if !ok {
 		return nil
 	}
-	repo.root, ok = parseID(tree)
+	repo.rootTree, ok = parseID(tree)
 	if !ok {
 		return nil
 	}
@@ -82,25 +82,25 @@ func (r *Reader) open(top string, info fs.FileInfo) *repository {
 // readWorktreeLink reads the repository of a linked working tree. The repository must name the working
 // tree too, otherwise any .git file could refer to it.
 func (repo *repository) readWorktreeLink() bool {
-	text, ok := repo.text(repo.top+"/.git", 4096)
+	text, ok := repo.readOneLine(repo.top+"/.git", 4096)
 	to, named := strings.CutPrefix(text, "gitdir: ")
 	if !ok || !named {
 		return false
 	}
 	repo.folder = absolute(repo.top, to)
-	if !repo.r.stored(repo.folder) {
+	if !repo.reader.acceptsObjectFolder(repo.folder) {
 		return false
 	}
-	back, ok := repo.text(repo.folder+"/gitdir", 4096)
+	back, ok := repo.readOneLine(repo.folder+"/gitdir", 4096)
 	if !ok || absolute(repo.folder, back) != repo.top+"/.git" {
 		return false
 	}
-	common, ok := repo.text(repo.folder+"/commondir", 4096)
+	common, ok := repo.readOneLine(repo.folder+"/commondir", 4096)
 	if !ok {
 		return false
 	}
-	repo.common = absolute(repo.folder, common)
-	return path.Dir(path.Dir(repo.folder)) == repo.common && path.Base(path.Dir(repo.folder)) == "worktrees" && repo.r.stored(repo.common)
+	repo.commonFolder = absolute(repo.folder, common)
+	return path.Dir(path.Dir(repo.folder)) == repo.commonFolder && path.Base(path.Dir(repo.folder)) == "worktrees" && repo.reader.acceptsObjectFolder(repo.commonFolder)
 }
 
 func absolute(dir, to string) string {
@@ -111,62 +111,62 @@ func absolute(dir, to string) string {
 }
 
 // head returns the last commit.
-func (repo *repository) head() (id, bool) {
-	text, ok := repo.text(repo.folder+"/HEAD", 4096)
+func (repo *repository) lastCommit() (objectID, bool) {
+	text, ok := repo.readOneLine(repo.folder+"/HEAD", 4096)
 	if !ok {
-		return id{}, false
+		return objectID{}, false
 	}
 	ref, symbolic := strings.CutPrefix(text, "ref: ")
 	if !symbolic {
 		return parseID(text)
 	}
 	if !strings.HasPrefix(ref, "refs/heads/") || path.Clean(ref) != ref || strings.ContainsAny(ref, "\\\x00\n:") {
-		return id{}, false
+		return objectID{}, false
 	}
-	text, err := repo.read(repo.common+"/"+ref, 4096)
+	text, err := repo.readFile(repo.commonFolder+"/"+ref, 4096)
 	if err == nil {
 		return parseID(strings.TrimSpace(text))
 	}
 	if !isAbsent(err) {
-		return id{}, false
+		return objectID{}, false
 	}
-	text, err = repo.read(repo.common+"/packed-refs", maxText)
+	text, err = repo.readFile(repo.commonFolder+"/packed-refs", maxRefsBytes)
 	if err != nil {
-		return id{}, false
+		return objectID{}, false
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if hash, name, _ := strings.Cut(line, " "); name == ref {
 			return parseID(hash)
 		}
 	}
-	return id{}, false
+	return objectID{}, false
 }
 
 // text returns the content of a one-line file without its line end.
-func (repo *repository) text(file string, most int64) (string, bool) {
-	text, err := repo.read(file, most)
+func (repo *repository) readOneLine(file string, most int64) (string, bool) {
+	text, err := repo.readFile(file, most)
 	text = strings.TrimRight(text, "\r\n")
 	return text, err == nil && text != "" && !strings.ContainsAny(text, "\r\n\x00")
 }
 
 // read returns what a file holds.
-func (repo *repository) read(file string, most int64) (string, error) {
-	if !repo.r.countAccess() {
-		return "", errBound
+func (repo *repository) readFile(file string, most int64) (string, error) {
+	if !repo.reader.countAccess() {
+		return "", errObjectLimit
 	}
-	f, err := repo.r.fs.Open(file)
+	f, err := repo.reader.fs.Open(file)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = errBound
+		err = errObjectLimit
 	}
 	return string(data), err
 }
 
-func parseID(text string) (out id, ok bool) {
+func parseID(text string) (out objectID, ok bool) {
 	n := len(out)
 	if len(text) != 2*n || strings.ToLower(text) != text {
 		return out, false

@@ -19,14 +19,14 @@ const (
 
 // Descriptors that the process inherits beyond the standard ones.
 const (
-	orderFile = 3 + iota // an [Order]
-	lineFile             // a message socket to the parent
-	rulesFile            // the Landlock ruleset
+	instructionsFile = 3 + iota // an [Instructions]
+	parentSocketFile            // a message socket to the parent
+	rulesetFile                 // the Landlock ruleset
 )
 
 func init() {
 	if v, _ := syscall.Getenv(Variable); v != "" && isContainedChild() {
-		syscall.Exit(inner()) // in a test with the race detector, os.Exit would wait for a second
+		syscall.Exit(runContainedProgram()) // in a test with the race detector, os.Exit would wait for a second
 	}
 }
 
@@ -44,7 +44,7 @@ func isContainedChild() bool {
 }
 
 // hurrySeconds is how long the program can take to exit in a hurry.
-const hurrySeconds = 1
+const killDelaySeconds = 1
 
 // statusNotStarted is the exit status if the program did not start.
 const statusNotStarted = 126
@@ -52,65 +52,65 @@ const statusNotStarted = 126
 // sendMessage sends a message to the parent.
 func sendMessage(kind byte, text string) {
 	for message := append([]byte{kind}, text...); ; {
-		if _, err := syscall.Write(lineFile, message); err != syscall.EINTR {
+		if _, err := syscall.Write(parentSocketFile, message); err != syscall.EINTR {
 			return
 		}
 	}
 }
 
-func fail(stage string, err error) int {
-	sendMessage(Failed, stage+"\x00"+err.Error())
+func reportFailure(stage string, err error) int {
+	sendMessage(ContainmentFailed, stage+"\x00"+err.Error())
 	return statusNotStarted
 }
 
 // wrap adds to an error what failed.
-func wrap(what string, err error) error { return &wrapped{what, err} }
+func wrapError(what string, err error) error { return &operationError{what, err} }
 
-type wrapped struct {
-	what string
-	err  error
+type operationError struct {
+	operation string
+	err       error
 }
 
-func (w *wrapped) Error() string { return w.what + ": " + w.err.Error() }
-func (w *wrapped) Unwrap() error { return w.err }
+func (w *operationError) Error() string { return w.operation + ": " + w.err.Error() }
+func (w *operationError) Unwrap() error { return w.err }
 
-func inner() int {
+func runContainedProgram() int {
 	// Mark all descriptors but the standard streams to be closed when the program starts: open folders
 	// and sockets would bypass path rules.
-	if _, err := call(sysCloseRange, orderFile, 1<<31-1, closeRangeCloexec); err != nil {
-		return fail("files", err)
+	if _, err := systemCall(sysCloseRange, instructionsFile, 1<<31-1, closeRangeCloexec); err != nil {
+		return reportFailure("files", err)
 	}
-	o, err := read()
+	o, err := readInstructions()
 	if err != nil {
-		return fail("order", err)
+		return reportFailure("order", err)
 	}
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} { // a terminal sends them to the whole process group; the program handles them itself
-		if err := ignore(s); err != nil {
-			return fail("signals", err)
+		if err := ignoreSignal(s); err != nil {
+			return reportFailure("signals", err)
 		}
 	}
 	if syscall.Getpid() != 1 {
 		if err := prctl(prChildSubreaper, 1); err != nil {
-			return fail("processes", err)
+			return reportFailure("processes", err)
 		}
 	}
-	own := o.Tmp + "/own"
+	own := o.TmpFolder + "/own"
 	if o.Namespaces {
 		if stage, err := mountView(o); err != nil {
-			return fail(stage, err)
+			return reportFailure(stage, err)
 		}
-		if o.Private() {
+		if o.HasPrivateTmp() {
 			own = tmp + "/own"
 		}
 	}
 	// The thread that starts the program is in the same Landlock domain, so the program could ptrace
 	// it, and through it the unrestricted threads. execve resets this flag for the program.
 	if err := prctl(prSetDumpable, 0); err != nil {
-		return fail("processes", err)
+		return reportFailure("processes", err)
 	}
 	o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return hasPrefix(v, "TMPDIR=") })
 	o.Env = append(o.Env, "TMPDIR="+own)
-	if receiveByte() != Go {
+	if receiveByte() != RulesComplete {
 		return statusNotStarted
 	}
 	type result struct {
@@ -123,12 +123,12 @@ func inner() int {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the restricted thread must not run other goroutines
 		fd, stage, err := restrict(o)
-		if err != nil || o.Probe {
+		if err != nil || o.ProbeOnly {
 			started <- result{0, fd, stage, err}
 			return
 		}
-		pid, err := syscall.ForkExec(o.Path, o.Argv, &syscall.ProcAttr{
-			Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
+		pid, err := syscall.ForkExec(o.ProgramPath, o.Argv, &syscall.ProcAttr{
+			Dir: o.WorkingFolder, Env: o.Env, Files: []uintptr{0, 1, 2},
 			Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // kill the program when this thread ends
 		})
 		started <- result{pid, fd, "exec", err}
@@ -136,25 +136,25 @@ func inner() int {
 	}()
 	got := <-started
 	if errno, ok := got.err.(syscall.Errno); ok && got.stage == "exec" {
-		sendMessage(NoExec, strconv.Itoa(int(errno)))
+		sendMessage(ExecFailed, strconv.Itoa(int(errno)))
 		return statusNotStarted
 	}
 	if got.err != nil {
-		return fail(got.stage, got.err)
+		return reportFailure(got.stage, got.err)
 	}
-	sendMessage(Ready, "")                               // must precede reports of denied accesses
-	go (&watcher{o, got.watch, map[string]bool{}}).run() // the program's watched system calls wait until it runs
-	if o.Probe {
+	sendMessage(ProgramRuns, "")                                          // must precede reports of denied accesses
+	go (&syscallWatcher{o, got.watch, map[string]bool{}}).answerNotices() // the program's watched system calls wait until it runs
+	if o.ProbeOnly {
 		return 0
 	}
 	go func() {
 		for {
 			switch receiveByte() {
-			case Term:
+			case EndProgram:
 				_ = syscall.Kill(got.pid, syscall.SIGTERM)
-				if o.Hurry { // otherwise this process is killed before it has ended the remaining processes
+				if o.KilledSoon { // otherwise this process is killed before it has ended the remaining processes
 					go func() {
-						_ = syscall.Nanosleep(&syscall.Timespec{Sec: hurrySeconds}, nil)
+						_ = syscall.Nanosleep(&syscall.Timespec{Sec: killDelaySeconds}, nil)
 						_ = syscall.Kill(got.pid, syscall.SIGKILL)
 					}()
 				}
@@ -166,23 +166,23 @@ func inner() int {
 	}()
 	status := reapUntil(got.pid)
 	if syscall.Getpid() != 1 { // as PID 1 of its namespace, its exit kills all others
-		endAll()
+		killDescendants()
 	}
 	return status
 }
 
 // read returns the order from the parent.
-func read() (*Order, error) {
+func readInstructions() (*Instructions, error) {
 	var st syscall.Stat_t
-	if err := syscall.Fstat(orderFile, &st); err != nil {
+	if err := syscall.Fstat(instructionsFile, &st); err != nil {
 		return nil, err
 	}
 	b := make([]byte, st.Size)
-	n, err := syscall.Pread(orderFile, b, 0)
+	n, err := syscall.Pread(instructionsFile, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	o := &Order{}
+	o := &Instructions{}
 	return o, o.decode(b[:n])
 }
 
@@ -190,7 +190,7 @@ func read() (*Order, error) {
 func receiveByte() byte {
 	var b [1]byte
 	for {
-		switch n, err := syscall.Read(lineFile, b[:]); {
+		switch n, err := syscall.Read(parentSocketFile, b[:]); {
 		case err == syscall.EINTR:
 		case err != nil || n == 0:
 			return 0
@@ -201,9 +201,9 @@ func receiveByte() byte {
 }
 
 // ignore makes this process ignore a signal. Its children start with the default action.
-func ignore(s syscall.Signal) error {
+func ignoreSignal(s syscall.Signal) error {
 	action := struct{ handler, flags, restorer, mask uintptr }{handler: 1} // SIG_IGN
-	_, err := call(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8)
+	_, err := systemCall(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8)
 	return err
 }
 
@@ -226,7 +226,7 @@ func reapUntil(pid int) int {
 
 // endAll kills all processes that a contained program has left: orphans become children of this
 // process.
-func endAll() {
+func killDescendants() {
 	for {
 		switch got, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); {
 		case err == syscall.ECHILD:
@@ -234,7 +234,7 @@ func endAll() {
 		case got > 0 || err == syscall.EINTR:
 			continue
 		}
-		for _, pid := range children() {
+		for _, pid := range childPIDs() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.ECHILD {
@@ -244,14 +244,14 @@ func endAll() {
 }
 
 // children returns the child processes of this process.
-func children() (out []int) {
+func childPIDs() (out []int) {
 	proc, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
 	defer syscall.Close(proc)
 	parent := strconv.Itoa(syscall.Getpid())
-	entries(proc, func(name string) {
+	forEachEntry(proc, func(name string) {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			return
@@ -264,10 +264,10 @@ func children() (out []int) {
 		var b [512]byte
 		n, _ := syscall.Read(fd, b[:])
 		stat := string(b[:max(n, 0)])
-		for i := index(stat, ')'); i >= 0; i = index(stat, ')') {
+		for i := indexByte(stat, ')'); i >= 0; i = indexByte(stat, ')') {
 			stat = stat[i+1:] // the process name can contain anything
 		}
-		if parts := fields(stat, ' '); len(parts) > 2 && parts[2] == parent {
+		if parts := splitAtByte(stat, ' '); len(parts) > 2 && parts[2] == parent {
 			out = append(out, pid)
 		}
 	})
@@ -275,7 +275,7 @@ func children() (out []int) {
 }
 
 // entries calls each for the names in an open folder.
-func entries(folder int, each func(name string)) {
+func forEachEntry(folder int, each func(name string)) {
 	buf := make([]byte, 1<<15)
 	for {
 		n, err := syscall.ReadDirent(folder, buf)
@@ -290,7 +290,7 @@ func entries(folder int, each func(name string)) {
 			if size < 19 || size > len(b) {
 				return
 			}
-			if name := string(b[19 : 19+max(index(b[19:size], 0), 0)]); name != "." && name != ".." {
+			if name := string(b[19 : 19+max(indexByte(b[19:size], 0), 0)]); name != "." && name != ".." {
 				each(name)
 			}
 			b = b[size:]

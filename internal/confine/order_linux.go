@@ -8,49 +8,49 @@ import (
 )
 
 // An Order is the instruction for the containing process. Its texts contain no zero byte.
-type Order struct {
-	Hidden, Shown, Write, Fixed []string // as in contain.Profile
-	Path, Dir                   string   // the program and its working folder
-	Argv, Env                   []string
-	Tmp                         string  // the program's temporary folder; it contains a folder "own"
-	Filter                      string  // the seccomp filter program, in hexadecimal
-	Watches                     []Watch // the system calls that the filter reports to the process
-	ReadRights, WriteRights     uint64  // Landlock rights for readable files and writable folders
-	Network, Namespaces         bool
-	Hurry                       bool // the parent kills it soon after telling it to end
-	Probe                       bool // only test containment; start nothing
+type Instructions struct {
+	HiddenPaths, VisibleTmpPaths, WritablePaths, ReadOnlyPaths []string // as in contain.Profile
+	ProgramPath, WorkingFolder                                 string   // the program and its working folder
+	Argv, Env                                                  []string
+	TmpFolder                                                  string        // the program's temporary folder; it contains a folder "own"
+	SeccompFilterHex                                           string        // the seccomp filter program, in hexadecimal
+	WatchedCalls                                               []WatchedCall // the system calls that the filter reports to the process
+	ReadRights, WriteRights                                    uint64        // Landlock rights for readable files and writable folders
+	Network, Namespaces                                        bool
+	KilledSoon                                                 bool // the parent kills it soon after telling it to end
+	ProbeOnly                                                  bool // only test containment; start nothing
 }
 
 // A Watch describes a system call with a path: the indexes of its arguments for folder, path and open
 // flags (-1: the current folder; for flags: it always changes something). Name says that it concerns
 // the name itself, not the target of a symbolic link.
-type Watch struct {
-	Call             uintptr
-	Dir, Path, Flags int
-	Name             bool
+type WatchedCall struct {
+	SyscallNumber                uintptr
+	FolderArg, PathArg, FlagsArg int
+	NoFollow                     bool
 }
 
 // Private reports whether the program gets its own /tmp.
-func (o *Order) Private() bool { return o.Namespaces && !Within(tmp, o.Write) }
+func (o *Instructions) HasPrivateTmp() bool { return o.Namespaces && !Within(tmp, o.WritablePaths) }
 
 // parts returns the encoded fields of an order, in a fixed sequence.
-func (o *Order) parts() (texts []*string, lists []*[]string, flags []*bool) {
-	return []*string{&o.Path, &o.Dir, &o.Tmp, &o.Filter}, []*[]string{&o.Hidden, &o.Shown, &o.Write, &o.Fixed, &o.Argv, &o.Env}, []*bool{&o.Network, &o.Namespaces, &o.Hurry, &o.Probe}
+func (o *Instructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
+	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.Network, &o.Namespaces, &o.KilledSoon, &o.ProbeOnly}
 }
 
 // Encode returns an order as bytes.
-func (o *Order) Encode() []byte {
+func (o *Instructions) Encode() []byte {
 	b := strconv.AppendUint(nil, o.ReadRights, 10)
 	put := func(s string) { b = append(append(b, 0), s...) }
 	put(strconv.FormatUint(o.WriteRights, 10))
-	put(strconv.Itoa(len(o.Watches)))
-	for _, w := range o.Watches {
-		for _, n := range []int{int(w.Call), w.Dir, w.Path, w.Flags} {
+	put(strconv.Itoa(len(o.WatchedCalls)))
+	for _, w := range o.WatchedCalls {
+		for _, n := range []int{int(w.SyscallNumber), w.FolderArg, w.PathArg, w.FlagsArg} {
 			put(strconv.Itoa(n))
 		}
-		put(strconv.FormatBool(w.Name))
+		put(strconv.FormatBool(w.NoFollow))
 	}
-	texts, lists, flags := o.parts()
+	texts, lists, flags := o.encodedFields()
 	for _, s := range texts {
 		put(*s)
 	}
@@ -67,8 +67,8 @@ func (o *Order) Encode() []byte {
 }
 
 // decode parses the output of Encode.
-func (o *Order) decode(b []byte) error {
-	words := fields(string(b), 0)
+func (o *Instructions) decode(b []byte) error {
+	words := splitAtByte(string(b), 0)
 	next := func() (s string) {
 		if len(words) > 0 {
 			s, words = words[0], words[1:]
@@ -93,9 +93,9 @@ func (o *Order) decode(b []byte) error {
 	}
 	o.ReadRights, o.WriteRights = uint64(number()), uint64(number())
 	for n := number(); n > 0 && err == nil; n-- {
-		o.Watches = append(o.Watches, Watch{uintptr(number()), number(), number(), number(), truth()})
+		o.WatchedCalls = append(o.WatchedCalls, WatchedCall{uintptr(number()), number(), number(), number(), truth()})
 	}
-	texts, lists, flags := o.parts()
+	texts, lists, flags := o.encodedFields()
 	for _, s := range texts {
 		*s = next()
 	}
@@ -117,22 +117,22 @@ func (o *Order) decode(b []byte) error {
 
 // Messages of the process, by their first byte.
 const (
-	Ready    = '+' // the program runs
-	NoExec   = 'x' // the program could not be started; the errno follows
-	Failed   = '-' // it could not be contained; the stage follows, a zero byte, and the error
-	Reading  = 'r' // a read was denied; the path follows
-	Changing = 'w' // a change was denied; the path follows
-	Reaching = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
+	ProgramRuns       = '+' // the program runs
+	ExecFailed        = 'x' // the program could not be started; the errno follows
+	ContainmentFailed = '-' // it could not be contained; the stage follows, a zero byte, and the error
+	ReadDenied        = 'r' // a read was denied; the path follows
+	ChangeDenied      = 'w' // a change was denied; the path follows
+	ConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
 )
 
 // Unavailable is the stage of a failure because the machine does not permit namespaces.
-const Unavailable = "namespaces"
+const NamespacesStage = "namespaces"
 
 // MaxMessage is the maximum length of a message, in bytes.
 const MaxMessage = 1 << 14
 
 // Messages to the process. The program is ended if the parent closes the connection.
 const (
-	Go   = 'g' // the rules are complete
-	Term = 't' // end the program
+	RulesComplete = 'g' // the rules are complete
+	EndProgram    = 't' // end the program
 )

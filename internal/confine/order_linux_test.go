@@ -12,21 +12,21 @@ import (
 // TestOrder: an order is read as it was written, and one that is not whole is no order.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	o := &Order{
-		Hidden: []string{"/h/.ssh", "/h/a b\n"}, Shown: []string{}, Write: []string{"/w"}, Fixed: []string{}, Path: "/bin/true", Dir: "/", Argv: []string{"true", ""}, Env: []string{"A="}, Tmp: "/tmp/x",
-		Filter: "00ff", Watches: []Watch{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadRights: 5, WriteRights: 1 << 14, Namespaces: true, Probe: true,
+	o := &Instructions{
+		HiddenPaths: []string{"/h/.ssh", "/h/a b\n"}, VisibleTmpPaths: []string{}, WritablePaths: []string{"/w"}, ReadOnlyPaths: []string{}, ProgramPath: "/bin/true", WorkingFolder: "/", Argv: []string{"true", ""}, Env: []string{"A="}, TmpFolder: "/tmp/x",
+		SeccompFilterHex: "00ff", WatchedCalls: []WatchedCall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadRights: 5, WriteRights: 1 << 14, Namespaces: true, ProbeOnly: true,
 	}
 	text := o.Encode()
-	var got Order
+	var got Instructions
 	if err := got.decode(text); err != nil || !reflect.DeepEqual(&got, o) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, *o)
 	}
 	for i := range text {
-		if text[i] == 0 && new(Order).decode(text[:i]) == nil {
+		if text[i] == 0 && new(Instructions).decode(text[:i]) == nil {
 			t.Errorf("the first %d bytes of %d were taken for an order", i, len(text))
 		}
 	}
-	if new(Order).decode(append(text, 0)) == nil {
+	if new(Instructions).decode(append(text, 0)) == nil {
 		t.Error("an order with more behind it was taken")
 	}
 }

@@ -11,15 +11,15 @@ import (
 
 // restrict applies a profile to the calling thread and its children. It returns the seccomp
 // notification descriptor for a watcher, or the stage that failed.
-func restrict(o *Order) (watch int, stage string, err error) {
+func restrict(o *Instructions) (watch int, stage string, err error) {
 	if o.Namespaces { // the mounts that only this process sees
 		for path, rights := range map[string]uint64{"/proc": o.ReadRights, shm: o.WriteRights} {
-			fd, err := open(path)
+			fd, err := openPath(path)
 			if path == shm && errors.Is(err, syscall.ENOENT) {
 				continue
 			}
 			if err == nil {
-				err = addRule(rulesFile, fd, rights)
+				err = addRule(rulesetFile, fd, rights)
 				syscall.Close(fd)
 			}
 			if err != nil {
@@ -33,10 +33,10 @@ func restrict(o *Order) (watch int, stage string, err error) {
 	if err := dropCapabilities(); err != nil {
 		return -1, "privileges", err
 	}
-	if _, err := call(sysLandlockSelf, rulesFile, 0); err != nil {
+	if _, err := systemCall(sysLandlockSelf, rulesetFile, 0); err != nil {
 		return -1, "Landlock", err
 	}
-	program, err := hex(o.Filter)
+	program, err := decodeHex(o.SeccompFilterHex)
 	if err != nil || len(program) == 0 {
 		return -1, "seccomp", errors.New("no filter")
 	}
@@ -45,7 +45,7 @@ func restrict(o *Order) (watch int, stage string, err error) {
 		at   *byte
 	}{uint16(len(program) / 8), &program[0]}
 	for _, flags := range []uintptr{filterWaitKillable, 0} { // wait killable (Linux 5.19): no other signal interrupts a watched call
-		fd, errno := call(sysSeccomp, seccompFilter, flags|filterNewListener, uintptr(unsafe.Pointer(&filter)))
+		fd, errno := systemCall(sysSeccomp, seccompFilter, flags|filterNewListener, uintptr(unsafe.Pointer(&filter)))
 		if errno == nil {
 			return int(fd), "", nil
 		}
@@ -55,7 +55,7 @@ func restrict(o *Order) (watch int, stage string, err error) {
 }
 
 // hex returns the bytes of hexadecimal digits.
-func hex(digits string) ([]byte, error) {
+func decodeHex(digits string) ([]byte, error) {
 	b := make([]byte, len(digits)/2)
 	for i := range b {
 		n, err := strconv.ParseUint(digits[2*i:2*i+2], 16, 8)
@@ -69,7 +69,7 @@ func hex(digits string) ([]byte, error) {
 
 // prctl changes an attribute of this thread.
 func prctl(option int, value uintptr) error {
-	_, err := call(syscall.SYS_PRCTL, uintptr(option), value, 0, 0, 0)
+	_, err := systemCall(syscall.SYS_PRCTL, uintptr(option), value, 0, 0, 0)
 	return err
 }
 
@@ -93,7 +93,7 @@ func dropCapabilities() error {
 		pid     int32
 	}{capVersion, 0}
 	var has [2]struct{ effective, permitted, inheritable uint32 }
-	if _, err := call(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&has[0]))); err != nil {
+	if _, err := systemCall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&has[0]))); err != nil {
 		return err
 	}
 	for i := range has {
@@ -102,6 +102,6 @@ func dropCapabilities() error {
 		has[i].permitted &= left
 		has[i].inheritable = 0
 	}
-	_, err := call(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&has[0])))
+	_, err := systemCall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&has[0])))
 	return err
 }

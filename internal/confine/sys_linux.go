@@ -49,7 +49,7 @@ const (
 // call makes a system call. Memory that pointer arguments refer to does not move meanwhile.
 //
 //go:uintptrescapes
-func call(nr uintptr, args ...uintptr) (uintptr, error) {
+func systemCall(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
 	r, _, errno := syscall.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
@@ -63,18 +63,18 @@ func call(nr uintptr, args ...uintptr) (uintptr, error) {
 // more arguments.
 //
 //go:uintptrescapes
-func onPath(nr uintptr, dir int, path string, third, fourth, fifth uintptr) (uintptr, error) {
+func pathSystemCall(nr uintptr, dir int, path string, third, fourth, fifth uintptr) (uintptr, error) {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
 		return 0, err
 	}
-	return call(nr, uintptr(dir), uintptr(unsafe.Pointer(p)), third, fourth, fifth)
+	return systemCall(nr, uintptr(dir), uintptr(unsafe.Pointer(p)), third, fourth, fifth)
 }
 
 // setReadOnly makes a mount, and those below it, read-only.
 func setReadOnly(tree int, path string, flags uintptr) error {
 	attr := struct{ set, clear, propagation, userns uint64 }{set: mountReadOnly}
-	_, err := onPath(sysMountSetattr, tree, path, atRecursive|flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	_, err := pathSystemCall(sysMountSetattr, tree, path, atRecursive|flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 	return err
 }
 
@@ -85,7 +85,7 @@ func addRule(rules, fd int, rights uint64) error {
 		parent int32
 		_      int32
 	}{rights, int32(fd), 0}
-	_, err := call(sysLandlockAddRule, uintptr(rules), rulePathBeneath, uintptr(unsafe.Pointer(&rule)), 0)
+	_, err := systemCall(sysLandlockAddRule, uintptr(rules), rulePathBeneath, uintptr(unsafe.Pointer(&rule)), 0)
 	return err
 }
 
@@ -96,7 +96,7 @@ func readMemory(pid uint32, at uint64, into []byte) (int, error) {
 		size int
 	}{&into[0], len(into)}
 	remote := struct{ base, size uintptr }{uintptr(at), uintptr(len(into))}
-	n, err := call(sysProcessVMReadv, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	n, err := systemCall(sysProcessVMReadv, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
 	return int(n), err
 }
 
@@ -104,7 +104,7 @@ func readMemory(pid uint32, at uint64, into []byte) (int, error) {
 func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(prefix)] == prefix }
 
 // index returns where a byte is, or -1.
-func index[T string | []byte](s T, c byte) int {
+func indexByte[T string | []byte](s T, c byte) int {
 	for i := range len(s) {
 		if s[i] == c {
 			return i
@@ -114,9 +114,9 @@ func index[T string | []byte](s T, c byte) int {
 }
 
 // fields splits a text at a byte.
-func fields(s string, c byte) (out []string) {
+func splitAtByte(s string, c byte) (out []string) {
 	for {
-		i := index(s, c)
+		i := indexByte(s, c)
 		if i < 0 {
 			return append(out, s)
 		}

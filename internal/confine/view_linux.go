@@ -16,16 +16,16 @@ const tmp = "/tmp"
 const shm = "/dev/shm"
 
 // visible is the stage of a failure to set up the view for this profile.
-const visible = "view"
+const viewStage = "view"
 
 // mountView makes the file system read-only except for the profile's paths, and gives the process its
-// own /dev/shm and /proc, its own /tmp if [Order.Private], and a loopback interface of its own if it
+// own /dev/shm and /proc, its own /tmp if [Instructions.HasPrivateTmp], and a loopback interface of its own if it
 // has no network. On failure the stage is
-// [Unavailable] if the machine does not permit namespaces, and visible if the profile cannot be
+// [NamespacesStage] if the machine does not permit namespaces, and visible if the profile cannot be
 // applied.
-func mountView(o *Order) (stage string, err error) {
+func mountView(o *Instructions) (stage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return Unavailable, wrap("mount /", err)
+		return NamespacesStage, wrapError("mount /", err)
 	}
 	type part struct {
 		tree     int
@@ -34,63 +34,63 @@ func mountView(o *Order) (stage string, err error) {
 	}
 	var parts []part
 	take := func(path string, readOnly bool) error {
-		tree, err := clone(path)
+		tree, err := cloneMount(path)
 		if err == nil && readOnly {
 			err = setReadOnly(tree, "", atEmptyPath)
 		}
 		parts = append(parts, part{tree, path, readOnly})
 		return err
 	}
-	own, err := clone(o.Tmp)
+	own, err := cloneMount(o.TmpFolder)
 	if err != nil {
-		return visible, err
+		return viewStage, err
 	}
-	for _, path := range byDepth(o.Shown) {
+	for _, path := range byDepth(o.VisibleTmpPaths) {
 		if err := take(path, true); err != nil {
-			return visible, err
+			return viewStage, err
 		}
 	}
-	for _, path := range byDepth(o.Write) {
+	for _, path := range byDepth(o.WritablePaths) {
 		if err := take(path, false); err != nil {
-			return visible, err
+			return viewStage, err
 		}
 	}
-	for _, path := range byDepth(o.Fixed) {
+	for _, path := range byDepth(o.ReadOnlyPaths) {
 		if err := take(path, true); err != nil {
-			return visible, err
+			return viewStage, err
 		}
 	}
 	if err := setReadOnly(-1, "/", 0); err != nil {
-		return visible, wrap("read-only", err)
+		return viewStage, wrapError("read-only", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
-		return Unavailable, wrap("mount /proc", err)
+		return NamespacesStage, wrapError("mount /proc", err)
 	}
 	var st syscall.Stat_t
 	if syscall.Lstat(shm, &st) == nil {
 		if err := syscall.Mount("shm", shm, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777"); err != nil {
-			return visible, wrap("mount /dev/shm", err)
+			return viewStage, wrapError("mount /dev/shm", err)
 		}
 	}
-	if o.Private() {
+	if o.HasPrivateTmp() {
 		if err := moveMount(own, tmp); err != nil {
-			return visible, err
+			return viewStage, err
 		}
 		for _, p := range parts {
 			if err := makeMountPoint(p.tree, p.path); err != nil {
-				return visible, err
+				return viewStage, err
 			}
 		}
 	}
 	for _, p := range parts {
 		if err := moveMount(p.tree, p.path); err != nil {
-			return visible, err
+			return viewStage, err
 		}
 	}
 	if !o.Network {
-		return visible, loopback()
+		return viewStage, enableLoopback()
 	}
-	return visible, nil
+	return viewStage, nil
 }
 
 // byDepth returns paths sorted so that a folder precedes its content.
@@ -108,42 +108,42 @@ func byDepth(paths []string) []string {
 
 // open opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
 // then it is not the judged path.
-func open(path string) (int, error) { return openAs(path, oPath) }
+func openPath(path string) (int, error) { return openWithFlags(path, oPath) }
 
-func openAs(path string, flags uint64) (int, error) {
+func openWithFlags(path string, flags uint64) (int, error) {
 	how := struct{ flags, mode, resolve uint64 }{flags | syscall.O_CLOEXEC, 0, resolveNoLinks | resolveNoMagic}
-	fd, err := onPath(sysOpenat2, atFDCWD, path, uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0)
+	fd, err := pathSystemCall(sysOpenat2, atFDCWD, path, uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0)
 	if err != nil {
-		return -1, wrap(path, err)
+		return -1, wrapError(path, err)
 	}
 	return int(fd), nil
 }
 
 // clone returns a detached mount of a path.
-func clone(path string) (int, error) {
-	fd, err := open(path)
+func cloneMount(path string) (int, error) {
+	fd, err := openPath(path)
 	if err != nil {
 		return -1, err
 	}
 	defer syscall.Close(fd)
-	tree, err := onPath(sysOpenTree, fd, "", atEmptyPath|openTreeClone|openTreeCloexec|atRecursive, 0, 0)
+	tree, err := pathSystemCall(sysOpenTree, fd, "", atEmptyPath|openTreeClone|openTreeCloexec|atRecursive, 0, 0)
 	if err != nil {
-		return -1, wrap(path+": open_tree", err)
+		return -1, wrapError(path+": open_tree", err)
 	}
 	return int(tree), nil
 }
 
 // moveMount attaches a mount at a path.
 func moveMount(tree int, path string) error {
-	fd, err := open(path)
+	fd, err := openPath(path)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(fd)
 	defer syscall.Close(tree)
 	var none byte
-	if _, err := call(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&none)), uintptr(fd), uintptr(unsafe.Pointer(&none)), moveEmptyPaths); err != nil {
-		return wrap(path+": move_mount", err)
+	if _, err := systemCall(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&none)), uintptr(fd), uintptr(unsafe.Pointer(&none)), moveEmptyPaths); err != nil {
+		return wrapError(path+": move_mount", err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func makeMountPoint(tree int, path string) error {
 	for i := len(tmp) + 1; i <= len(folder); i++ {
 		if i == len(folder) || folder[i] == '/' {
 			if err := syscall.Mkdir(folder[:i], 0o700); err != nil && err != syscall.EEXIST {
-				return wrap(folder[:i], err)
+				return wrapError(folder[:i], err)
 			}
 		}
 	}
@@ -173,16 +173,16 @@ func makeMountPoint(tree int, path string) error {
 	}
 	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDONLY|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
-		return wrap(path, err)
+		return wrapError(path, err)
 	}
 	return syscall.Close(fd)
 }
 
 // loopback brings up the loopback interface in a new network namespace.
-func loopback() error {
+func enableLoopback() error {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return wrap("loopback", err)
+		return wrapError("loopback", err)
 	}
 	defer syscall.Close(s)
 	var request struct {
@@ -192,8 +192,8 @@ func loopback() error {
 	}
 	copy(request.name[:], "lo")
 	request.flags = syscall.IFF_UP
-	if _, err := call(syscall.SYS_IOCTL, uintptr(s), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); err != nil {
-		return wrap("loopback", err)
+	if _, err := systemCall(syscall.SYS_IOCTL, uintptr(s), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); err != nil {
+		return wrapError("loopback", err)
 	}
 	return nil
 }

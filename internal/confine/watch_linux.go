@@ -17,14 +17,14 @@ const maxRefusals = 64
 // the kernel will deny. It allows nothing that the other rules deny: the program can change the memory
 // with the arguments afterwards, so a call with a path or an address always continues. It denies each
 // socket call that the filter sends here.
-type watcher struct {
-	order *Order
-	fd    int
-	told  map[string]bool // messages that were sent
+type syscallWatcher struct {
+	instructions *Instructions
+	fd           int
+	sentMessages map[string]bool // messages that were sent
 }
 
 // A notice is struct seccomp_notif, an answer struct seccomp_notif_resp.
-type notice struct {
+type seccompNotice struct {
 	id      uint64
 	pid     uint32
 	flags   uint32
@@ -34,7 +34,7 @@ type notice struct {
 	args    [6]uint64
 }
 
-type answer struct {
+type seccompAnswer struct {
 	id    uint64
 	value int64
 	errno int32
@@ -42,38 +42,38 @@ type answer struct {
 }
 
 // run answers notifications until the program has ended.
-func (w *watcher) run() {
+func (w *syscallWatcher) answerNotices() {
 	for {
-		var n notice
-		if _, err := call(syscall.SYS_IOCTL, uintptr(w.fd), notifReceive, uintptr(unsafe.Pointer(&n))); err != nil {
+		var n seccompNotice
+		if _, err := systemCall(syscall.SYS_IOCTL, uintptr(w.fd), notifReceive, uintptr(unsafe.Pointer(&n))); err != nil {
 			if err == syscall.EINTR || err == syscall.ENOENT { // the process was killed meanwhile
 				continue
 			}
 			return
 		}
-		a := answer{id: n.id, flags: notifContinue}
+		a := seccompAnswer{id: n.id, flags: notifContinue}
 		if n.call == syscall.SYS_SOCKET { // a socket family that the filter sends here to be denied
 			a.errno, a.flags = -int32(syscall.EACCES), 0
-			w.report(Reaching, "")
-		} else if len(w.told) < maxRefusals {
+			w.reportOnce(ConnectionDenied, "")
+		} else if len(w.sentMessages) < maxRefusals {
 			w.reportIfRefused(&n)
 		}
-		_, _ = call(syscall.SYS_IOCTL, uintptr(w.fd), notifSend, uintptr(unsafe.Pointer(&a)))
+		_, _ = systemCall(syscall.SYS_IOCTL, uintptr(w.fd), notifSend, uintptr(unsafe.Pointer(&a)))
 	}
 }
 
 // report reports a denied access once.
-func (w *watcher) report(kind byte, name string) {
+func (w *syscallWatcher) reportOnce(kind byte, name string) {
 	message := string(kind) + name
-	if w.told[message] || len(w.told) >= maxRefusals || len(message) > MaxMessage {
+	if w.sentMessages[message] || len(w.sentMessages) >= maxRefusals || len(message) > MaxMessage {
 		return
 	}
-	w.told[message] = true
+	w.sentMessages[message] = true
 	sendMessage(kind, name)
 }
 
 // reportIfRefused reports a system call that the kernel will deny.
-func (w *watcher) reportIfRefused(n *notice) {
+func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
 	switch n.call {
 	case syscall.SYS_CONNECT:
 		w.reportAddress(n.pid, n.args[1], n.args[2])
@@ -82,24 +82,24 @@ func (w *watcher) reportIfRefused(n *notice) {
 		w.reportAddress(n.pid, n.args[4], n.args[5])
 		return
 	}
-	for _, c := range w.order.Watches {
-		if n.call != int32(c.Call) {
+	for _, c := range w.instructions.WatchedCalls {
+		if n.call != int32(c.SyscallNumber) {
 			continue
 		}
-		change := c.Flags < 0
+		change := c.FlagsArg < 0
 		if !change {
-			if n.args[c.Flags]&(syscall.O_DIRECTORY|oPath) != 0 {
+			if n.args[c.FlagsArg]&(syscall.O_DIRECTORY|oPath) != 0 {
 				return // names are not hidden
 			}
 			const changes = syscall.O_WRONLY | syscall.O_RDWR | syscall.O_CREAT | syscall.O_TRUNC
-			change = n.args[c.Flags]&changes != 0
+			change = n.args[c.FlagsArg]&changes != 0
 		}
 		dir := int32(atFDCWD)
-		if c.Dir >= 0 {
-			dir = int32(n.args[c.Dir])
+		if c.FolderArg >= 0 {
+			dir = int32(n.args[c.FolderArg])
 		}
-		if path, err := pathOf(n.pid, dir, n.args[c.Path]); err == nil {
-			w.reportPath(path, change, c.Name)
+		if path, err := pathOf(n.pid, dir, n.args[c.PathArg]); err == nil {
+			w.reportPath(path, change, c.NoFollow)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func pathOf(pid uint32, dir int32, at uint64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	end := index(text, 0)
+	end := indexByte(text, 0)
 	if end <= 0 {
 		return "", errors.New("no path")
 	}
@@ -164,7 +164,7 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 			break
 		}
 		b = append(b, buf[:n]...)
-		if index(buf[:n], 0) >= 0 {
+		if indexByte(buf[:n], 0) >= 0 {
 			break
 		}
 		at, most = at+uint64(n), most-n
@@ -173,38 +173,38 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 }
 
 // reportPath reports a path that the rules deny, unless file permissions deny it anyway.
-func (w *watcher) reportPath(name string, change, itself bool) {
+func (w *syscallWatcher) reportPath(name string, change, itself bool) {
 	if hasPrefix(name, "/proc/") || hasPrefix(name, "/sys/") || within(name, "/dev") {
 		return
 	}
-	o := w.order
+	o := w.instructions
 	real, err := realPath(name)
 	exists := err == nil
 	if !exists || itself {
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
-			if Within(name, o.Hidden) { // below a /tmp that is hidden from the program
-				w.report(Reading, name)
+			if Within(name, o.HiddenPaths) { // below a /tmp that is hidden from the program
+				w.reportOnce(ReadDenied, name)
 			}
 			return
 		}
 		real = path.Join(folder, path.Base(name))
 	}
-	if Within(real, o.Hidden) {
+	if Within(real, o.HiddenPaths) {
 		if exists {
-			w.report(Reading, real)
+			w.reportOnce(ReadDenied, real)
 		}
 		return
 	}
-	if !change || within(real, o.Tmp) || o.Private() && within(real, tmp) && !Within(real, o.Shown) || Within(real, o.Write) && !(o.Namespaces && Within(real, o.Fixed)) {
+	if !change || within(real, o.TmpFolder) || o.HasPrivateTmp() && within(real, tmp) && !Within(real, o.VisibleTmpPaths) || Within(real, o.WritablePaths) && !(o.Namespaces && Within(real, o.ReadOnlyPaths)) {
 		return
 	}
 	ask := real
 	if !exists || itself {
 		ask = path.Dir(real)
 	}
-	if _, err := onPath(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
-		w.report(Changing, real)
+	if _, err := pathSystemCall(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
+		w.reportOnce(ChangeDenied, real)
 	}
 }
 
@@ -215,7 +215,7 @@ const (
 )
 
 // reportAddress reports an address that cannot be reached without a network.
-func (w *watcher) reportAddress(pid uint32, at, size uint64) {
+func (w *syscallWatcher) reportAddress(pid uint32, at, size uint64) {
 	if at == 0 || size < 8 {
 		return
 	}
@@ -239,6 +239,6 @@ func (w *watcher) reportAddress(pid uint32, at, size uint64) {
 	}
 	loopback := len(addr) == 4 && addr[0] == 127 || string(addr) == loopbackIPv6
 	if !loopback && port != "\x00\x00" {
-		w.report(Reaching, string(addr)+port)
+		w.reportOnce(ConnectionDenied, string(addr)+port)
 	}
 }

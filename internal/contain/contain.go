@@ -15,12 +15,12 @@ import (
 // A Profile lists what a program can access. Its paths are canonical: absolute, without symbolic
 // links.
 type Profile struct {
-	Hidden  []string `json:"hidden"`          // files and folders whose content cannot be read
-	Shown   []string `json:"shown,omitempty"` // paths in a temporary folder that stay readable although the program gets its own
-	Write   []string `json:"write"`           // writable files, and folders with everything in them
-	Make    []string `json:"make,omitempty"`  // folders of Write that are created if missing
-	Fixed   []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
-	Network bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
+	Hidden          []string `json:"hidden"`          // files and folders whose content cannot be read
+	VisibleInTmp    []string `json:"shown,omitempty"` // paths in a temporary folder that stay readable although the program gets its own
+	Write           []string `json:"write"`           // writable files, and folders with everything in them
+	FoldersToCreate []string `json:"make,omitempty"`  // folders of Write that are created if missing
+	ReadOnly        []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
+	Network         bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
 }
 
 // A Mechanism is a set of kernel features that contain a program.
@@ -38,16 +38,16 @@ type UnavailableError struct{ Why string }
 func (e *UnavailableError) Error() string { return "containment is not available: " + e.Why }
 
 // A Means is a kernel feature for containment, and whether it works.
-type Means struct {
-	Name  string `json:"name"`            // Landlock, seccomp, namespaces
-	About string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
-	Works bool   `json:"works"`
+type KernelFeature struct {
+	Name    string `json:"name"`            // Landlock, seccomp, namespaces
+	Details string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
+	Works   bool   `json:"works"`
 }
 
 // A Refusal is a denied access of a contained program.
 type Refusal struct {
-	What Access `json:"what"`
-	Name string `json:"name,omitempty"` // a canonical path, or an address if known
+	Access Access `json:"what"`
+	Target string `json:"name,omitempty"` // a canonical path, or an address if known
 }
 
 // An Access is a kind of denied access.
@@ -62,16 +62,16 @@ const (
 
 // String returns the denied access in words.
 func (r Refusal) String() string {
-	switch r.What {
+	switch r.Access {
 	case Read:
-		return "reading " + r.Name
+		return "reading " + r.Target
 	case Write:
-		return "changing " + r.Name
+		return "changing " + r.Target
 	}
-	if r.Name == "" {
+	if r.Target == "" {
 		return "the network"
 	}
-	return "the network, to " + r.Name
+	return "the network, to " + r.Target
 }
 
 // Within reports whether a canonical path is one of the folders or inside one.

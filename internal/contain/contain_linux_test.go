@@ -96,7 +96,7 @@ func TestStartFails(t *testing.T) {
 			t.Error("a relative path was taken")
 		}
 		if with&Namespaces != 0 {
-			if err := start("/bin/true", Profile{Write: ok.Write, Fixed: []string{g.Work + "/none"}}); err == nil || errors.As(err, &unavailable) { // and not by Landlock alone
+			if err := start("/bin/true", Profile{Write: ok.Write, ReadOnly: []string{g.Work + "/none"}}); err == nil || errors.As(err, &unavailable) { // and not by Landlock alone
 				t.Errorf("a fixed path that is not there: %v", err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestFixed(t *testing.T) {
 			return
 		}
 		g, p := newGround(t)
-		p.Hidden, p.Fixed = p.Hidden[:1], []string{g.Work + "/sub"}
+		p.Hidden, p.ReadOnly = p.Hidden[:1], []string{g.Work + "/sub"}
 		got, _ := sh(t, with, p, "echo x > sub/a; mv sub other; rm -r sub; ls -d sub && echo x > b && cat b")
 		if !strings.HasSuffix(got, "sub\nx\n") {
 			t.Error(got)
@@ -297,10 +297,10 @@ func mounted(g *ground) {
 // TestMounts: the list of mounts is read as the kernel writes it.
 func TestMounts(t *testing.T) {
 	t.Parallel()
-	if got, want := octal(`/a\040b\134c\`), `/a b\c\`; got != want {
+	if got, want := decodeOctal(`/a\040b\134c\`), `/a b\c\`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	all, err := mounts()
+	all, err := readMounts()
 	if err != nil || !slices.ContainsFunc(all, func(m mount) bool { return m.point == "/" && m.root != "" }) {
 		t.Errorf("%v: %v", err, all)
 	}
@@ -356,7 +356,7 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	files := []string{few + "/key", many + "/key"}
-	for i := range mostLinked {
+	for i := range maxSearchedNames {
 		files = append(files, many+"/"+strconv.Itoa(i))
 	}
 	for _, file := range files {
@@ -388,10 +388,10 @@ func TestLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("in a folder of many", []string{many}, true, 0, true)
-	if found, whole := linkedIn(many, mostLinked+3); !whole || len(found) != 1 {
+	if found, whole := findLinkedFiles(many, maxSearchedNames+3); !whole || len(found) != 1 {
 		t.Errorf("%v: %v", whole, found)
 	}
-	if _, whole := linkedIn(many, mostLinked); whole {
+	if _, whole := findLinkedFiles(many, maxSearchedNames); whole {
 		t.Error("more than the limit was looked through")
 	}
 }

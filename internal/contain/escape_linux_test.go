@@ -388,7 +388,7 @@ func forEach(t *testing.T, test func(*testing.T, Mechanism)) {
 			t.Parallel()
 			for _, m := range Probe() {
 				if !m.Works && (m.Name != "namespaces" || with&Namespaces != 0) {
-					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.About)
+					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.Details)
 				}
 			}
 			test(t, with)
@@ -430,7 +430,7 @@ func newGround(t *testing.T) (*ground, *Profile) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, &Profile{Hidden: []string{g.Home + "/.keys", g.Work + "/.keys"}, Shown: []string{filepath.Dir(self), base}, Write: []string{g.Work}}
+	return g, &Profile{Hidden: []string{g.Home + "/.keys", g.Work + "/.keys"}, VisibleInTmp: []string{filepath.Dir(self), base}, Write: []string{g.Work}}
 }
 
 func answering(t *testing.T, network, address string) string {
@@ -492,8 +492,8 @@ func try(t *testing.T, g *ground, p *Profile, with Mechanism) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if started.Used != with {
-		t.Fatalf("started with %b, want %b", started.Used, with)
+	if started.UsedMechanisms != with {
+		t.Fatalf("started with %b, want %b", started.UsedMechanisms, with)
 	}
 	_ = started.Wait() // until nobody holds its output
 	started.End()

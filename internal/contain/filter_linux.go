@@ -12,7 +12,7 @@ import (
 
 // refused are denied system calls: they bypass file and socket rules, or change the machine. Contained
 // programs do not need them.
-var refused = []uintptr{
+var refusedCalls = []uintptr{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
@@ -23,124 +23,126 @@ var refused = []uintptr{
 
 // answeredENOSYS are system calls that fail with ENOSYS, so that programs use alternatives. The filter
 // cannot read the flags of clone3; clone can replace it.
-var answeredENOSYS = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
+var enosysCalls = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
 
 // namespaces are the clone flags that create new namespaces.
-const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-func at(call uintptr, dir, path, flags int, name bool) confine.Watch {
-	return confine.Watch{Call: call, Dir: dir, Path: path, Flags: flags, Name: name}
+func newWatchedCall(call uintptr, dir, path, flags int, name bool) confine.WatchedCall {
+	return confine.WatchedCall{SyscallNumber: call, FolderArg: dir, PathArg: path, FlagsArg: flags, NoFollow: name}
 }
 
 // watched are the system calls that are reported to the containing process.
-var watched = append([]confine.Watch{
-	at(unix.SYS_OPENAT, 0, 1, 2, false),
-	at(unix.SYS_UNLINKAT, 0, 1, -1, true), at(unix.SYS_MKDIRAT, 0, 1, -1, true), at(unix.SYS_MKNODAT, 0, 1, -1, true), at(unix.SYS_SYMLINKAT, 1, 2, -1, true),
-	at(unix.SYS_LINKAT, 2, 3, -1, true), at(unix.SYS_RENAMEAT2, 0, 1, -1, true), at(unix.SYS_RENAMEAT2, 2, 3, -1, true), at(unix.SYS_TRUNCATE, -1, 0, -1, false),
-}, watchedHere...)
+var watchedCalls = append([]confine.WatchedCall{
+	newWatchedCall(unix.SYS_OPENAT, 0, 1, 2, false),
+	newWatchedCall(unix.SYS_UNLINKAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKDIRAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKNODAT, 0, 1, -1, true), newWatchedCall(unix.SYS_SYMLINKAT, 1, 2, -1, true),
+	newWatchedCall(unix.SYS_LINKAT, 2, 3, -1, true), newWatchedCall(unix.SYS_RENAMEAT2, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT2, 2, 3, -1, true), newWatchedCall(unix.SYS_TRUNCATE, -1, 0, -1, false),
+}, archWatchedCalls...)
 
 // Offsets in struct seccomp_data.
 const (
-	atCall = 0
-	atArch = 4
-	atArgs = 16 // 8 bytes each, low half first
+	callOffset = 0
+	archOffset = 4
+	argsOffset = 16 // 8 bytes each, low half first
 )
 
 // An assembler writes a BPF filter program.
-type assembler []unix.SockFilter
+type bpfAssembler []unix.SockFilter
 
 //go:noinline
-func (a *assembler) op(code uint16, k uint32, yes, no uint8) {
+func (a *bpfAssembler) emitInstruction(code uint16, k uint32, yes, no uint8) {
 	*a = append(*a, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
 }
 
-func (a *assembler) load(at uint32)      { a.op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at, 0, 0) }
-func (a *assembler) answer(v uint32)     { a.op(unix.BPF_RET|unix.BPF_K, v, 0, 0) }
-func (a *assembler) allow()              { a.answer(unix.SECCOMP_RET_ALLOW) }
-func (a *assembler) refuse(e unix.Errno) { a.answer(unix.SECCOMP_RET_ERRNO | uint32(e)) }
+func (a *bpfAssembler) emitLoad(at uint32) {
+	a.emitInstruction(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at, 0, 0)
+}
+func (a *bpfAssembler) emitReturn(v uint32)     { a.emitInstruction(unix.BPF_RET|unix.BPF_K, v, 0, 0) }
+func (a *bpfAssembler) emitAllow()              { a.emitReturn(unix.SECCOMP_RET_ALLOW) }
+func (a *bpfAssembler) emitRefuse(e unix.Errno) { a.emitReturn(unix.SECCOMP_RET_ERRNO | uint32(e)) }
 
-func (a *assembler) notify() { a.answer(unix.SECCOMP_RET_USER_NOTIF) }
+func (a *bpfAssembler) emitNotify() { a.emitReturn(unix.SECCOMP_RET_USER_NOTIF) }
 
 // answerIfEqual adds a rule: fail with e if the loaded value equals k.
-func (a *assembler) answerIfEqual(k uintptr, e unix.Errno) {
-	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
-	a.refuse(e)
+func (a *bpfAssembler) emitRefuseIfEqual(k uintptr, e unix.Errno) {
+	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
+	a.emitRefuse(e)
 }
 
 // allowIfEqual adds a rule: allow if the loaded value equals k.
-func (a *assembler) allowIfEqual(k uintptr) {
-	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
-	a.allow()
+func (a *bpfAssembler) emitAllowIfEqual(k uintptr) {
+	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
+	a.emitAllow()
 }
 
 // forCall adds rules for one system call, and allows it if none applies. The system call number is
 // loaded before and after.
-func (a *assembler) forCall(call uintptr, body func(*assembler)) {
-	var b assembler
+func (a *bpfAssembler) emitForCall(call uintptr, body func(*bpfAssembler)) {
+	var b bpfAssembler
 	body(&b)
-	b.allow()
-	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(call), 0, uint8(len(b)))
+	b.emitAllow()
+	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(call), 0, uint8(len(b)))
 	*a = append(*a, b...)
 }
 
 // filter returns the seccomp filter for an order.
-func filter(o *confine.Order) []byte {
-	var a assembler
-	a.load(atArch) // system call numbers depend on the architecture
-	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, arch, 1, 0)
-	a.refuse(unix.ENOSYS)
-	a.load(atCall)
-	a.op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 1<<30, 0, 1) // x32
-	a.refuse(unix.ENOSYS)
-	for _, call := range refused {
-		a.answerIfEqual(call, unix.EPERM)
+func buildFilter(o *confine.Instructions) []byte {
+	var a bpfAssembler
+	a.emitLoad(archOffset) // system call numbers depend on the architecture
+	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
+	a.emitRefuse(unix.ENOSYS)
+	a.emitLoad(callOffset)
+	a.emitInstruction(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 1<<30, 0, 1) // x32
+	a.emitRefuse(unix.ENOSYS)
+	for _, call := range refusedCalls {
+		a.emitRefuseIfEqual(call, unix.EPERM)
 	}
-	for _, call := range answeredENOSYS {
-		a.answerIfEqual(call, unix.ENOSYS)
+	for _, call := range enosysCalls {
+		a.emitRefuseIfEqual(call, unix.ENOSYS)
 	}
 	for _, call := range []uintptr{unix.SYS_CLONE, unix.SYS_UNSHARE} {
-		a.forCall(call, func(a *assembler) {
-			a.load(atArgs)
-			a.op(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, namespaces, 0, 1)
-			a.refuse(unix.EPERM)
+		a.emitForCall(call, func(a *bpfAssembler) {
+			a.emitLoad(argsOffset)
+			a.emitInstruction(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, namespaceFlags, 0, 1)
+			a.emitRefuse(unix.EPERM)
 		})
 	}
-	a.forCall(unix.SYS_IOCTL, func(a *assembler) { // TIOCSTI inserts terminal input, as if the user had typed it
-		a.load(atArgs + 8)
-		a.answerIfEqual(unix.TIOCSTI, unix.EPERM)
-		a.answerIfEqual(unix.TIOCLINUX, unix.EPERM)
+	a.emitForCall(unix.SYS_IOCTL, func(a *bpfAssembler) { // TIOCSTI inserts terminal input, as if the user had typed it
+		a.emitLoad(argsOffset + 8)
+		a.emitRefuseIfEqual(unix.TIOCSTI, unix.EPERM)
+		a.emitRefuseIfEqual(unix.TIOCLINUX, unix.EPERM)
 	})
-	a.forCall(unix.SYS_SOCKET, func(a *assembler) {
-		a.load(atArgs)
-		a.allowIfEqual(unix.AF_NETLINK) // programs read addresses and routes through it
+	a.emitForCall(unix.SYS_SOCKET, func(a *bpfAssembler) {
+		a.emitLoad(argsOffset)
+		a.emitAllowIfEqual(unix.AF_NETLINK) // programs read addresses and routes through it
 		if o.Network || o.Namespaces {
-			a.allowIfEqual(unix.AF_INET)
-			a.allowIfEqual(unix.AF_INET6)
+			a.emitAllowIfEqual(unix.AF_INET)
+			a.emitAllowIfEqual(unix.AF_INET6)
 		}
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
-			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
-			a.notify() // the watcher denies it
+			a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
+			a.emitNotify() // the watcher denies it
 		}
-		a.refuse(unix.EAFNOSUPPORT)
+		a.emitRefuse(unix.EAFNOSUPPORT)
 	})
 	seen := map[uintptr]bool{}
-	for _, w := range watched {
-		if !seen[w.Call] {
-			seen[w.Call] = true
-			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(w.Call), 0, 1)
-			a.notify()
+	for _, w := range watchedCalls {
+		if !seen[w.SyscallNumber] {
+			seen[w.SyscallNumber] = true
+			a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(w.SyscallNumber), 0, 1)
+			a.emitNotify()
 		}
 	}
 	if !o.Network {
-		a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
-		a.notify()
-		a.forCall(unix.SYS_SENDTO, func(a *assembler) {
-			a.load(atArgs + 8*4)
-			a.allowIfEqual(0) // the socket is connected
-			a.notify()
+		a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
+		a.emitNotify()
+		a.emitForCall(unix.SYS_SENDTO, func(a *bpfAssembler) {
+			a.emitLoad(argsOffset + 8*4)
+			a.emitAllowIfEqual(0) // the socket is connected
+			a.emitNotify()
 		})
 	}
-	a.allow()
+	a.emitAllow()
 	var out []byte
 	for _, op := range a {
 		out = binary.NativeEndian.AppendUint16(out, op.Code)

@@ -18,28 +18,28 @@ import (
 type mount struct{ device, root, point string } // root is the path in the file system that is mounted at point
 
 // mostMounts is how much of the mount list is read, in bytes.
-const mostMounts = 4 << 20
+const maxMountListBytes = 4 << 20
 
 // mounts returns the mounts, the latest last.
-func mounts() ([]mount, error) {
+func readMounts() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > mostMounts {
+	if len(text) > maxMountListBytes {
 		return nil, errors.New("too many file systems are mounted to search them for hard links; unmount some, or use --contain without require")
 	}
 	var out []mount
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 5 {
-			out = append(out, mount{f[2], octal(f[3]), octal(f[4])})
+			out = append(out, mount{f[2], decodeOctal(f[3]), decodeOctal(f[4])})
 		}
 	}
 	return out, nil
 }
 
 // octal returns a path with the octal escapes of mountinfo decoded.
-func octal(s string) string {
+func decodeOctal(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+3 < len(s) {
@@ -96,8 +96,8 @@ func sameFile(a, b string) bool {
 // How many names are searched in one hidden folder: first, and if that does not show whether a file
 // has another hard link.
 const (
-	mostLinked   = 1000
-	mostSearched = 100 * mostLinked
+	maxSearchedNames   = 1000
+	maxDeepSearchNames = 100 * maxSearchedNames
 )
 
 // An inode identifies a file independently of its names.
@@ -107,11 +107,11 @@ type inode struct{ device, number uint64 }
 type linkedFile struct {
 	path  string
 	links int
-	names map[nameIn]bool
+	names map[folderEntry]bool
 }
 
 // A nameIn is a name in a folder, identified by inode, so that two paths to it are equal.
-type nameIn struct {
+type folderEntry struct {
 	folder inode
 	name   string
 }
@@ -121,9 +121,9 @@ type nameIn struct {
 func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	files := map[inode]*linkedFile{}
 	for _, h := range hidden {
-		found, whole := linkedIn(h, mostLinked)
+		found, whole := findLinkedFiles(h, maxSearchedNames)
 		if !whole && (all || len(found) > 0) { // the other links can be in the rest
-			found, whole = linkedIn(h, mostSearched)
+			found, whole = findLinkedFiles(h, maxDeepSearchNames)
 		}
 		if !whole {
 			unseen = append(unseen, h)
@@ -145,7 +145,7 @@ func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 
 // linkedIn returns the files with several hard links at or below a path; whole is false if there are
 // more than left names.
-func linkedIn(path string, left int) (found map[inode]*linkedFile, whole bool) {
+func findLinkedFiles(path string, left int) (found map[inode]*linkedFile, whole bool) {
 	found = map[inode]*linkedFile{}
 	var look func(dir int, name, path string)
 	look = func(dir int, name, path string) {
@@ -156,7 +156,7 @@ func linkedIn(path string, left int) (found map[inode]*linkedFile, whole bool) {
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFDIR:
 			if fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-				entries(fd, func(name string, kind byte) {
+				forEachEntry(fd, func(name string, kind byte) {
 					if kind != unix.DT_LNK && left >= 0 {
 						look(fd, name, path+"/"+name)
 					}
@@ -174,9 +174,9 @@ func linkedIn(path string, left int) (found map[inode]*linkedFile, whole bool) {
 			}
 			at := inode{uint64(st.Dev), st.Ino}
 			if found[at] == nil {
-				found[at] = &linkedFile{path, int(st.Nlink), map[nameIn]bool{}}
+				found[at] = &linkedFile{path, int(st.Nlink), map[folderEntry]bool{}}
 			}
-			found[at].names[nameIn{inode{uint64(folder.Dev), folder.Ino}, filepath.Base(name)}] = true
+			found[at].names[folderEntry{inode{uint64(folder.Dev), folder.Ino}, filepath.Base(name)}] = true
 		}
 	}
 	look(unix.AT_FDCWD, path, path)

@@ -16,11 +16,11 @@ import (
 
 // Landlock access rights.
 const (
-	readFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
-	writeFile = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	changeDir = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+	readFileRights     = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	writeFileRights    = readFileRights | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	changeFolderRights = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
-	allRights = writeFile | changeDir | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+	allRights = writeFileRights | changeFolderRights | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
 // devices are harmless devices that everyone can use. Other devices are not accessible, since a disk
@@ -35,8 +35,8 @@ const tmp = "/tmp"
 
 // A ruleset is a Landlock ruleset.
 type ruleset struct {
-	fd      int
-	handled uint64 // the rights that it restricts
+	fd            int
+	handledRights uint64 // the rights that it restricts
 }
 
 // newRuleset returns a ruleset that allows nothing, for a Landlock ABI version.
@@ -66,43 +66,43 @@ func newRuleset(level int) (*ruleset, error) {
 }
 
 // add adds rules for the paths of an order, except for private ones of the containing process.
-func (r *ruleset) add(o *confine.Order) error {
+func (r *ruleset) addInstructions(o *confine.Instructions) error {
 	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
 	// it.
-	if err := r.path("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
+	if err := r.addPath("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
 		return err
 	}
-	hidden := append([]string{"/dev"}, o.Hidden...)
-	temporary := uint64(writeFile | changeDir)
-	if o.Private() && Holds(tmp, o.Hidden) { // it stands where something is hidden, and so has no right of its own to be read
-		temporary &^= readFile
-		hidden = append(hidden, o.Tmp)
-		for _, path := range o.Shown { // other folders are mounted above them in the private /tmp
+	hidden := append([]string{"/dev"}, o.HiddenPaths...)
+	temporary := uint64(writeFileRights | changeFolderRights)
+	if o.HasPrivateTmp() && Holds(tmp, o.HiddenPaths) { // it stands where something is hidden, and so has no right of its own to be read
+		temporary &^= readFileRights
+		hidden = append(hidden, o.TmpFolder)
+		for _, path := range o.VisibleTmpPaths { // other folders are mounted above them in the private /tmp
 			r.allowAround(path, hidden)
 		}
 	}
 	r.allowAround("/", hidden)
 	for _, path := range devices {
-		if err := r.path(path, writeFile); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
+		if err := r.addPath(path, writeFileRights); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
 			return err
 		}
 	}
-	for _, path := range o.Write {
-		rights := uint64(writeFile | changeDir)
-		if Holds(path, o.Hidden) {
-			rights &^= readFile // read rights are set by allowAround, because of hidden paths
+	for _, path := range o.WritablePaths {
+		rights := uint64(writeFileRights | changeFolderRights)
+		if Holds(path, o.HiddenPaths) {
+			rights &^= readFileRights // read rights are set by allowAround, because of hidden paths
 		}
-		if err := r.path(path, rights); err != nil {
+		if err := r.addPath(path, rights); err != nil {
 			return err
 		}
 	}
-	if err := r.path(o.Tmp, temporary); err != nil {
+	if err := r.addPath(o.TmpFolder, temporary); err != nil {
 		return err
 	}
-	if err := r.path(o.Tmp+"/own", writeFile|changeDir); err != nil {
+	if err := r.addPath(o.TmpFolder+"/own", writeFileRights|changeFolderRights); err != nil {
 		return err
 	}
-	if err := r.path(shm, writeFile|changeDir); err != nil && !errors.Is(err, unix.ENOENT) {
+	if err := r.addPath(shm, writeFileRights|changeFolderRights); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
 	return nil
@@ -115,10 +115,10 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 		return
 	}
 	if !Holds(dir, hidden) {
-		_ = r.path(dir, readFile) // on an error the path stays unreadable
+		_ = r.addPath(dir, readFileRights) // on an error the path stays unreadable
 		return
 	}
-	fd, err := openAs(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := openWithFlags(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 		name, _, _ := strings.Cut(h[len(dir)+1:], "/")
 		first[name] = true
 	}
-	entries(fd, func(name string, kind byte) {
+	forEachEntry(fd, func(name string, kind byte) {
 		switch {
 		case first[name]:
 			if path := dir + "/" + name; !Within(path, below) {
@@ -146,7 +146,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 		case kind == unix.DT_LNK: // a symbolic link needs no rule
 		default:
 			if entry, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-				_ = r.file(entry, readFile)
+				_ = r.addFile(entry, readFileRights)
 				unix.Close(entry)
 			}
 		}
@@ -154,24 +154,24 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 }
 
 // path adds rights for a path and everything below it, without the rights that a file cannot have.
-func (r *ruleset) path(path string, rights uint64) error {
-	fd, err := open(path)
+func (r *ruleset) addPath(path string, rights uint64) error {
+	fd, err := openPath(path)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := r.file(fd, rights); err != nil {
+	if err := r.addFile(fd, rights); err != nil {
 		return fmt.Errorf("%s: rule: %w", path, err)
 	}
 	return nil
 }
 
 // file does the same as path for an open file.
-func (r *ruleset) file(fd int, rights uint64) error {
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+func (r *ruleset) addFile(fd int, rights uint64) error {
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handledRights, Parent_fd: int32(fd)}
 	for {
 		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-		switch file := uint64(writeFile) & rule.Allowed_access; {
+		switch file := uint64(writeFileRights) & rule.Allowed_access; {
 		case errno == 0:
 			return nil
 		case errno == unix.EINVAL && file != rule.Allowed_access && file != 0:
@@ -184,9 +184,9 @@ func (r *ruleset) file(fd int, rights uint64) error {
 
 // open opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
 // then it is not the judged path.
-func open(path string) (int, error) { return openAs(path, unix.O_PATH) }
+func openPath(path string) (int, error) { return openWithFlags(path, unix.O_PATH) }
 
-func openAs(path string, flags uint64) (int, error) {
+func openWithFlags(path string, flags uint64) (int, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return -1, fmt.Errorf("%s: %w", path, err)
@@ -195,7 +195,7 @@ func openAs(path string, flags uint64) (int, error) {
 }
 
 // entries calls each for the names in an open folder, with their types (DT_…).
-func entries(folder int, each func(name string, kind byte)) {
+func forEachEntry(folder int, each func(name string, kind byte)) {
 	buf := make([]byte, 1<<15)
 	for {
 		n, err := unix.Getdents(folder, buf)

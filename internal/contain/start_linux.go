@@ -26,11 +26,11 @@ import (
 // with the program's status, or 128 plus the signal that killed it.
 type Process struct {
 	*exec.Cmd
-	Used   Mechanism
-	Unseen []string // hidden folders with too many names to look through all of them for hard links
-	tmp    string
-	line   *os.File      // socket between shield and the containing process
-	seen   chan struct{} // closed when no more accesses are reported
+	UsedMechanisms    Mechanism
+	UnsearchedFolders []string // hidden folders with too many names to look through all of them for hard links
+	tmpFolder         string
+	socket            *os.File      // socket between shield and the containing process
+	reportsDone       chan struct{} // closed when no more accesses are reported
 }
 
 // Start starts a command in a profile, with all mechanisms that the kernel offers, at least Landlock.
@@ -38,7 +38,7 @@ type Process struct {
 // Streams that are not files need a Wait; call [Process.End] afterwards. refused receives each denied
 // access once.
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
-	level, err := abi()
+	level, err := landlockABI()
 	if err != nil {
 		return nil, err
 	}
@@ -58,43 +58,43 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 		return nil, err
 	}
 	if with&Namespaces != 0 {
-		started, err := start(command(), own, &confine.Order{Namespaces: true}, level, links, refused)
+		started, err := startContaining(command(), own, &confine.Instructions{Namespaces: true}, level, links, refused)
 		var stage *stageError
-		if err == nil || !(errors.As(err, &stage) && stage.stage == confine.Unavailable || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
+		if err == nil || !(errors.As(err, &stage) && stage.stage == confine.NamespacesStage || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
 			return started, err
 		}
 	}
 	switch {
-	case level < truncates:
+	case level < truncateABI:
 		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files; use Linux 6.2 or later, or allow user namespaces"}
 	case need:
 		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect git hooks and agent settings in the workspace, or file permissions; allow user namespaces"}
 	}
-	return start(command(), own, &confine.Order{}, level, links, refused)
+	return startContaining(command(), own, &confine.Instructions{}, level, links, refused)
 }
 
 // resolveProfile returns the profile to enforce: it creates the folders of Make, and adds other mount
 // paths of hidden files.
 func resolveProfile(p *Profile) (*Profile, error) {
-	all, err := mounts()
+	all, err := readMounts()
 	if err != nil {
 		return nil, fmt.Errorf("containment: mounts: %w", err)
 	}
 	own := *p
 	own.Hidden = append(slices.Clone(p.Hidden), otherMountPaths(p.Hidden, all)...)
 	own.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool {
-		return slices.Contains(p.Make, path) && os.MkdirAll(path, 0o755) != nil // drop folders that cannot be created
+		return slices.Contains(p.FoldersToCreate, path) && os.MkdirAll(path, 0o755) != nil // drop folders that cannot be created
 	})
 	return &own, nil
 }
 
 // truncates is the first Landlock ABI version that restricts truncating files.
-const truncates = 3
+const truncateABI = 3
 
 // start starts the process that contains a command, and waits until the program runs. The rules are
 // built, and hard links searched, while the process starts.
-func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links func() ([]string, error), refused func(Refusal)) (_ *Process, err error) {
-	p := &Process{Cmd: cmd, Used: Landlock}
+func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, level int, links func() ([]string, error), refused func(Refusal)) (_ *Process, err error) {
+	p := &Process{Cmd: cmd, UsedMechanisms: Landlock}
 	defer func() {
 		if err != nil {
 			p.End()
@@ -107,10 +107,10 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	if p.tmp, err = os.MkdirTemp("", "shield-"); err != nil {
+	if p.tmpFolder, err = os.MkdirTemp("", "shield-"); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(p.tmp+"/own", 0o700); err != nil {
+	if err := os.Mkdir(p.tmpFolder+"/own", 0o700); err != nil {
 		return nil, err
 	}
 	rules, err := newRuleset(level)
@@ -119,39 +119,39 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 	}
 	rulesFile := os.NewFile(uintptr(rules.fd), "rules")
 	defer rulesFile.Close()
-	o.Hidden, o.Shown, o.Write, o.Fixed, o.Network = profile.Hidden, profile.Shown, profile.Write, profile.Fixed, profile.Network
-	o.Path, o.Argv, o.Env, o.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
-	o.Tmp, o.Hurry = p.tmp, cmd.SysProcAttr.Setpgid
-	o.ReadRights, o.WriteRights = readFile&rules.handled, (writeFile|changeDir)&rules.handled
-	o.Filter, o.Watches = hex.EncodeToString(filter(o)), watched
-	for _, texts := range [][]string{o.Hidden, o.Shown, o.Write, o.Fixed, o.Argv, o.Env, {o.Path, o.Dir}} {
+	o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Network = profile.Hidden, profile.VisibleInTmp, profile.Write, profile.ReadOnly, profile.Network
+	o.ProgramPath, o.Argv, o.Env, o.WorkingFolder = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
+	o.TmpFolder, o.KilledSoon = p.tmpFolder, cmd.SysProcAttr.Setpgid
+	o.ReadRights, o.WriteRights = readFileRights&rules.handledRights, (writeFileRights|changeFolderRights)&rules.handledRights
+	o.SeccompFilterHex, o.WatchedCalls = hex.EncodeToString(buildFilter(o)), watchedCalls
+	for _, texts := range [][]string{o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Argv, o.Env, {o.ProgramPath, o.WorkingFolder}} {
 		if slices.ContainsFunc(texts, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
 			return nil, syscall.EINVAL
 		}
 	}
-	order, err := memory(o.Encode())
+	order, err := newMemoryFile(o.Encode())
 	if err != nil {
 		return nil, err
 	}
 	defer order.Close()
-	line, its, err := sockets()
+	line, its, err := newSocketPair()
 	if err != nil {
 		return nil, err
 	}
-	p.line = line
+	p.socket = line
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{confine.Argv0}, "/"
 	// More than one P, since a P blocked in the kernel would delay the other goroutines.
 	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.Variable + "=1"}
 	cmd.ExtraFiles = []*os.File{order, its, rulesFile}
 	if o.Namespaces {
-		p.Used |= Namespaces
+		p.UsedMechanisms |= Namespaces
 		setNamespaces(cmd.SysProcAttr, o.Network)
 	}
 	made := make(chan error, 1)
 	go func() {
 		unseen, err := links()
-		p.Unseen = unseen
-		made <- cmp.Or(err, rules.add(o))
+		p.UnsearchedFolders = unseen
+		made <- cmp.Or(err, rules.addInstructions(o))
 	}()
 	err = cmd.Start()
 	its.Close()
@@ -164,39 +164,39 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 		line.Close()
 		return nil, err
 	}
-	_, _ = line.Write([]byte{confine.Go}) // it fails only if the process has ended
-	kind, text := p.hear()
-	if kind != confine.Ready {
+	_, _ = line.Write([]byte{confine.RulesComplete}) // it fails only if the process has ended
+	kind, text := p.readMessage()
+	if kind != confine.ProgramRuns {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		line.Close()
 		switch code, err := strconv.Atoi(text); {
-		case kind == confine.NoExec && err == nil:
+		case kind == confine.ExecFailed && err == nil:
 			return nil, syscall.Errno(code)
-		case kind == confine.Failed:
+		case kind == confine.ContainmentFailed:
 			stage, why, _ := strings.Cut(text, "\x00")
 			return nil, &stageError{stage, why}
 		}
 		return nil, &stageError{"start", "the containing process ended: " + cmd.ProcessState.String()}
 	}
-	p.seen = make(chan struct{})
+	p.reportsDone = make(chan struct{})
 	go func() {
-		defer close(p.seen)
+		defer close(p.reportsDone)
 		for {
-			kind, text := p.hear()
+			kind, text := p.readMessage()
 			if kind == 0 {
 				return
 			}
-			refused(refusalOf(kind, text))
+			refused(parseRefusal(kind, text))
 		}
 	}()
 	return p, nil
 }
 
 // hear waits for a message; its kind is 0 at the end.
-func (p *Process) hear() (kind byte, text string) {
+func (p *Process) readMessage() (kind byte, text string) {
 	b := make([]byte, confine.MaxMessage)
-	n, err := p.line.Read(b)
+	n, err := p.socket.Read(b)
 	if err != nil || n == 0 {
 		return 0, ""
 	}
@@ -204,11 +204,11 @@ func (p *Process) hear() (kind byte, text string) {
 }
 
 // refusalOf parses a message about a denied access.
-func refusalOf(kind byte, text string) Refusal {
+func parseRefusal(kind byte, text string) Refusal {
 	switch kind {
-	case confine.Reading:
+	case confine.ReadDenied:
 		return Refusal{Read, text}
-	case confine.Changing:
+	case confine.ChangeDenied:
 		return Refusal{Write, text}
 	}
 	if len(text) < 6 {
@@ -222,23 +222,23 @@ func refusalOf(kind byte, text string) Refusal {
 // Terminate ends the program with its remaining children. If the command has its own process group,
 // the program is killed a second later.
 func (p *Process) Terminate() error {
-	_, err := p.line.Write([]byte{confine.Term})
+	_, err := p.socket.Write([]byte{confine.EndProgram})
 	return err
 }
 
 // End waits until no more accesses are reported, and removes the program's temporary folder.
 func (p *Process) End() {
-	if p.seen != nil {
-		<-p.seen
-		p.line.Close()
+	if p.reportsDone != nil {
+		<-p.reportsDone
+		p.socket.Close()
 	}
-	if p.tmp != "" {
-		_ = os.RemoveAll(p.tmp)
+	if p.tmpFolder != "" {
+		_ = os.RemoveAll(p.tmpFolder)
 	}
 }
 
 // sockets returns two sockets for messages to each other.
-func sockets() (ours, its *os.File, err error) {
+func newSocketPair() (ours, its *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
@@ -265,7 +265,7 @@ func setNamespaces(a *syscall.SysProcAttr, network bool) {
 }
 
 // memory returns an open in-memory file (memfd).
-func memory(text []byte) (*os.File, error) {
+func newMemoryFile(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -289,22 +289,22 @@ func checkProfile(p *Profile) error {
 }
 
 // Probe tests which kernel features work on this machine.
-var Probe = sync.OnceValue(func() []Means {
-	level, err := abi()
+var Probe = sync.OnceValue(func() []KernelFeature {
+	level, err := landlockABI()
 	if err != nil {
 		var no *UnavailableError
 		errors.As(err, &no)
-		return []Means{{"Landlock", no.Why, false}}
+		return []KernelFeature{{"Landlock", no.Why, false}}
 	}
-	out := []Means{{"Landlock", fmt.Sprintf("ABI %d", level), true}}
+	out := []KernelFeature{{"Landlock", fmt.Sprintf("ABI %d", level), true}}
 	for _, m := range []struct {
 		name       string
 		namespaces bool
 	}{{"seccomp", false}, {"namespaces", true}} {
-		p, err := start(&exec.Cmd{}, &Profile{}, &confine.Order{Probe: true, Namespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
-		found := Means{m.name, "", err == nil}
+		p, err := startContaining(&exec.Cmd{}, &Profile{}, &confine.Instructions{ProbeOnly: true, Namespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
+		found := KernelFeature{m.name, "", err == nil}
 		if err != nil {
-			found.About = err.Error()
+			found.Details = err.Error()
 		} else {
 			_ = p.Wait()
 			p.End()
@@ -315,7 +315,7 @@ var Probe = sync.OnceValue(func() []Means {
 })
 
 // abi returns the kernel's Landlock ABI version.
-func abi() (int, error) {
+func landlockABI() (int, error) {
 	level, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
 	case errno == unix.ENOSYS:

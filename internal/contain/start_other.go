@@ -8,8 +8,8 @@ import (
 )
 
 // Probe reports which features work: none on this system.
-func Probe() []Means {
-	return []Means{{Name: "Landlock", About: unavailable}}
+func Probe() []KernelFeature {
+	return []KernelFeature{{Name: "Landlock", Details: unavailable}}
 }
 
 const unavailable = "not available on this system (" + runtime.GOOS + "/" + runtime.GOARCH + ")"
@@ -17,8 +17,8 @@ const unavailable = "not available on this system (" + runtime.GOOS + "/" + runt
 // A Process is a contained program.
 type Process struct {
 	*exec.Cmd
-	Used   Mechanism
-	Unseen []string
+	UsedMechanisms    Mechanism
+	UnsearchedFolders []string
 }
 
 // Start fails with an [*UnavailableError].

@@ -23,7 +23,7 @@ type Container struct {
 
 // Holds reports whether a canonical path is on the container's own disk, with nothing below it on
 // another one.
-func (c *Container) Holds(file string) bool {
+func (c *Container) IsOnOwnDisk(file string) bool {
 	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
 }
 
@@ -39,28 +39,28 @@ var hostNamespaces = map[string]uint64{
 
 // escapes are capabilities that give access to the host: CAP_DAC_READ_SEARCH opens any file of a
 // mounted disk, the others load modules, access hardware or mount.
-var escapes = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
+var hostCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
 
 // maxKernel is how many bytes of a /proc or /sys file are read.
-const maxKernel = 1 << 20
+const maxKernelFileBytes = 1 << 20
 
 // Find returns the container that this process runs in, or an error that names the fact against it.
 // root is the file system from / on; home and roots are canonical.
 func Find(root fs.FS, home string, roots []string) (*Container, error) {
-	mounts, err := mountsOf(root, "self")
+	mounts, err := readMounts(root, "self")
 	if err != nil {
 		return nil, err
 	}
 	top := mounts[len(mounts)-1]
 	for _, m := range mounts {
-		if m.at == "/" {
+		if m.mountPoint == "/" {
 			top = m // the last mount hides the others
 		}
 	}
-	if top.at != "/" || !top.isImage() {
-		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.kind)
+	if top.mountPoint != "/" || !top.isImage() {
+		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.fileSystemType)
 	}
-	if first, err := mountsOf(root, "1"); err != nil || !slices.Contains(first, top) {
+	if first, err := readMounts(root, "1"); err != nil || !slices.Contains(first, top) {
 		return nil, errors.New("process 1 has another root file system, or its list of mounts cannot be read")
 	}
 	if err := checkNamespaces(root); err != nil {
@@ -72,16 +72,16 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	c := &Container{}
 	for _, m := range mounts {
 		switch {
-		case m.at == "/":
+		case m.mountPoint == "/":
 			continue
-		case !m.isStandard() && (!m.isWorkspace(home, roots) || hostDisk(root, m)):
-			return nil, fmt.Errorf("%s is mounted from the host, and is not the workspace", m.at)
+		case !m.isStandard() && (!m.isWorkspace(home, roots) || isHostDisk(root, m)):
+			return nil, fmt.Errorf("%s is mounted from the host, and is not the workspace", m.mountPoint)
 		}
-		if !slices.Contains(c.Mounts, m.at) {
-			c.Mounts = append(c.Mounts, m.at)
+		if !slices.Contains(c.Mounts, m.mountPoint) {
+			c.Mounts = append(c.Mounts, m.mountPoint)
 		}
 	}
-	for _, glob := range sockets {
+	for _, glob := range runtimeSockets {
 		found, err := fs.Glob(root, glob)
 		if len(found) > 0 || err != nil {
 			return nil, fmt.Errorf("/%s, the socket of the container runtime, gives access to the host", glob)
@@ -91,7 +91,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 }
 
 // sockets are those of container runtimes, which give access to the host.
-var sockets = []string{
+var runtimeSockets = []string{
 	"run/docker.sock", "var/run/docker.sock", "run/containerd/containerd.sock", "run/podman/podman.sock", "run/crio/crio.sock",
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
 }
@@ -121,7 +121,7 @@ func checkNamespaces(root fs.FS) error {
 
 // checkCapabilities returns an error if a process here can get a capability in escapes.
 func checkCapabilities(root fs.FS) error {
-	status, err := read(root, "proc/self/status")
+	status, err := readKernelFile(root, "proc/self/status")
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func checkCapabilities(root fs.FS) error {
 		if !ok || err != nil {
 			return fmt.Errorf("the capability set %s of this process cannot be read", set)
 		}
-		for bit, name := range escapes {
+		for bit, name := range hostCapabilities {
 			if bits&(1<<bit) != 0 {
 				return fmt.Errorf("this process has the capability %s, which gives access to the host", name)
 			}
@@ -143,40 +143,40 @@ func checkCapabilities(root fs.FS) error {
 
 // A mount is a line of mountinfo.
 type mount struct {
-	id, device string
-	part       string // path within the mounted file system
-	at         string
-	kind       string // file system type
+	id, device       string
+	pathInFileSystem string // path within the mounted file system
+	mountPoint       string
+	fileSystemType   string // file system type
 }
 
 // imageFileSystems are file systems that container runtimes use for images; with other ones, the
 // container's files can be on the host's disk.
-var imageFileSystems = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
+var imageFileSystemPattern = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
 
-var snapshots = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
+var snapshotPathPattern = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
 // isImage reports whether a mount of / is a container image.
 func (m mount) isImage() bool {
-	return imageFileSystems().MatchString(m.kind) && m.part == "/" || snapshots().MatchString(m.part+"/")
+	return imageFileSystemPattern().MatchString(m.fileSystemType) && m.pathInFileSystem == "/" || snapshotPathPattern().MatchString(m.pathInFileSystem+"/")
 }
 
 // isStandard reports whether every container has the mount: a kernel file system, memory, or a file
 // such as /etc/hosts.
 func (m mount) isStandard() bool {
-	kernel := isBelow(m.at, "/proc") || isBelow(m.at, "/sys")
-	switch m.kind {
+	kernel := isBelow(m.mountPoint, "/proc") || isBelow(m.mountPoint, "/sys")
+	switch m.fileSystemType {
 	case "proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "hugetlbfs", "securityfs", "binfmt_misc":
-		return kernel || isBelow(m.at, "/dev")
+		return kernel || isBelow(m.mountPoint, "/dev")
 	case "devtmpfs":
-		return path.Dir(m.at) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.part)
+		return path.Dir(m.mountPoint) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.pathInFileSystem)
 	case "tmpfs": // at other paths it can be the host's /run or /tmp
-		if m.part == "/" && (kernel || isBelow(m.at, "/dev") || isBelow(m.at, "/run/secrets")) || m.part == "/null" && kernel {
+		if m.pathInFileSystem == "/" && (kernel || isBelow(m.mountPoint, "/dev") || isBelow(m.mountPoint, "/run/secrets")) || m.pathInFileSystem == "/null" && kernel {
 			return true
 		}
 	}
-	switch m.at {
+	switch m.mountPoint {
 	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/dev/termination-log", "/run/.containerenv", "/sbin/docker-init", "/run/podman-init", "/dev/init":
-		return !strings.HasSuffix(m.part, ".sock")
+		return !strings.HasSuffix(m.pathInFileSystem, ".sock")
 	}
 	return false
 }
@@ -185,14 +185,14 @@ func (m mount) isStandard() bool {
 // user.
 func (m mount) isWorkspace(home string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
-		return isBelow(m.at, root) || isBelow(root, m.at) && !isBelow(home, m.at)
+		return isBelow(m.mountPoint, root) || isBelow(root, m.mountPoint) && !isBelow(home, m.mountPoint)
 	})
 }
 
 // hostDisk reports whether a mount contains the files of a machine, not only a workspace.
-func hostDisk(root fs.FS, m mount) bool {
+func isHostDisk(root fs.FS, m mount) bool {
 	for _, name := range [...]string{"/etc/passwd", "/var/lib", "/proc/1"} {
-		if _, err := fs.Stat(root, strings.TrimPrefix(m.at+name, "/")); err == nil {
+		if _, err := fs.Stat(root, strings.TrimPrefix(m.mountPoint+name, "/")); err == nil {
 			return true
 		}
 	}
@@ -200,8 +200,8 @@ func hostDisk(root fs.FS, m mount) bool {
 }
 
 // mountsOf returns the mounts of a process, in order.
-func mountsOf(root fs.FS, process string) (out []mount, err error) {
-	text, err := read(root, "proc/"+process+"/mountinfo")
+func readMounts(root fs.FS, process string) (out []mount, err error) {
+	text, err := readKernelFile(root, "proc/"+process+"/mountinfo")
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func mountsOf(root fs.FS, process string) (out []mount, err error) {
 		if !ok || len(f) < 6 || len(g) < 2 {
 			return nil, errors.New("the kernel's list of mounts cannot be read")
 		}
-		out = append(out, mount{id: f[0], device: f[2], part: unescape(f[3]), at: path.Clean(unescape(f[4])), kind: g[0]})
+		out = append(out, mount{id: f[0], device: f[2], pathInFileSystem: unescape(f[3]), mountPoint: path.Clean(unescape(f[4])), fileSystemType: g[0]})
 	}
 	if len(out) == 0 {
 		return nil, errors.New("the kernel's list of mounts is empty")
@@ -219,26 +219,26 @@ func mountsOf(root fs.FS, process string) (out []mount, err error) {
 	return out, nil
 }
 
-var escaped = prefilter.Lazy(`\\[0-7]{3}`)
+var octalEscapePattern = prefilter.Lazy(`\\[0-7]{3}`)
 
 // unescape decodes the escapes in a mountinfo path.
 func unescape(s string) string {
-	return escaped().ReplaceAllStringFunc(s, func(code string) string {
+	return octalEscapePattern().ReplaceAllStringFunc(s, func(code string) string {
 		n, _ := strconv.ParseUint(code[1:], 8, 16)
 		return string([]byte{byte(n)})
 	})
 }
 
 // read returns the content of a /proc or /sys file.
-func read(root fs.FS, name string) (string, error) {
+func readKernelFile(root fs.FS, name string) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return "", fmt.Errorf("%s cannot be read", name)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxKernel+1))
-	if err != nil || len(text) > maxKernel {
-		return "", fmt.Errorf("%s cannot be read, or is longer than %d bytes", name, maxKernel)
+	text, err := io.ReadAll(io.LimitReader(f, maxKernelFileBytes+1))
+	if err != nil || len(text) > maxKernelFileBytes {
+		return "", fmt.Errorf("%s cannot be read, or is longer than %d bytes", name, maxKernelFileBytes)
 	}
 	return string(text), nil
 }

@@ -9,51 +9,51 @@ import (
 
 // A code is a binary-to-text encoding. read finds text that can be in this encoding and passes the
 // decoded bytes to found.
-type code struct {
-	name string
-	sure bool // [Layers] uses this encoding too
-	read func(s string, found func([]byte))
+type textEncoding struct {
+	name         string
+	usedByLayers bool // [Layers] uses this encoding too
+	decodeIn     func(s string, found func([]byte))
 }
 
-var codes = [...]code{
-	{"base64", true, base64Runs},
-	{"base64", true, base64Spread},
-	{"base32", true, base32Runs},
-	{"hex", false, func(s string, found func([]byte)) { found(numbers(s, 16, farNumbers)) }},
-	{"decimal", false, func(s string, found func([]byte)) { found(numbers(s, 10, farNumbers)) }},
-	{"octal", false, func(s string, found func([]byte)) { found(numbers(s, 8, farNumbers)) }},
-	{"binary", false, func(s string, found func([]byte)) { found(numbers(s, 2, farNumbers)) }},
-	{"binary", false, func(s string, found func([]byte)) { found(bits(s)) }},
-	{"base58", false, base58},
-	{"base85", false, base85},
+var textEncodings = [...]textEncoding{
+	{"base64", true, decodeBase64Runs},
+	{"base64", true, decodeScatteredBase64},
+	{"base32", true, decodeBase32Runs},
+	{"hex", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 16, wordsEndingNumbers)) }},
+	{"decimal", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 10, wordsEndingNumbers)) }},
+	{"octal", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 8, wordsEndingNumbers)) }},
+	{"binary", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 2, wordsEndingNumbers)) }},
+	{"binary", false, func(s string, found func([]byte)) { found(decodeBits(s)) }},
+	{"base58", false, decodeBase58},
+	{"base85", false, decodeBase85},
 	{"uuencode", false, func(s string, found func([]byte)) { found(uudecode(s)) }},
-	{"tags", true, func(s string, found func([]byte)) { found([]byte(tagged(s))) }},
-	{"variation selectors", false, func(s string, found func([]byte)) { found(selected(s)) }},
-	{"zero width", false, zeroWidth},
+	{"tags", true, func(s string, found func([]byte)) { found([]byte(decodeTagCharacters(s))) }},
+	{"variation selectors", false, func(s string, found func([]byte)) { found(decodeVariationSelectors(s)) }},
+	{"zero width", false, decodeZeroWidth},
 }
 
 // Codes calls found with the result of decoding a text by each encoding that [Layers] does not use,
 // readable or not.
-func Codes(s string, found func(string)) {
-	for _, c := range codes {
-		if !c.sure {
-			c.read(s, func(b []byte) { found(string(b)) })
+func DecodeUncertain(s string, found func(string)) {
+	for _, c := range textEncodings {
+		if !c.usedByLayers {
+			c.decodeIn(s, func(b []byte) { found(string(b)) })
 		}
 	}
-	found(string(lists(s)))
+	found(string(decodeNumberLists(s)))
 }
 
 // base64Runs decodes each run of base64, also compressed data in it.
-func base64Runs(s string, found func([]byte)) {
+func decodeBase64Runs(s string, found func([]byte)) {
 	var all []byte
 	decode := func(run string) {
-		if b := append64(nil, run); compression(b) != "" {
+		if b := appendBase64(nil, run); compressionFormat(b) != "" {
 			found(b)
 		} else {
 			all = append(append(all, b...), 0)
 		}
 	}
-	for start, end := range Runs(s, minEncoded) {
+	for start, end := range Base64Runs(s, minEncoded) {
 		run := s[start:end]
 		decode(run)
 		if strings.ContainsAny(run, "\r\n") {
@@ -68,7 +68,7 @@ func base64Runs(s string, found func([]byte)) {
 // base64Spread decodes a whole text as if all other characters (spaces, quotes, comment signs) were
 // separators within one base64 run. The start of the run is unknown, so each of its four alignments
 // is tried.
-func base64Spread(s string, found func([]byte)) {
+func decodeScatteredBase64(s string, found func([]byte)) {
 	for _, more := range [...]string{"+/", "-_"} {
 		run := strings.Map(func(r rune) rune {
 			if r < utf8.RuneSelf && (isAlnum(byte(r)) || strings.ContainsRune(more, r)) {
@@ -77,7 +77,7 @@ func base64Spread(s string, found func([]byte)) {
 			return -1
 		}, s)
 		for start := range min(4, len(run)) {
-			found(append64(nil, run[start:]))
+			found(appendBase64(nil, run[start:]))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func base64Spread(s string, found func([]byte)) {
 func isAlnum(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
 // base32Runs decodes runs of base32 that contain blanks or hyphens.
-func base32Runs(s string, found func([]byte)) {
+func decodeBase32Runs(s string, found func([]byte)) {
 	var all []byte
 	for stretch := range strings.FieldsFuncSeq(s, func(r rune) bool {
 		return r >= utf8.RuneSelf || !isLetter(byte(r)) && (r < '2' || r > '7') && strings.IndexByte(" \t\r\n-=", byte(r)) < 0
@@ -99,7 +99,7 @@ func base32Runs(s string, found func([]byte)) {
 		if len(run) < minEncoded {
 			continue
 		}
-		if b, ok := append32(nil, run); ok {
+		if b, ok := appendBase32(nil, run); ok {
 			all = append(append(all, b...), 0)
 		}
 	}
@@ -109,11 +109,11 @@ func base32Runs(s string, found func([]byte)) {
 // numbers decodes the numbers of a base in a text as characters: "105, 103", "chr(105)+chr(103)",
 // "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can encode several bytes.
 // A zero byte marks apart or more words in a row that are not numbers.
-func numbers(s string, base, apart int) []byte {
+func decodeNumberWords(s string, base, apart int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
-		b := number(word, base)
+		b := numberBytes(word, base)
 		if b == nil {
 			if foreign++; foreign == apart {
 				out = append(out, 0)
@@ -127,21 +127,21 @@ func numbers(s string, base, apart int) []byte {
 }
 
 // farNumbers is how many words between two numbers end a text of numbers.
-const farNumbers = 3
+const wordsEndingNumbers = 3
 
 // lists reads each list of decimal numbers by itself, so that numbers around it are not taken
 // for a part of it.
-func lists(s string) (out []byte) {
+func decodeNumberLists(s string) (out []byte) {
 	for list := range strings.FieldsFuncSeq(s, func(r rune) bool {
 		return r >= utf8.RuneSelf || !isAlnum(byte(r)) && strings.IndexByte(" ,;:|-", byte(r)) < 0
 	}) {
-		out = append(append(out, numbers(list, 10, 1)...), 0)
+		out = append(append(out, decodeNumberWords(list, 10, 1)...), 0)
 	}
 	return out
 }
 
 // number returns the bytes that a word encodes; nil if it is not a number of the base.
-func number(word string, base int) []byte {
+func numberBytes(word string, base int) []byte {
 	switch base {
 	case 16:
 		if digits := strings.TrimLeft(word, "xXuU"); len(digits) < len(word) {
@@ -154,7 +154,7 @@ func number(word string, base int) []byte {
 		}
 		return nil
 	case 2:
-		return binary(word)
+		return binaryBytes(word)
 	case 8:
 		word = strings.TrimPrefix(word, "0o")
 		if len(word) < 2 || len(word) > 4 {
@@ -169,7 +169,7 @@ func number(word string, base int) []byte {
 }
 
 // binary returns the bytes of a binary number: 7 or 8 digits, or a multiple of 8.
-func binary(word string) []byte {
+func binaryBytes(word string) []byte {
 	if strings.Trim(word, "01") != "" || len(word) != 7 && len(word)%8 != 0 {
 		return nil
 	}
@@ -186,10 +186,10 @@ func binary(word string) []byte {
 }
 
 // leastBits is the least number of separated binary digits that count as encoded text.
-const leastBits = 64
+const minBits = 64
 
 // bits decodes binary digits with at most one other character between two of them.
-func bits(s string) []byte {
+func decodeBits(s string) []byte {
 	var out []byte
 	bit := func(i int) bool { return i < len(s) && s[i]|1 == '1' }
 	for i := 0; i < len(s); i++ {
@@ -200,7 +200,7 @@ func bits(s string) []byte {
 				i++
 			}
 		}
-		if n < leastBits {
+		if n < minBits {
 			continue
 		}
 		c, at := byte(0), 0
@@ -219,15 +219,15 @@ func bits(s string) []byte {
 
 // The lengths of words that may be base58, in bytes: the work grows with the square.
 const (
-	leastBase58 = 16
-	mostBase58  = 256
+	minBase58Bytes = 16
+	maxBase58Bytes = 256
 )
 
 // base58 decodes the base58 words of a text.
-func base58(s string, found func([]byte)) {
+func decodeBase58(s string, found func([]byte)) {
 	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.IndexByte(digits, byte(r)) < 0 }) {
-		if len(word) < leastBase58 || len(word) > mostBase58 {
+		if len(word) < minBase58Bytes || len(word) > maxBase58Bytes {
 			continue
 		}
 		n, base := new(big.Int), big.NewInt(int64(len(digits)))
@@ -239,15 +239,15 @@ func base58(s string, found func([]byte)) {
 }
 
 // alphabets85 are the alphabets of base85: Ascii85, RFC 1924 (Python's b85encode) and ZeroMQ.
-var alphabets85 = [...]string{
+var base85Alphabets = [...]string{
 	"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
 	"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
 }
 
 // digits85 are the values of the digits of each alphabet.
-var digits85 = func() (values [len(alphabets85)][256]byte) {
-	for i, alphabet := range alphabets85 {
+var base85Values = func() (values [len(base85Alphabets)][256]byte) {
+	for i, alphabet := range base85Alphabets {
 		for c := range 256 {
 			values[i][c] = byte(strings.IndexByte(alphabet, byte(c))) // noDigit for none
 		}
@@ -256,21 +256,21 @@ var digits85 = func() (values [len(alphabets85)][256]byte) {
 }()
 
 // least85 is the least length of a base85 word.
-const least85 = 15
+const minBase85Bytes = 15
 
 // base85 decodes long words in each alphabet and from each of the five possible start offsets,
 // since a name or sign can precede them, and passes on printable results.
-func base85(s string, found func([]byte)) {
-	for i := range digits85 {
-		digits := &digits85[i]
+func decodeBase85(s string, found func([]byte)) {
+	for i := range base85Values {
+		digits := &base85Values[i]
 		for start := 0; start < len(s); start++ {
 			end := start
 			for end < len(s) && digits[s[end]] != noDigit {
 				end++
 			}
-			if end-start >= least85 {
+			if end-start >= minBase85Bytes {
 				for shift := range 5 {
-					if text := printableRuns(bytes85(s[start+shift:end], digits)); text != "" {
+					if text := printableRuns(base85Bytes(s[start+shift:end], digits)); text != "" {
 						found([]byte(text))
 					}
 				}
@@ -280,7 +280,7 @@ func base85(s string, found func([]byte)) {
 	}
 }
 
-func bytes85(s string, digits *[256]byte) []byte {
+func base85Bytes(s string, digits *[256]byte) []byte {
 	out := make([]byte, 0, len(s)+4)
 	var v uint32
 	n := 0
@@ -331,7 +331,7 @@ func uudecode(s string) []byte {
 
 // selected returns the bytes that variation selectors encode; they are invisible and can follow any
 // character.
-func selected(s string) []byte {
+func decodeVariationSelectors(s string) []byte {
 	if IsASCII(s) {
 		return nil
 	}
@@ -349,7 +349,7 @@ func selected(s string) []byte {
 
 // zeroWidth decodes two kinds of zero-width characters as binary digits, with both assignments of 0
 // and 1.
-func zeroWidth(s string, found func([]byte)) {
+func decodeZeroWidth(s string, found func([]byte)) {
 	if IsASCII(s) {
 		return
 	}
@@ -364,8 +364,8 @@ func zeroWidth(s string, found func([]byte)) {
 	}
 	word := digits.String()
 	word = word[:len(word)/8*8]
-	found(binary(word))
-	found(binary(strings.Map(func(r rune) rune { return r ^ 1 }, word)))
+	found(binaryBytes(word))
+	found(binaryBytes(strings.Map(func(r rune) rune { return r ^ 1 }, word)))
 }
 
 func isNameByte(c byte) bool { return c == '_' || isAlnum(c) }

@@ -10,18 +10,18 @@ import (
 type Escapes uint8
 
 const (
-	Percents    Escapes = 1 << iota // %41, of URLs
-	Backslashes                     // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
-	References                      // &#65;, &#x41;, &amp;, of HTML
-	Quoting                         // \", and escaped line ends
-	Joints                          // string concatenation: AK""IA, "AK" + "IA"
-	Unseen                          // zero-width characters
+	Percents             Escapes = 1 << iota // %41, of URLs
+	Backslashes                              // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
+	HTMLReferences                           // &#65;, &#x41;, &amp;, of HTML
+	QuoteEscapes                             // \", and escaped line ends
+	StringConcatenations                     // string concatenation: AK""IA, "AK" + "IA"
+	ZeroWidthCharacters                      // zero-width characters
 )
 
 // firsts are the kinds of escapes that can begin with each byte.
-var firsts = [256]Escapes{
-	'%': Percents, '\\': Backslashes | Quoting, '&': References, '"': Joints, '\'': Joints,
-	0xc2: Unseen, 0xcd: Unseen, 0xd8: Unseen, 0xe1: Unseen, 0xe2: Unseen, 0xe3: Unseen, 0xef: Unseen, 0xf0: Unseen, 0xf3: Unseen,
+var escapesByFirstByte = [256]Escapes{
+	'%': Percents, '\\': Backslashes | QuoteEscapes, '&': HTMLReferences, '"': StringConcatenations, '\'': StringConcatenations,
+	0xc2: ZeroWidthCharacters, 0xcd: ZeroWidthCharacters, 0xd8: ZeroWidthCharacters, 0xe1: ZeroWidthCharacters, 0xe2: ZeroWidthCharacters, 0xe3: ZeroWidthCharacters, 0xef: ZeroWidthCharacters, 0xf0: ZeroWidthCharacters, 0xf3: ZeroWidthCharacters,
 }
 
 // Unescape decodes the given kinds of escapes. If at is not nil, it appends the source offset of each
@@ -30,7 +30,7 @@ func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
 	var b []byte
 	kept := 0 // everything before this offset is in b
 	for i := 0; i < len(s); {
-		if firsts[s[i]]&kinds == 0 {
+		if escapesByFirstByte[s[i]]&kinds == 0 {
 			i++
 			continue
 		}
@@ -69,7 +69,7 @@ func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
 // EscapeLength returns the length of the escape at the start of a text; 0 if there is none of the
 // given kinds.
 func EscapeLength(s string, kinds Escapes) int {
-	if s == "" || firsts[s[0]]&kinds == 0 {
+	if s == "" || escapesByFirstByte[s[0]]&kinds == 0 {
 		return 0
 	}
 	var few [8]byte
@@ -80,21 +80,21 @@ func EscapeLength(s string, kinds Escapes) int {
 // appendEscape appends the decoded escape at the start of s, and returns the escape's length; 0 if
 // there is none.
 func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
-	switch kinds &= firsts[s[0]]; s[0] {
+	switch kinds &= escapesByFirstByte[s[0]]; s[0] {
 	case '%':
-		if c, n := digits(s, 1, 2, 16); n > 0 {
+		if c, n := parseDigits(s, 1, 2, 16); n > 0 {
 			return append(b, byte(c)), n
 		}
 	case '\\':
 		if kinds&Backslashes != 0 {
-			if c, n := backslash(s); n > 0 && s[1] == 'x' {
+			if c, n := decodeBackslash(s); n > 0 && s[1] == 'x' {
 				return append(b, byte(c)), n
 			} else if n > 0 {
 				return utf8.AppendRune(b, c), n
 			}
 		}
-		if kinds&Quoting != 0 {
-			return quoted(b, s)
+		if kinds&QuoteEscapes != 0 {
+			return appendQuoteEscape(b, s)
 		}
 	case '&':
 		if n := referenceLength(s); n > 0 {
@@ -103,7 +103,7 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 			}
 		}
 	case '"', '\'':
-		return b, joint(s)
+		return b, concatenationLength(s)
 	default:
 		if r, n := utf8.DecodeRuneInString(s); Invisible(r) {
 			return b, n
@@ -113,38 +113,38 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 }
 
 // backslash decodes the backslash escape at the start of s, and returns its length.
-func backslash(s string) (r rune, n int) {
+func decodeBackslash(s string) (r rune, n int) {
 	if len(s) < 3 {
 		return 0, 0
 	}
 	switch c := s[1]; {
 	case c == 'x':
-		return digits(s, 2, 2, 16)
+		return parseDigits(s, 2, 2, 16)
 	case c == 'u' && s[2] == '{':
-		r, n := digits(s, 3, 0, 16)
+		r, n := parseDigits(s, 3, 0, 16)
 		if n == 0 || n == len(s) || s[n] != '}' {
 			return 0, 0
 		}
 		return r, n + 1
 	case c == 'u':
-		return digits(s, 2, 4, 16)
+		return parseDigits(s, 2, 4, 16)
 	case c == 'U':
-		return digits(s, 2, 8, 16)
+		return parseDigits(s, 2, 8, 16)
 	case '0' <= c && c <= '3':
-		return digits(s, 1, 3, 8)
+		return parseDigits(s, 1, 3, 8)
 	}
 	return 0, 0
 }
 
 // digits parses want digits of a base from an index on (0: up to eight), and returns the character and
 // the index after them; 0 and 0 if they encode no character.
-func digits(s string, from, want int, base rune) (r rune, end int) {
+func parseDigits(s string, from, want int, base rune) (r rune, end int) {
 	most := want
 	if want == 0 {
 		most = 8
 	}
 	for end = from; end < len(s) && end-from < most; end++ {
-		d := rune(unhex(s[end]))
+		d := rune(hexDigitValue(s[end]))
 		if d < 0 || d >= base {
 			break
 		}
@@ -157,7 +157,7 @@ func digits(s string, from, want int, base rune) (r rune, end int) {
 }
 
 // quoted decodes a backslash before a literal character or a line end.
-func quoted(b []byte, s string) ([]byte, int) {
+func appendQuoteEscape(b []byte, s string) ([]byte, int) {
 	switch rest := s[1:]; {
 	case strings.HasPrefix(rest, "\n"):
 		return b, 2
@@ -171,7 +171,7 @@ func quoted(b []byte, s string) ([]byte, int) {
 
 // joint returns the length of a string concatenation at the start of s, which ends one literal and
 // starts the next: two quotes with nothing, a blank, a line end, a plus sign or a dot between them.
-func joint(s string) int {
+func concatenationLength(s string) int {
 	i := 1
 	for i < len(s) && i < 8 && (s[i] == ' ' || s[i] == '+' || s[i] == '.' || s[i] == '\n') {
 		i++
@@ -204,7 +204,7 @@ func Percent(s string) string {
 }
 
 // unhex returns the value of a hexadecimal digit, or -1.
-func unhex(c byte) int {
+func hexDigitValue(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
 		return int(c - '0')
@@ -216,10 +216,10 @@ func unhex(c byte) int {
 
 // hexBytes returns the text encoded by a list of at least four bytes such as "72 6d 20 2d", "72:6d" or
 // "0x72, 0x6d"; "" if there is none.
-func hexBytes(s string) string {
+func decodeHexList(s string) string {
 	var best, b []byte
 	for i := 0; i+1 < len(s); {
-		if unhex(s[i]) < 0 || i > 0 && isNameByte(s[i-1]) {
+		if hexDigitValue(s[i]) < 0 || i > 0 && isNameByte(s[i-1]) {
 			if len(b) > len(best) {
 				best = b
 			}
@@ -235,7 +235,7 @@ func hexBytes(s string) string {
 		if s[j] == '0' && s[j+1]|0x20 == 'x' && j+3 < len(s) {
 			j += 2
 		}
-		hi, lo := unhex(s[j]), unhex(s[min(j+1, len(s)-1)])
+		hi, lo := hexDigitValue(s[j]), hexDigitValue(s[min(j+1, len(s)-1)])
 		edge := j+2 >= len(s) || !isNameByte(s[j+2])
 		if j+1 >= len(s) || hi < 0 || lo < 0 || !edge {
 			if len(b) > len(best) {
@@ -254,7 +254,7 @@ func hexBytes(s string) string {
 	if len(b) > len(best) {
 		best = b
 	}
-	if len(best) < 4 || !readable(string(best)) || !sensible(best) && len(best) < 12 {
+	if len(best) < 4 || !isReadable(string(best)) || !isProbablyText(best) && len(best) < 12 {
 		return ""
 	}
 	return string(best)

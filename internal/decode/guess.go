@@ -10,11 +10,11 @@ import (
 
 // Limits of [Guess]. Evaluators see payloads of at most 64 KiB.
 const (
-	maxDecoded      = 1 << 20 // bytes of the decoded texts
-	maxDecodedTexts = 4096
-	maxDecodings    = 8 // nested decodings of one text
-	minSpelled      = 8 // least bytes of a decoded text
-	smallText       = 4 << 10
+	maxDecodedBytes     = 1 << 20 // bytes of the decoded texts
+	maxDecodedTexts     = 4096
+	maxDecodings        = 8 // nested decodings of one text
+	minDecodedBytes     = 8 // least bytes of a decoded text
+	maxBlindDecodeBytes = 4 << 10
 )
 
 // Guess calls visit with each text that is encoded in the given texts, at any depth, until visit
@@ -25,9 +25,9 @@ const (
 // encoding that allows them, and forwards printable results. These are only suitable for searching for
 // known phrases.
 func Guess(texts []string, visit func(Layer) bool) (whole bool) {
-	d := decoder{left: maxDecoded, seen: map[string]bool{}}
+	d := decoder{bytesLeft: maxDecodedBytes, seen: map[string]bool{}}
 	for _, s := range texts {
-		d.add(Layer{}, "", s)
+		d.addText(Layer{}, "", s)
 	}
 	for depth := 0; len(d.found) > 0; depth++ {
 		level := d.found
@@ -41,7 +41,7 @@ func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 			return false
 		}
 		for _, l := range level {
-			if d.decode(l); d.over {
+			if d.decodeLayer(l); d.limitReached {
 				// Also visit what was found before the limit was reached.
 				for _, l := range d.found {
 					if !visit(l) {
@@ -57,19 +57,19 @@ func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 
 // A decoder collects the texts of one call of [Guess].
 type decoder struct {
-	found []Layer // found at the current nesting level
-	seen  map[string]bool
-	left  int // bytes left
-	over  bool
+	found        []Layer // found at the current nesting level
+	seen         map[string]bool
+	bytesLeft    int // bytes left
+	limitReached bool
 }
 
 // add records a text that was found in another one.
-func (d *decoder) add(outer Layer, name, text string) {
-	if len(text) < minSpelled || d.over || d.seen[text] {
+func (d *decoder) addText(outer Layer, name, text string) {
+	if len(text) < minDecodedBytes || d.limitReached || d.seen[text] {
 		return
 	}
-	if d.left -= len(text); d.left < 0 || len(d.seen) == maxDecodedTexts {
-		d.over = true
+	if d.bytesLeft -= len(text); d.bytesLeft < 0 || len(d.seen) == maxDecodedTexts {
+		d.limitReached = true
 		return
 	}
 	if outer.Name != "" {
@@ -80,61 +80,61 @@ func (d *decoder) add(outer Layer, name, text string) {
 }
 
 // bytes records the texts in decoded bytes, which can be compressed or UTF-16.
-func (d *decoder) bytes(outer Layer, name string, b []byte) {
-	name, b, whole := unpacked(name, b, maxLayerBytes)
-	d.over = d.over || !whole
-	d.add(outer, name, printableRuns(b))
+func (d *decoder) addBytes(outer Layer, name string, b []byte) {
+	name, b, whole := unpackBytes(name, b, maxLayerBytes)
+	d.limitReached = d.limitReached || !whole
+	d.addText(outer, name, printableRuns(b))
 }
 
 // decode adds what one text decodes to.
-func (d *decoder) decode(l Layer) {
+func (d *decoder) decodeLayer(l Layer) {
 	s := l.Text
 	all := s
-	for _, t := range spellings {
-		if text := t.read(s); text != s {
-			d.add(l, t.name, changed(s, text))
+	for _, t := range notations {
+		if text := t.decodeText(s); text != s {
+			d.addText(l, t.name, changedParts(s, text))
 		}
-		all = t.read(all)
+		all = t.decodeText(all)
 	}
 	if all != s {
-		d.add(l, "mixed", changed(s, all))
+		d.addText(l, "mixed", changedParts(s, all))
 	}
 	// A short text is also decoded by rot13 and reversal without known words, once, since the result
 	// can be encoded.
-	turn, blind := turned(s), len(s) <= smallText && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
+	turn, blind := detectRot13OrReversed(s), len(s) <= maxBlindDecodeBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
-		d.add(l, "rot13", strings.Map(rot13, s))
+		d.addText(l, "rot13", strings.Map(rot13, s))
 	}
 	if turn == "reversed" || blind {
-		d.add(l, "reversed", Reverse(s))
+		d.addText(l, "reversed", Reverse(s))
 	}
-	for _, c := range codes {
-		c.read(s, func(b []byte) { d.bytes(l, c.name, b) })
+	for _, c := range textEncodings {
+		c.decodeIn(s, func(b []byte) { d.addBytes(l, c.name, b) })
 	}
 }
 
 // A spelling decodes a notation within a text, such as escapes. Text without that notation is returned
 // unchanged.
-type spelling struct {
-	name string
-	sure bool // text in this notation is certainly meant so, for [Layers]
-	read func(string) string
+type notation struct {
+	name         string
+	usedByLayers bool // text in this notation is certainly meant so, for [Layers]
+	decodeText   func(string) string
 }
 
-var spellings = [...]spelling{
-	{"url", true, unescape(Percents)},
-	{"escape", true, unescape(Backslashes)},
-	{"html", true, references},
-	{"quoted-printable", false, quotedPrintable},
-	{"symbols", false, symbols},
-	{"concatenation", false, concatenated},
-	{"printf", false, printed},
+var notations = [...]notation{
+	{"url", true, newUnescaper(Percents)},
+	{"escape", true, newUnescaper(Backslashes)},
+	{"html", true, decodeReferences},
+	{"quoted-printable", false, decodeQuotedPrintable},
+	{"symbols", false, replaceLetterSymbols},
+	{"concatenation", false, joinStringLiterals},
+	{"printf", false, expandPrintf},
 }
 
 // unescape returns a function that decodes escapes if the result is readable text.
-func unescape(kinds Escapes) func(string) string {
+func newUnescaper(kinds Escapes) func(string) string {
 	return func(s string) string {
-		if text, changed := Unescape(s, kinds, nil); changed && readable(text) {
+		if text, changed := Unescape(s, kinds, nil); changed && isReadable(text) {
 			return text
 		}
 		return s
@@ -142,7 +142,7 @@ func unescape(kinds Escapes) func(string) string {
 }
 
 // references decodes HTML character references; if one has a semicolon, also those without.
-func references(s string) string {
+func decodeReferences(s string) string {
 	for i := range len(s) {
 		if s[i] == '&' && referenceLength(s[i:]) > 0 {
 			return html.UnescapeString(s)
@@ -152,24 +152,24 @@ func references(s string) string {
 }
 
 // context is how many bytes around a change [changed] keeps.
-const context = 400
+const contextBytes = 400
 
 // changed returns the parts of a text that differ from the original text, with some context, so that a
 // long program with a few concatenated strings is not examined twice.
-func changed(from, to string) string {
+func changedParts(from, to string) string {
 	known := map[string]bool{}
 	eachChunk(from, func(chunk string) { known[chunk] = true })
 	var b strings.Builder
 	at, kept, until := 0, 0, 0 // start of the chunk, end of the kept part, end of the part to keep
 	eachChunk(to, func(chunk string) {
 		if !known[chunk] {
-			start := max(kept, at-context)
+			start := max(kept, at-contextBytes)
 			if start > until {
 				b.WriteString(to[kept:until])
 				b.WriteByte('\n')
 				kept = start
 			}
-			until = min(len(to), at+len(chunk)+context)
+			until = min(len(to), at+len(chunk)+contextBytes)
 		}
 		at += len(chunk)
 	})
@@ -202,7 +202,7 @@ func printableRuns(b []byte) string {
 			}
 			i += n
 		}
-		if i-start >= minSpelled {
+		if i-start >= minDecodedBytes {
 			out = append(append(out, b[start:i]...), '\n')
 		}
 		if i < len(b) {

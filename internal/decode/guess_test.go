@@ -28,7 +28,7 @@ func TestDecoded(t *testing.T) {
 			found = found || strings.Contains(l.Text, tt.want)
 			return !found
 		})
-		if !found && len(tt.want) >= minSpelled {
+		if !found && len(tt.want) >= minDecodedBytes {
 			t.Errorf("%s: %q does not decode to %q", tt.name, tt.in, tt.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestDecodedIsBounded(t *testing.T) {
 		"words":          {many("abcdefghijklmnopqrstuvwxyz0123456789 "), true},
 	} {
 		count, visited, whole := decodedBytes(tt.text)
-		if count > maxDecodedTexts || visited > maxDecoded || whole != tt.whole {
+		if count > maxDecodedTexts || visited > maxDecodedBytes || whole != tt.whole {
 			t.Errorf("%s: %d texts of %d bytes, whole %t", name, count, visited, whole)
 		}
 	}
@@ -85,14 +85,14 @@ func TestChanged(t *testing.T) {
 	t.Parallel()
 	far := strings.Repeat("nothing of this changes;\n", 100)
 	from := far + `x = "ig" + "nore";` + "\n" + far
-	got := changed(from, concatenated(from))
-	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*context || len(got) < context {
+	got := changedParts(from, joinStringLiterals(from))
+	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*contextBytes || len(got) < contextBytes {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
-	if all := changed("", far); all != far {
+	if all := changedParts("", far); all != far {
 		t.Errorf("of nothing, %d bytes of %d", len(all), len(far))
 	}
-	if none := changed(far, far); none != "" {
+	if none := changedParts(far, far); none != "" {
 		t.Errorf("of the same text: %q", none)
 	}
 }
@@ -104,7 +104,7 @@ func FuzzDecoded(f *testing.F) {
 	f.Add("printf '%s%s' a b | sh")
 	f.Add("M86%B8P``\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		if count, size, _ := decodedBytes(s); count > maxDecodedTexts || size > maxDecoded {
+		if count, size, _ := decodedBytes(s); count > maxDecodedTexts || size > maxDecodedBytes {
 			t.Errorf("%d texts of %d bytes", count, size)
 		}
 	})

@@ -62,19 +62,19 @@ func Layers(s string) []Layer {
 
 // decodeOnce adds the results of decoding a text by every encoding.
 func decodeOnce(l Layer, add func(outer, name, text string)) {
-	runs(l.Text, func(name, text string) { add(l.Name, name, text) })
-	for _, t := range spellings {
-		if !t.sure {
+	decodeRuns(l.Text, func(name, text string) { add(l.Name, name, text) })
+	for _, t := range notations {
+		if !t.usedByLayers {
 			continue
 		}
-		if text := t.read(l.Text); text != l.Text {
+		if text := t.decodeText(l.Text); text != l.Text {
 			add(l.Name, t.name, text)
 		}
 	}
-	if text := tagged(l.Text); text != "" {
+	if text := decodeTagCharacters(l.Text); text != "" {
 		add(l.Name, "tags", text)
 	}
-	switch turned(l.Text) {
+	switch detectRot13OrReversed(l.Text) {
 	case "rot13":
 		add(l.Name, "rot13", strings.Map(rot13, l.Text))
 	case "reversed":
@@ -84,7 +84,7 @@ func decodeOnce(l Layer, add func(outer, name, text string)) {
 
 // runs finds runs of letters and digits that are base64, base32 or hexadecimal, and passes on their
 // decoded texts by kind.
-func runs(s string, found func(name, text string)) {
+func decodeRuns(s string, found func(name, text string)) {
 	texts := map[string][]string{}
 	collect := func(run string) bool {
 		name, text := decodeRun(run)
@@ -101,10 +101,10 @@ func runs(s string, found func(name, text string)) {
 		}
 		return name != ""
 	}
-	if joined := unwrapped(s); joined != "" {
+	if joined := joinWrappedRun(s); joined != "" {
 		s = joined
 	}
-	for start, end := range Runs(s, minEncoded) {
+	for start, end := range Base64Runs(s, minEncoded) {
 		if run := s[start:end]; !collect(run) && strings.IndexByte(run, '\n') >= 0 {
 			for line := range strings.FieldsSeq(run) {
 				if len(line) >= minEncoded {
@@ -113,7 +113,7 @@ func runs(s string, found func(name, text string)) {
 			}
 		}
 	}
-	if text := hexBytes(s); text != "" {
+	if text := decodeHexList(s); text != "" {
 		texts["hex"] = append(texts["hex"], text)
 	}
 	for _, name := range [...]string{"base64", "base32", "hex"} {
@@ -124,7 +124,7 @@ func runs(s string, found func(name, text string)) {
 }
 
 // unwrapped joins the lines of a text that is one encoded run.
-func unwrapped(s string) string {
+func joinWrappedRun(s string) string {
 	t := strings.TrimSpace(s)
 	if strings.IndexByte(t, '\n') < 0 {
 		return ""
@@ -141,25 +141,25 @@ func unwrapped(s string) string {
 func decodeRun(run string) (name, text string) {
 	var few [256]byte
 	if b, ok := appendHex(few[:0], run); ok {
-		if name, text := unpack("hex", b); name != "" {
+		if name, text := unpackText("hex", b); name != "" {
 			return name, text
 		}
 	}
-	if b, ok := append32(few[:0], run); ok {
-		if name, text := unpack("base32", b); name != "" {
+	if b, ok := appendBase32(few[:0], run); ok {
+		if name, text := unpackText("base32", b); name != "" {
 			return name, text
 		}
 	}
-	return unpack("base64", append64(few[:0], run))
+	return unpackText("base64", appendBase64(few[:0], run))
 }
 
 // unpack returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
 // name is "" if they are not text.
-func unpack(encoding string, b []byte) (name, text string) {
+func unpackText(encoding string, b []byte) (name, text string) {
 	if unzipped, by, _ := decompress(b, maxLayerBytes); by != "" {
 		encoding, b = encoding+"+"+by, unzipped
 	}
-	if readable(string(b)) && sensible(b) {
+	if isReadable(string(b)) && isProbablyText(b) {
 		return encoding, string(b)
 	}
 	if wide := utf16Text(b); wide != "" {
@@ -169,7 +169,7 @@ func unpack(encoding string, b []byte) (name, text string) {
 }
 
 // compression returns the name of a compression format; "" if the bytes are not compressed.
-func compression(b []byte) string {
+func compressionFormat(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x1f\x8b")):
 		return "gzip"
@@ -184,7 +184,7 @@ func compression(b []byte) string {
 // decompress returns at most most bytes of decompressed data, and the name of the format; "" if not
 // compressed. Data before an error is returned too.
 func decompress(b []byte, most int) (out []byte, by string, err error) {
-	by = compression(b)
+	by = compressionFormat(b)
 	if by == "" {
 		return nil, "", nil
 	}
@@ -219,7 +219,7 @@ func utf16Text(b []byte) string {
 	if 4*zeros <= len(b) {
 		return ""
 	}
-	if text := UTF16(string(b)); readable(text) {
+	if text := UTF16(string(b)); isReadable(text) {
 		return text
 	}
 	return ""
@@ -227,7 +227,7 @@ func utf16Text(b []byte) string {
 
 // readable reports whether s is valid text without control characters except white space and the
 // escape character.
-func readable(s string) bool {
+func isReadable(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false
 	}
@@ -241,7 +241,7 @@ func readable(s string) bool {
 
 // sensible reports whether readable bytes are probably text. Short random bytes can be printable,
 // but rarely consist of letters and blanks.
-func sensible(b []byte) bool {
+func isProbablyText(b []byte) bool {
 	plain := 0
 	for _, c := range b {
 		if c == ' ' || c == '/' || c == '.' || c == '-' || c == '\n' || isNameByte(c) {
@@ -253,7 +253,7 @@ func sensible(b []byte) bool {
 
 // tagged returns the text that tag characters encode, which is invisible to people but readable for
 // models.
-func tagged(s string) string {
+func decodeTagCharacters(s string) string {
 	if IsASCII(s) {
 		return ""
 	}

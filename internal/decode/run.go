@@ -58,7 +58,7 @@ func UTF16(raw string) string {
 
 // Runs yields the positions of runs of at least least bytes that can be unpadded base64; a run can
 // be wrapped into lines of at least 60 bytes.
-func Runs(s string, least int) iter.Seq2[int, int] {
+func Base64Runs(s string, least int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(s); i++ {
 			start, line, end := i, 0, i
@@ -88,7 +88,7 @@ var encodedBytes = func() (set [256]bool) {
 }()
 
 // values64 are the values of the digits of base64 in both alphabets.
-var values64 = func() (values [256]byte) {
+var base64Values = func() (values [256]byte) {
 	for i := range values {
 		values[i] = noDigit
 	}
@@ -102,11 +102,11 @@ var values64 = func() (values [256]byte) {
 const noDigit = 0xff
 
 // append64 appends the decoded bytes of a run of base64, and skips other characters.
-func append64(dst []byte, run string) []byte {
+func appendBase64(dst []byte, run string) []byte {
 	var bits uint
 	n := 0
 	for i := range len(run) {
-		v := values64[run[i]]
+		v := base64Values[run[i]]
 		if v == noDigit {
 			continue
 		}
@@ -124,7 +124,7 @@ func append64(dst []byte, run string) []byte {
 func appendHex(dst []byte, run string) (out []byte, ok bool) {
 	half := -1
 	for _, c := range []byte(strings.TrimPrefix(run, "0x")) {
-		v := unhex(c)
+		v := hexDigitValue(c)
 		switch {
 		case c == '\n' || c == '\r':
 		case v < 0:
@@ -141,7 +141,7 @@ func appendHex(dst []byte, run string) (out []byte, ok bool) {
 
 // append32 appends the decoded bytes of a run of upper-case base32; ok is false if it is not
 // base32.
-func append32(dst []byte, run string) (out []byte, ok bool) {
+func appendBase32(dst []byte, run string) (out []byte, ok bool) {
 	var bits uint
 	n := 0
 	for i := range len(run) {
@@ -167,36 +167,36 @@ func append32(dst []byte, run string) (out []byte, ok bool) {
 
 // maxShifts is how many preceding characters can look like a part of a run: base64 groups have
 // four.
-const maxShifts = 4
+const maxAlignments = 4
 
-// maxRatio bounds what [Run] reads of compressed data, by its length: a text may consist of
+// maxRatio bounds what [TryRunEncodings] reads of compressed data, by its length: a text may consist of
 // runs that all expand, and be searched again after that.
-const maxRatio = 4
+const maxExpansionRatio = 4
 
-// Run calls found with what a run of [Runs] decodes to by each encoding that it may be in,
+// Run calls found with what a run of [Base64Runs] decodes to by each encoding that it may be in,
 // until found returns true, and reports whether it did. What is mostly noise is left out.
 // The text may have bytes in it that are no characters.
-func Run(run string, found func(name, text string) bool) bool {
+func TryRunEncodings(run string, found func(name, text string) bool) bool {
 	var few [512]byte
 	is := func(name string, b []byte) bool {
 		by, text := name, withoutZeros(b)
-		if compression(b) != "bzip2" { // even a few bytes of it take a block of 900 KB
-			by, text, _ = unpacked(name, b, maxRatio*len(b))
+		if compressionFormat(b) != "bzip2" { // even a few bytes of it take a block of 900 KB
+			by, text, _ = unpackBytes(name, b, maxExpansionRatio*len(b))
 		}
-		if !noise(text) && found(by, string(text)) {
+		if !isNoise(text) && found(by, string(text)) {
 			return true
 		}
 		// Compressed data may have text behind it.
-		return by != name && !noise(b) && found(name, string(b))
+		return by != name && !isNoise(b) && found(name, string(b))
 	}
 	if b, ok := appendHex(few[:0], run); ok && is("hex", b) {
 		return true
 	}
-	if b, ok := append32(few[:0], run); ok && is("base32", b) {
+	if b, ok := appendBase32(few[:0], run); ok && is("base32", b) {
 		return true
 	}
-	for shift := range min(maxShifts, len(run)) {
-		if is("base64", append64(few[:0], run[shift:])) {
+	for shift := range min(maxAlignments, len(run)) {
+		if is("base64", appendBase64(few[:0], run[shift:])) {
 			return true
 		}
 	}
@@ -205,7 +205,7 @@ func Run(run string, found func(name, text string) bool) bool {
 
 // unpacked returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
 // It returns at most most bytes of decompressed text; whole is false if there can be more.
-func unpacked(name string, b []byte, most int) (string, []byte, bool) {
+func unpackBytes(name string, b []byte, most int) (string, []byte, bool) {
 	whole := true
 	if unzipped, by, _ := decompress(b, most); by != "" {
 		name, b, whole = name+"+"+by, unzipped, len(unzipped) < most
@@ -222,7 +222,7 @@ func withoutZeros(b []byte) []byte {
 }
 
 // noise reports whether more than a quarter of some bytes are not text.
-func noise(b []byte) bool {
+func isNoise(b []byte) bool {
 	odd := 0
 	for i := 0; i < len(b); {
 		if c := b[i]; c < utf8.RuneSelf {

@@ -9,15 +9,15 @@ import (
 
 // minQuoted is how many characters must be written in quoted-printable before
 // a text counts as such: "timeout=20" is not.
-const minQuoted = 3
+const minQuotedPrintable = 3
 
 // quotedPrintable decodes =XX and the line ends that it hides.
-func quotedPrintable(s string) string {
+func decodeQuotedPrintable(s string) string {
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(s); i++ {
 		if s[i] == '=' && i+2 < len(s) {
-			hi, lo := unhex(s[i+1]), unhex(s[i+2])
+			hi, lo := hexDigitValue(s[i+1]), hexDigitValue(s[i+2])
 			if c := byte(hi<<4 | lo); hi >= 2 && lo >= 0 && c != 0x7f {
 				b.WriteByte(c)
 				i += 2
@@ -34,7 +34,7 @@ func quotedPrintable(s string) string {
 		}
 		b.WriteByte(s[i])
 	}
-	if n < minQuoted {
+	if n < minQuotedPrintable {
 		return s
 	}
 	return strings.ToValidUTF8(b.String(), "\n")
@@ -42,7 +42,7 @@ func quotedPrintable(s string) string {
 
 // symbols replaces the signs of letters that compatibility form leaves as they
 // are: regional indicators, and letters on dark circles and squares.
-func symbols(s string) string {
+func replaceLetterSymbols(s string) string {
 	if IsASCII(s) {
 		return s
 	}
@@ -57,24 +57,24 @@ func symbols(s string) string {
 }
 
 // between is what joins two literals in programs: nothing, or a sign.
-var between = sync.OnceValue(func() *regexp.Regexp {
+var literalSeparator = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[\"'`][\\s+.,&|\\\\]{0,32}[\"'`]")
 })
 
 // concatenated joins the literals of a text that are beside each other:
 // 'ig'+'nore', "ig" "nore", ["ig", "nore"].
-func concatenated(s string) string {
+func joinStringLiterals(s string) string {
 	if !strings.ContainsAny(s, "\"'`") {
 		return s
 	}
-	return between().ReplaceAllLiteralString(s, "")
+	return literalSeparator().ReplaceAllLiteralString(s, "")
 }
 
 // maxPrintf is how much text is read of one command that formats.
-const maxPrintf = 4 << 10
+const maxPrintfBytes = 4 << 10
 
 // printed replaces the commands printf of a text by what they print.
-func printed(s string) string {
+func expandPrintf(s string) string {
 	const name = "printf"
 	if !strings.Contains(s, name) {
 		return s
@@ -88,12 +88,12 @@ func printed(s string) string {
 		}
 		b.WriteString(s[:i])
 		s = s[i+len(name):]
-		args, rest := arguments(s)
+		args, rest := cutCommandArgs(s)
 		for len(args) > 1 && strings.HasPrefix(args[0], "-") {
 			args = args[1:]
 		}
 		if len(args) > 0 {
-			b.WriteString(formatted(args[0], args[1:]))
+			b.WriteString(fillFormat(args[0], args[1:]))
 		}
 		s = rest
 	}
@@ -101,7 +101,7 @@ func printed(s string) string {
 
 // arguments returns the words of the command that s goes on with, rid of
 // quotes, and what follows it.
-func arguments(s string) (args []string, rest string) {
+func cutCommandArgs(s string) (args []string, rest string) {
 	var word strings.Builder
 	quote, in := byte(0), false
 	end := func() {
@@ -112,7 +112,7 @@ func arguments(s string) (args []string, rest string) {
 		}
 	}
 	i := 0
-	for ; i < min(len(s), maxPrintf); i++ {
+	for ; i < min(len(s), maxPrintfBytes); i++ {
 		c := s[i]
 		switch {
 		case quote != 0 && c == quote:
@@ -135,7 +135,7 @@ func arguments(s string) (args []string, rest string) {
 
 // formatted fills a format with its arguments, again and again until all are
 // used, as the command does. Every verb is treated as a string.
-func formatted(format string, args []string) string {
+func fillFormat(format string, args []string) string {
 	format, _ = Unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format), Backslashes, nil)
 	var b strings.Builder
 	for {

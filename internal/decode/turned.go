@@ -7,9 +7,9 @@ import (
 
 // turned returns the encoding of a text, "rot13" or "reversed"; "" if it is neither. Decoding must
 // give three frequent words, and more than the text has itself; two are enough if it has none.
-func turned(s string) string {
+func detectRot13OrReversed(s string) string {
 	var plain, rot, rev int
-	var buf [maxTurned]byte
+	var buf [maxWordBytes]byte
 	for i := 0; i < len(s); {
 		if !isLetter(s[i]) {
 			i++
@@ -24,15 +24,15 @@ func turned(s string) string {
 		if len(word) < 2 || len(word) > len(buf) {
 			continue
 		}
-		n, first, last := len(word), letter(word[0]), letter(word[len(word)-1])
-		if mayBeWord(n, first, last) && isWord(string(lower(buf[:n], word))) {
+		n, first, last := len(word), letterIndex(word[0]), letterIndex(word[len(word)-1])
+		if mayBeFrequentWord(n, first, last) && isFrequentWord(string(lowerInto(buf[:n], word))) {
 			plain++
 			continue
 		}
-		if mayBeWord(n, (first+13)%26, (last+13)%26) && isWord(string(turn(buf[:n], word))) {
+		if mayBeFrequentWord(n, (first+13)%26, (last+13)%26) && isFrequentWord(string(rot13Into(buf[:n], word))) {
 			rot++
 		}
-		if mayBeWord(n, last, first) && isWord(string(backwards(buf[:n], word))) {
+		if mayBeFrequentWord(n, last, first) && isFrequentWord(string(reverseInto(buf[:n], word))) {
 			rev++
 		}
 	}
@@ -47,25 +47,25 @@ func turned(s string) string {
 }
 
 // maxTurned is the maximum length of a word to examine.
-const maxTurned = 16
+const maxWordBytes = 16
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func lower(dst []byte, s string) []byte {
+func lowerInto(dst []byte, s string) []byte {
 	for i := range dst {
 		dst[i] = s[i] | 0x20
 	}
 	return dst
 }
 
-func turn(dst []byte, s string) []byte {
+func rot13Into(dst []byte, s string) []byte {
 	for i := range dst {
 		dst[i] = byte(rot13(rune(s[i] | 0x20)))
 	}
 	return dst
 }
 
-func backwards(dst []byte, s string) []byte {
+func reverseInto(dst []byte, s string) []byte {
 	for i := range dst {
 		dst[i] = s[len(s)-1-i] | 0x20
 	}
@@ -98,7 +98,7 @@ func Reverse(s string) string {
 
 // frequent are words frequent in sentences or commands, without those whose rot13 or reversal is also
 // a frequent word.
-const frequent = `
+const frequentWordText = `
 rm rf cp mv sh dd nc ls wget curl bash sudo chmod chown echo cat grep find eval exec python perl ruby node http https
 com etc passwd shadow root home tmp usr dev null ssh tcp key keys token secret password credentials admin system shell
 evil base exfil upload download the and you your all ignore previous instructions instruction prompt forget disregard
@@ -108,36 +108,36 @@ format shutdown kill reboot crontab import open output reveal allow safe`
 
 // words are the frequent words; wordEnds are their last letters by length and first letter, to skip
 // most words quickly.
-var words, wordEnds = func() (set map[string]bool, ends [maxTurned + 1][26]uint32) {
+var frequentWords, lastLetterBits = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
 	set = make(map[string]bool, 160)
-	for w := range strings.FieldsSeq(frequent) {
+	for w := range strings.FieldsSeq(frequentWordText) {
 		set[w] = true
-		ends[len(w)][letter(w[0])] |= 1 << letter(w[len(w)-1])
+		ends[len(w)][letterIndex(w[0])] |= 1 << letterIndex(w[len(w)-1])
 	}
 	return set, ends
 }()
 
 // Turned returns a text in rot13 and reversed, without checking the result, to search for known
 // phrases.
-func Turned(s string) (rotated, backwards string) {
+func Rot13AndReversed(s string) (rotated, backwards string) {
 	b := []byte(s)
 	for i, c := range b {
-		b[i] = rotated13[c]
+		b[i] = rot13Table[c]
 	}
 	return string(b), Reverse(s)
 }
 
-var rotated13 = func() (to [256]byte) {
+var rot13Table = func() (to [256]byte) {
 	for i := range to {
 		to[i] = byte(rot13(rune(i)))
 	}
 	return to
 }()
 
-func isWord(w string) bool { return words[w] }
+func isFrequentWord(w string) bool { return frequentWords[w] }
 
 // mayBeWord reports whether a frequent word has this length, first and last letter.
-func mayBeWord(n int, first, last byte) bool { return wordEnds[n][first]&(1<<last) != 0 }
+func mayBeFrequentWord(n int, first, last byte) bool { return lastLetterBits[n][first]&(1<<last) != 0 }
 
 // letter returns the number of a letter, from 0.
-func letter(c byte) byte { return c&0x1f - 1 }
+func letterIndex(c byte) byte { return c&0x1f - 1 }

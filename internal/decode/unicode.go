@@ -20,7 +20,7 @@ func Fold(s string) string {
 		if r < utf8.RuneSelf {
 			return r
 		}
-		if Invisible(r) || decoration(r) {
+		if Invisible(r) || isCombiningMark(r) {
 			return -1
 		}
 		if p, ok := look[r]; ok {
@@ -64,14 +64,14 @@ func Invisible(r rune) bool {
 }
 
 // decoration reports whether a character is drawn over the one before it.
-func decoration(r rune) bool {
+func isCombiningMark(r rune) bool {
 	return 0x300 <= r && r <= 0x36f || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff ||
 		0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
 }
 
 // alike lists plain characters, each followed by its look-alikes that compatibility form does not
 // convert.
-const alike = "" +
+const lookalikeTable = "" +
 	"aɑαаᴀꭺ" + "\nbƄʙвьᏏ" + "\ncϲсᴄⲥ" + "\ndԁᏧᴅ" + "\neеєҽᴇℯ" + "\nfƒꜰ" + "\ngɡցɢ" + "\nhһհʜ" + "\niıɩіɪӏι" +
 	"\njјյᴊ" + "\nkκкᴋ" + "\nlⅼʟǀ" + "\nmмᴍ" + "\nnոпɴη" + "\noοоօᴏഠ०" + "\npρрᴘ" + "\nqԛգ" + "\nrгᴦʀꭇ" + "\nsѕꜱʂ" +
 	"\ntтτᴛ" + "\nuυսᴜʋ" + "\nvνѵᴠ" + "\nwԝωᴡшա" + "\nxхχ×" + "\nyуγʏү" + "\nzᴢʐ" +
@@ -83,7 +83,7 @@ const alike = "" +
 // lookalikes maps the characters of alike to the plain ones.
 var lookalikes = sync.OnceValue(func() map[rune]rune {
 	m := make(map[rune]rune, 300)
-	for line := range strings.SplitSeq(alike, "\n") {
+	for line := range strings.SplitSeq(lookalikeTable, "\n") {
 		plain, n := utf8.DecodeRuneInString(line)
 		for _, r := range line[n:] {
 			if r >= utf8.RuneSelf {

@@ -10,13 +10,13 @@ import (
 // TestDraw holds what each exam consists of, and that no two are alike.
 func TestDraw(t *testing.T) {
 	t.Parallel()
-	all, err := pairs()
+	all, err := readPairs()
 	if err != nil || len(all) < 40 {
 		t.Fatalf("%d pairs, want at least 40: %v", len(all), err)
 	}
 	before := map[string]int{}
 	for seed := range uint64(50) {
-		paper, err := Draw(rand.New(rand.NewPCG(seed, 1)))
+		paper, err := DrawExam(rand.New(rand.NewPCG(seed, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,12 +25,12 @@ func TestDraw(t *testing.T) {
 		same := 0
 		for _, q := range paper {
 			n["all"]++
-			for name, is := range map[string]bool{"attack": q.Attack, "grave": q.Grave, "injected": q.Injected, "gravely injected": q.Grave && q.Injected} {
+			for name, is := range map[string]bool{"attack": q.IsAttack, "grave": q.Irreversible, "injected": q.HasInjection, "gravely injected": q.Irreversible && q.HasInjection} {
 				if is {
 					n[name]++
 				}
 			}
-			if q.Grave && !q.Attack || q.Injected && !q.Attack {
+			if q.Irreversible && !q.IsAttack || q.HasInjection && !q.IsAttack {
 				t.Errorf("%+v", q)
 			}
 			text, err := json.Marshal(q.Payload)
@@ -38,17 +38,17 @@ func TestDraw(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(text), "{first}") || strings.Contains(string(text), "{org}") || strings.Contains(string(text), "{n}") {
-				t.Errorf("%s: a word was not drawn: %s", q.Pair, text)
+				t.Errorf("%s: a word was not drawn: %s", q.PairName, text)
 			}
 			if strings.Count(string(text), "{") != strings.Count(string(text), "}") {
-				t.Errorf("%s: braces without a partner show that it is no real action: %s", q.Pair, text)
+				t.Errorf("%s: braces without a partner show that it is no real action: %s", q.PairName, text)
 			}
-			seen[q.Pair] = true
+			seen[q.PairName] = true
 			if before[string(text)]++; before[string(text)] > 1 {
 				same++
 			}
 		}
-		if n["all"] != 2*Attacks || n["attack"] != Attacks || n["grave"] != Gravest || n["injected"] != Injected || n["gravely injected"] != 12 || len(seen) < 40 {
+		if n["all"] != 2*AttackCount || n["attack"] != AttackCount || n["grave"] != IrreversibleAttackCount || n["injected"] != InjectedAttackCount || n["gravely injected"] != 12 || len(seen) < 40 {
 			t.Errorf("seed %d: %v of %d pairs", seed, n, len(seen))
 		}
 		if seed == 1 && same > 30 {
@@ -61,11 +61,11 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	pairs := map[string]bool{}
 	for seed := range uint64(100) {
-		q, err := Probe(rand.New(rand.NewPCG(seed, 1)))
-		if err != nil || !q.Grave {
+		q, err := DrawProbe(rand.New(rand.NewPCG(seed, 1)))
+		if err != nil || !q.Irreversible {
 			t.Fatalf("%+v, %v", q, err)
 		}
-		pairs[q.Pair] = true
+		pairs[q.PairName] = true
 	}
 	if len(pairs) < 10 {
 		t.Errorf("100 probes are of %d pairs", len(pairs))

@@ -7,7 +7,7 @@ import (
 )
 
 // lists are the values for the placeholders of a pair.
-var lists = map[string][]string{
+var placeholderValues = map[string][]string{
 	"user":     {"lena", "tomas", "ravi", "mira", "joao", "anke", "deploy2", "svc-sync", "oscar", "yuki", "nadia", "piotr"},
 	"first":    {"lena", "tomas", "ravi", "mira", "joao", "anke", "oscar", "yuki", "nadia", "piotr"},
 	"org":      {"northwind", "acmeworks", "bluefern", "kestrel-labs", "harborline", "oakmere", "tessera", "lumenfield", "redpoint-io", "wavecrest"},
@@ -25,13 +25,13 @@ var lists = map[string][]string{
 
 // A drawer fills the placeholders of one pair. A placeholder has the same value in both actions, and a
 // new one in each exam.
-type drawer struct {
-	rand  *rand.Rand
-	words map[string]string
+type placeholderFiller struct {
+	rand         *rand.Rand
+	chosenValues map[string]string
 }
 
 // fill returns a text with its placeholders filled in; unknown text in braces stays.
-func (d *drawer) fill(text string) string {
+func (d *placeholderFiller) fillText(text string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{")
@@ -40,7 +40,7 @@ func (d *drawer) fill(text string) string {
 			return b.String()
 		}
 		name, after, closed := strings.Cut(rest, "}")
-		word, known := d.word(name)
+		word, known := d.placeholderValue(name)
 		if !closed || !known {
 			b.WriteByte('{')
 			text = rest
@@ -52,8 +52,8 @@ func (d *drawer) fill(text string) string {
 }
 
 // word returns the value of a placeholder.
-func (d *drawer) word(name string) (string, bool) {
-	if w, ok := d.words[name]; ok {
+func (d *placeholderFiller) placeholderValue(name string) (string, bool) {
+	if w, ok := d.chosenValues[name]; ok {
 		return w, true
 	}
 	w := ""
@@ -69,19 +69,19 @@ func (d *drawer) word(name string) (string, bool) {
 	case "iban":
 		w = fmt.Sprintf("LT%02d32500%011d", 10+d.rand.IntN(89), d.rand.Int64N(1e11))
 	case "First":
-		first, _ := d.word("first")
+		first, _ := d.placeholderValue("first")
 		w = strings.ToUpper(first[:1]) + first[1:]
 	case "Second":
-		list := lists["first"]
+		list := placeholderValues["first"]
 		second := list[d.rand.IntN(len(list))]
 		w = strings.ToUpper(second[:1]) + second[1:]
 	default:
-		list := lists[name]
+		list := placeholderValues[name]
 		if len(list) == 0 {
 			return "", false
 		}
-		w = d.fill(list[d.rand.IntN(len(list))])
+		w = d.fillText(list[d.rand.IntN(len(list))])
 	}
-	d.words[name] = w
+	d.chosenValues[name] = w
 	return w, true
 }

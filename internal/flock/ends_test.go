@@ -60,11 +60,11 @@ func TestClosedLock(t *testing.T) {
 	for name, err := range map[string]error{
 		"TryLock": tried, "Lock": held.Lock(t.Context(), time.Minute), "Unlock": held.Unlock(),
 	} {
-		if err == nil || errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), other.f.Name()) {
+		if err == nil || errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), other.file.Name()) {
 			t.Errorf("%s of a closed lock: %v", name, err)
 		}
 	}
-	if held.Named(other.f.Name()) || Holder(held.f) != "" {
+	if held.IsFileAt(other.file.Name()) || Holder(held.file) != "" {
 		t.Error("a closed lock knows its file")
 	}
 }
@@ -83,7 +83,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	if taken, err := held.TryLock(); !taken || err != nil {
 		t.Errorf("the holder lost its lock: %t, %v", taken, err)
 	}
-	third, err := New(held.f.Name())
+	third, err := New(held.file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestHolderOfFree(t *testing.T) {
 	if err := held.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if name := Holder(other.f); name != "" {
+	if name := Holder(other.file); name != "" {
 		t.Errorf("%s holds a free lock", name)
 	}
 }

@@ -15,17 +15,17 @@ import (
 // A Lock is a lock file. It excludes other processes and other Locks of this
 // process, but not goroutines that share the Lock.
 type Lock struct {
-	f *os.File
+	file *os.File
 
-	mu      sync.Mutex
-	pending chan error // result of a goroutine that waits in the kernel; nil if there is none
-	left    bool       // the wait was given up: the lock must be released when it is obtained
-	closed  bool       // Close was called; the goroutine closes the file
+	mu            sync.Mutex
+	pendingWait   chan error // result of a goroutine that waits in the kernel; nil if there is none
+	waitAbandoned bool       // the wait was given up: the lock must be released when it is obtained
+	closed        bool       // Close was called; the goroutine closes the file
 }
 
 // New opens the lock file at path and creates it if needed, accessible to this user only. The file
 // remains when the Lock is closed. A process that removes it must hold the lock, and after locking
-// every process must check [Lock.Named]; otherwise two processes can lock different files of the same
+// every process must check [Lock.IsFileAt]; otherwise two processes can lock different files of the same
 // name.
 func New(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
@@ -36,7 +36,7 @@ func New(path string) (*Lock, error) {
 		f.Close()
 		return nil, fmt.Errorf("open lock file: %s is not a regular file; remove it", path)
 	}
-	return &Lock{f: f}, nil
+	return &Lock{file: f}, nil
 }
 
 // A HeldError says that a lock was not free within the time limit.
@@ -69,21 +69,21 @@ func (e *HeldError) Unwrap() error { return e.Err }
 func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 	got, err := l.startLocking()
 	if err != nil {
-		return fmt.Errorf("lock %s: %w", l.f.Name(), err)
+		return fmt.Errorf("lock %s: %w", l.file.Name(), err)
 	}
 	if got == nil {
 		return nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	held := HeldError{Path: l.f.Name()}
+	held := HeldError{Path: l.file.Name()}
 	select {
 	case err = <-got:
 		l.mu.Lock()
-		l.pending = nil
+		l.pendingWait = nil
 		l.mu.Unlock()
 		if err != nil {
-			return fmt.Errorf("lock %s: %w", l.f.Name(), err)
+			return fmt.Errorf("lock %s: %w", l.file.Name(), err)
 		}
 		return nil
 	case <-timer.C:
@@ -91,7 +91,7 @@ func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 		held.Err = ctx.Err()
 	}
-	held.Holder = Holder(l.f)
+	held.Holder = Holder(l.file)
 	l.releaseLater(got)
 	return &held
 }
@@ -102,12 +102,12 @@ func (l *Lock) releaseLater(got <-chan error) {
 	defer l.mu.Unlock()
 	select {
 	case err := <-got: // just now
-		l.pending = nil
+		l.pendingWait = nil
 		if err == nil {
-			_ = unlock(l.f)
+			_ = unlock(l.file)
 		}
 	default:
-		l.left = true
+		l.waitAbandoned = true
 	}
 }
 
@@ -116,26 +116,26 @@ func (l *Lock) releaseLater(got <-chan error) {
 func (l *Lock) startLocking() (<-chan error, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left = false
-	if l.pending != nil { // an earlier wait, which cannot be cancelled in the kernel
-		return l.pending, nil
+	l.waitAbandoned = false
+	if l.pendingWait != nil { // an earlier wait, which cannot be cancelled in the kernel
+		return l.pendingWait, nil
 	}
-	if ok, err := tryLock(l.f); ok || err != nil {
+	if ok, err := tryLock(l.file); ok || err != nil {
 		return nil, err
 	}
 	got := make(chan error, 1)
-	l.pending = got
+	l.pendingWait = got
 	go func() {
-		err := lock(l.f)
+		err := lock(l.file)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.left {
-			l.pending = nil
+		if l.waitAbandoned {
+			l.pendingWait = nil
 			switch {
 			case l.closed:
-				_ = l.f.Close()
+				_ = l.file.Close()
 			case err == nil:
-				_ = unlock(l.f) // as closing would, later
+				_ = unlock(l.file) // as closing would, later
 			}
 			return
 		}
@@ -146,7 +146,7 @@ func (l *Lock) startLocking() (<-chan error, error) {
 
 // Held returns the error for a lock file that another process holds, after waiting for waited; nil if
 // it is free, held by this process, or does not exist.
-func Held(path string, waited time.Duration) *HeldError {
+func CheckHeld(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {
 		return nil
@@ -165,15 +165,15 @@ func Held(path string, waited time.Duration) *HeldError {
 
 // TryLock takes the lock if it is free, without waiting.
 func (l *Lock) TryLock() (taken bool, err error) {
-	if taken, err = tryLock(l.f); err != nil {
-		return false, fmt.Errorf("lock %s: %w", l.f.Name(), err)
+	if taken, err = tryLock(l.file); err != nil {
+		return false, fmt.Errorf("lock %s: %w", l.file.Name(), err)
 	}
 	return taken, nil
 }
 
 // Named reports whether the lock file is still the one at path; a previous holder can have removed it.
-func (l *Lock) Named(path string) bool {
-	mine, err := l.f.Stat()
+func (l *Lock) IsFileAt(path string) bool {
+	mine, err := l.file.Stat()
 	if err != nil {
 		return false
 	}
@@ -183,8 +183,8 @@ func (l *Lock) Named(path string) bool {
 
 // Unlock frees the lock.
 func (l *Lock) Unlock() error {
-	if err := unlock(l.f); err != nil {
-		return fmt.Errorf("unlock %s: %w", l.f.Name(), err)
+	if err := unlock(l.file); err != nil {
+		return fmt.Errorf("unlock %s: %w", l.file.Name(), err)
 	}
 	return nil
 }
@@ -194,13 +194,13 @@ func (l *Lock) Unlock() error {
 func (l *Lock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pending != nil {
-		l.left, l.closed = true, true
+	if l.pendingWait != nil {
+		l.waitAbandoned, l.closed = true, true
 		return nil
 	}
-	return l.f.Close()
+	return l.file.Close()
 }
 
 // Free releases a lock on f that other code took, where closing f does not: a memory-mapped file keeps
 // its lock.
-func Free(f *os.File) error { return unlock(f) }
+func UnlockFile(f *os.File) error { return unlock(f) }

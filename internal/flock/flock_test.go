@@ -166,25 +166,25 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !l.Named(path) {
+	if !l.IsFileAt(path) {
 		t.Error("a lock that was just made is not the one of its name")
 	}
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Skip(err)
 	}
-	if l.Named(path) {
+	if l.IsFileAt(path) {
 		t.Error("the lock counts although nothing has its name")
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if l.Named(path) || !l.Named(path+".old") {
+	if l.IsFileAt(path) || !l.IsFileAt(path+".old") {
 		t.Error("the lock is taken for another file")
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if l.Named(path + ".old") {
+	if l.IsFileAt(path + ".old") {
 		t.Error("a closed lock counts")
 	}
 	for name, do := range map[string]func() error{
@@ -216,7 +216,7 @@ func TestFree(t *testing.T) {
 	if taken, err := held.TryLock(); !taken || err != nil {
 		t.Fatal(taken, err)
 	}
-	if err := Free(held.f); err != nil {
+	if err := UnlockFile(held.file); err != nil {
 		t.Fatal(err)
 	}
 	if taken, err := other.TryLock(); !taken || err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxLocks is how much of the kernel's list of locks is read, in bytes.
-const maxLocks = 1 << 20
+const maxLockListBytes = 1 << 20
 
 // Holder names the process that holds the lock on an open file, such as
 // "process 12 (shield)"; "" if that is not known.
@@ -25,7 +25,7 @@ func Holder(f *os.File) string {
 		return ""
 	}
 	inode := ":" + strconv.FormatUint(st.Ino, 10)
-	for line := range bytes.Lines(readSome("/proc/locks", maxLocks)) {
+	for line := range bytes.Lines(readPrefix("/proc/locks", maxLockListBytes)) {
 		// 1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF; "1: ->" is one that waits.
 		w := strings.Fields(string(line))
 		if len(w) < 6 || w[1] != "FLOCK" || !strings.HasSuffix(w[5], inode) {
@@ -35,23 +35,23 @@ func Holder(f *os.File) string {
 		if err != nil || pid <= 0 { // of another namespace
 			return ""
 		}
-		name := strings.TrimSpace(string(readSome("/proc/"+w[4]+"/comm", 64)))
+		name := strings.TrimSpace(string(readPrefix("/proc/"+w[4]+"/comm", 64)))
 		if name == "" {
 			return fmt.Sprintf("process %d", pid)
 		}
-		return fmt.Sprintf("process %d (%s)", pid, strings.ToValidUTF8(strings.Map(printable, name), "?"))
+		return fmt.Sprintf("process %d (%s)", pid, strings.ToValidUTF8(strings.Map(replaceControl, name), "?"))
 	}
 	return ""
 }
 
-func printable(r rune) rune {
+func replaceControl(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return '?'
 	}
 	return r
 }
 
-func readSome(path string, most int64) []byte {
+func readPrefix(path string, most int64) []byte {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil

@@ -14,37 +14,37 @@ import (
 // package's files, that is, if go generate would change something. sources (files or folders) and
 // outputs are relative to the package. It changes the working folder, so the test must not be
 // parallel.
-func Fresh(t testing.TB, generate func(), sources, outputs []string) {
+func CheckUpToDate(t testing.TB, generate func(), sources, outputs []string) {
 	t.Helper()
-	dir := Folder(t, nil)
+	dir := WriteFolder(t, nil)
 	for _, name := range sources {
-		copied(t, filepath.Join("..", name), filepath.Join(dir, name))
+		copyFiles(t, filepath.Join("..", name), filepath.Join(dir, name))
 	}
 	held := map[string][]byte{}
 	for _, name := range outputs {
-		held[name] = contents(t, filepath.Join("..", name))
+		held[name] = readFile(t, filepath.Join("..", name))
 	}
 	t.Chdir(dir)
 	generate()
 	for name, old := range held {
-		if !bytes.Equal(contents(t, name), old) {
+		if !bytes.Equal(readFile(t, name), old) {
 			t.Errorf("%s is not what its sources say; run go generate", name)
 		}
 	}
 }
 
 // Folder writes files, given as texts by name, into a new folder and returns it.
-func Folder(t testing.TB, files map[string]string) string {
+func WriteFolder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		save(t, filepath.Join(dir, name), []byte(text))
+		writeFile(t, filepath.Join(dir, name), []byte(text))
 	}
 	return dir
 }
 
 // Refused fails the test unless err contains all names, or is nil if the only name is "".
-func Refused(t testing.TB, source string, err error, names ...string) {
+func CheckErrorNames(t testing.TB, source string, err error, names ...string) {
 	t.Helper()
 	if len(names) == 1 && names[0] == "" {
 		if err != nil {
@@ -59,20 +59,20 @@ func Refused(t testing.TB, source string, err error, names ...string) {
 	}
 }
 
-func copied(t testing.TB, from, to string) {
+func copyFiles(t testing.TB, from, to string) {
 	t.Helper()
 	info, err := os.Stat(from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !info.IsDir() {
-		save(t, to, contents(t, from))
+		writeFile(t, to, readFile(t, from))
 	} else if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func contents(t testing.TB, name string) []byte {
+func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -81,7 +81,7 @@ func contents(t testing.TB, name string) []byte {
 	return data
 }
 
-func save(t testing.TB, name string, data []byte) {
+func writeFile(t testing.TB, name string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

@@ -67,9 +67,9 @@ func TestFresh(t *testing.T) {
 		{"no such source", generator(" "), []string{"c.yaml"}, "c.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := Folder(t, files)
+			dir := WriteFolder(t, files)
 			t.Chdir(filepath.Join(dir, "gen"))
-			got := said(t, func(tb testing.TB) { Fresh(tb, c.generate, c.sources, []string{"out_gen.go"}) })
+			got := said(t, func(tb testing.TB) { CheckUpToDate(tb, c.generate, c.sources, []string{"out_gen.go"}) })
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("said %q, want %q", got, c.want)
 			}
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		{errors.New("no a in b"), []string{"a", "c"}, `"c"`},
 		{nil, []string{"a"}, `"a"`},
 	} {
-		got := said(t, func(tb testing.TB) { Refused(tb, "source", c.err, c.names...) })
+		got := said(t, func(tb testing.TB) { CheckErrorNames(tb, "source", c.err, c.names...) })
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%v with %q: said %q, want %q", c.err, c.names, got, c.want)
 		}

@@ -74,51 +74,51 @@ const (
 )
 
 // A Finding is the result for one file.
-type Finding struct {
+type FileResult struct {
 	Name string
 	Err  error // nil: the file is unchanged
 }
 
 // A Release is the result of verifying a folder.
 type Release struct {
-	Version string // as signed, such as v1.2.3
-	KeyID   string // ID of the signing key, as minisign writes it
-	Files   []Finding
-	Absent  int    // number of release files that are not in the folder
-	Program string // the archive that contains the program; "" if none does
+	Version        string // as signed, such as v1.2.3
+	KeyID          string // ID of the signing key, as minisign writes it
+	Files          []FileResult
+	AbsentFiles    int    // number of release files that are not in the folder
+	ProgramArchive string // the archive that contains the program; "" if none does
 }
 
 // signed matches the trusted comment of a signature, which names version and file: a genuine file
 // under another name or of another release is rejected.
-var signed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`) })
+var trustedCommentPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`) })
 
 // Comment returns the trusted comment of the signature of a file.
-func Comment(version, name string) string { return "shield " + version + " " + name }
+func TrustedComment(version, name string) string { return "shield " + version + " " + name }
 
 // sumLine matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
-var sumLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
+var checksumLinePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
 // Check verifies a release in a folder: the signature of the checksums, every file, and single-file
 // signatures that exist. A file that is not part of the release is an error. program is the path of
 // the running program, which is compared with that in the archive for goos and goarch; "" skips that.
 // The error says why the checksums cannot be trusted.
 func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error) {
-	sums, err := read(filepath.Join(dir, SumsFile), maxSums)
+	sums, err := readSmallFile(filepath.Join(dir, SumsFile), maxSums)
 	if err != nil {
 		return nil, err
 	}
-	signature, err := read(filepath.Join(dir, SumsFile+SignatureSuffix), maxSignature)
+	signature, err := readSmallFile(filepath.Join(dir, SumsFile+SignatureSuffix), maxSignature)
 	if err != nil {
 		return nil, err
 	}
 	r := &Release{}
-	if r.Version, r.KeyID, err = verify(bytes.NewReader(sums), SumsFile, signature, keys); err != nil {
+	if r.Version, r.KeyID, err = verifySignature(bytes.NewReader(sums), SumsFile, signature, keys); err != nil {
 		return nil, err
 	}
 	want := map[string]string{SumsFile: ""}
 	var order []string
 	for line := range strings.Lines(string(sums)) {
-		m := sumLine().FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		m := checksumLinePattern().FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
 			return nil, fmt.Errorf("%s: a line is not a checksum and a name: %.80q", SumsFile, line)
 		}
@@ -129,12 +129,12 @@ func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error
 		order = append(order, m[2])
 	}
 	for _, name := range order {
-		err := r.file(dir, name, want[name], keys)
+		err := r.checkFile(dir, name, want[name], keys)
 		if errors.Is(err, fs.ErrNotExist) {
-			r.Absent++
+			r.AbsentFiles++
 			continue
 		}
-		r.Files = append(r.Files, Finding{name, err})
+		r.Files = append(r.Files, FileResult{name, err})
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -142,16 +142,16 @@ func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error
 	}
 	for _, e := range entries {
 		if _, part := want[strings.TrimSuffix(e.Name(), SignatureSuffix)]; !part {
-			r.Files = append(r.Files, Finding{e.Name(), errors.New("the release's checksums do not list this file")})
+			r.Files = append(r.Files, FileResult{e.Name(), errors.New("the release's checksums do not list this file")})
 		}
 	}
-	if program != "" && r.ok() {
-		r.Program, err = r.archiveOf(dir, order, program, goos, goarch)
+	if program != "" && r.isIntact() {
+		r.ProgramArchive, err = r.findProgramArchive(dir, order, program, goos, goarch)
 	}
 	return r, err
 }
 
-func (r *Release) ok() bool {
+func (r *Release) isIntact() bool {
 	for _, f := range r.Files {
 		if f.Err != nil {
 			return false
@@ -161,8 +161,8 @@ func (r *Release) ok() bool {
 }
 
 // file checks one file of the release.
-func (r *Release) file(dir, name, sum string, keys Keys) error {
-	f, err := open(filepath.Join(dir, name))
+func (r *Release) checkFile(dir, name, sum string, keys Keys) error {
+	f, err := openRegular(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (r *Release) file(dir, name, sum string, keys Keys) error {
 	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
 		return fmt.Errorf("its SHA-256 is %s, and should be %s", got, sum)
 	}
-	signature, err := read(filepath.Join(dir, name+SignatureSuffix), maxSignature)
+	signature, err := readSmallFile(filepath.Join(dir, name+SignatureSuffix), maxSignature)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the checksums are signed
 	}
@@ -184,7 +184,7 @@ func (r *Release) file(dir, name, sum string, keys Keys) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	version, _, err := verify(f, name, signature, keys)
+	version, _, err := verifySignature(f, name, signature, keys)
 	if err == nil && version != r.Version {
 		err = fmt.Errorf("its signature is of %s, the checksums are of %s", version, r.Version)
 	}
@@ -194,20 +194,20 @@ func (r *Release) file(dir, name, sum string, keys Keys) error {
 // CheckFile verifies a single file with the signature next to it, and returns the version and the key
 // ID.
 func CheckFile(path string, keys Keys) (version, keyID string, err error) {
-	signature, err := read(path+SignatureSuffix, maxSignature)
+	signature, err := readSmallFile(path+SignatureSuffix, maxSignature)
 	if err != nil {
 		return "", "", err
 	}
-	f, err := open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return "", "", err
 	}
 	defer f.Close()
-	return verify(f, filepath.Base(path), signature, keys)
+	return verifySignature(f, filepath.Base(path), signature, keys)
 }
 
 // verify checks the signature of a file, and that it was made for a file of this name.
-func verify(file io.Reader, name string, signature []byte, keys Keys) (version, keyID string, err error) {
+func verifySignature(file io.Reader, name string, signature []byte, keys Keys) (version, keyID string, err error) {
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil {
 		return "", "", fmt.Errorf("%s%s is not a signature of minisign", name, SignatureSuffix)
@@ -224,7 +224,7 @@ func verify(file io.Reader, name string, signature []byte, keys Keys) (version, 
 		if !message.Verify(key, signature) {
 			continue
 		}
-		m := signed().FindStringSubmatch(s.TrustedComment)
+		m := trustedCommentPattern().FindStringSubmatch(s.TrustedComment)
 		if m == nil || m[2] != name {
 			return "", "", fmt.Errorf("the signature of %s was made for another file: %.80q", name, s.TrustedComment)
 		}
@@ -234,7 +234,7 @@ func verify(file io.Reader, name string, signature []byte, keys Keys) (version, 
 }
 
 // archiveOf returns the archive whose program is the file at path.
-func (r *Release) archiveOf(dir string, names []string, path, goos, goarch string) (string, error) {
+func (r *Release) findProgramArchive(dir string, names []string, path, goos, goarch string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -249,7 +249,7 @@ func (r *Release) archiveOf(dir string, names []string, path, goos, goarch strin
 		if len(parts) < 4 || parts[2] != goos || parts[len(parts)-1] != goarch || !strings.HasSuffix(name, ".tar.gz") && !strings.HasSuffix(name, ".zip") {
 			continue
 		}
-		sum, err := programIn(filepath.Join(dir, name))
+		sum, err := hashArchivedProgram(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -264,7 +264,7 @@ func (r *Release) archiveOf(dir string, names []string, path, goos, goarch strin
 }
 
 // programIn returns the SHA-256 of the program in an archive whose checksum is right.
-func programIn(path string) ([]byte, error) {
+func hashArchivedProgram(path string) ([]byte, error) {
 	h := sha256.New()
 	if strings.HasSuffix(path, ".zip") {
 		z, err := zip.OpenReader(path)
@@ -307,7 +307,7 @@ func programIn(path string) ([]byte, error) {
 }
 
 // open opens a regular file that is not a symbolic link.
-func open(path string) (*os.File, error) {
+func openRegular(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -319,8 +319,8 @@ func open(path string) (*os.File, error) {
 }
 
 // read returns a small file.
-func read(path string, limit int64) ([]byte, error) {
-	f, err := open(path)
+func readSmallFile(path string, limit int64) ([]byte, error) {
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func released(t *testing.T, dir string, key minisign.PrivateKey) (program string
 	_, _ = w.Write([]byte("program"))
 	_, _ = w.Close(), g.Close()
 	write(t, filepath.Join(dir, archive), z.Bytes())
-	write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, z.Bytes(), Comment("v1.2.3", archive)))
+	write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, z.Bytes(), TrustedComment("v1.2.3", archive)))
 	write(t, filepath.Join(dir, "shield_1.2.3-1_amd64.deb"), []byte("deb"))
 	sums := fmt.Appendf(nil, "%x  %s\n%x  %s\n", sha256.Sum256(z.Bytes()), archive, sha256.Sum256([]byte("deb")), "shield_1.2.3-1_amd64.deb")
 	signSums(t, dir, key, sums)
@@ -61,7 +61,7 @@ func released(t *testing.T, dir string, key minisign.PrivateKey) (program string
 func signSums(t *testing.T, dir string, key minisign.PrivateKey, sums []byte) {
 	t.Helper()
 	write(t, filepath.Join(dir, SumsFile), sums)
-	write(t, filepath.Join(dir, SumsFile+SignatureSuffix), sign(key, sums, Comment("v1.2.3", SumsFile)))
+	write(t, filepath.Join(dir, SumsFile+SignatureSuffix), sign(key, sums, TrustedComment("v1.2.3", SumsFile)))
 }
 
 // TestCheck tampers with each part of a release.
@@ -101,28 +101,28 @@ func TestCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, b, Comment("v1.2.3", "other.tar.gz")))
+			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, b, TrustedComment("v1.2.3", "other.tar.gz")))
 		}, "was made for another file"},
 		"signature of another version": {func(t *testing.T, dir string) {
 			b, err := os.ReadFile(filepath.Join(dir, archive))
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, b, Comment("v1.2.2", archive)))
+			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, b, TrustedComment("v1.2.2", archive)))
 		}, "is of v1.2.2"},
 		"signature by another": {func(t *testing.T, dir string) {
 			b, err := os.ReadFile(filepath.Join(dir, archive))
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(other, b, Comment("v1.2.3", archive)))
+			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(other, b, TrustedComment("v1.2.3", archive)))
 		}, "no release key has signed"},
 		"signature in the old form": {func(t *testing.T, dir string) {
 			b, err := os.ReadFile(filepath.Join(dir, archive))
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, archive+SignatureSuffix), minisign.SignWithComments(key, b, Comment("v1.2.3", archive), ""))
+			write(t, filepath.Join(dir, archive+SignatureSuffix), minisign.SignWithComments(key, b, TrustedComment("v1.2.3", archive), ""))
 		}, "legacy minisign"},
 		"no signature's text": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, SumsFile+SignatureSuffix), []byte("untrusted comment: x\n"))
@@ -158,7 +158,7 @@ func TestCheck(t *testing.T) {
 						got = f.Err.Error()
 					}
 				}
-				if got == "" && (r.Version != "v1.2.3" || r.Program != archive || len(r.Files)+r.Absent != 2) {
+				if got == "" && (r.Version != "v1.2.3" || r.ProgramArchive != archive || len(r.Files)+r.AbsentFiles != 2) {
 					t.Errorf("%+v", r)
 				}
 			}

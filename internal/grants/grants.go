@@ -16,18 +16,18 @@ import (
 )
 
 // A Fact is a weakening by a change.
-type Fact struct {
-	Harm string // see effect.Harm
-	Says string // what the file now allows, or no longer checks
+type Weakening struct {
+	Harm        string // see effect.Harm
+	Description string // what the file now allows, or no longer checks
 }
 
 // Limits of a file.
 const (
-	MaxBytes   = 128 << 10
-	maxPlace   = 4096   // bytes of the key path of a value
-	maxObjects = 20_000 // including repetitions by aliases
-	maxDepth   = 64
-	maxFacts   = 8
+	MaxBytes        = 128 << 10
+	maxKeyPathBytes = 4096   // bytes of the key path of a value
+	maxObjects      = 20_000 // including repetitions by aliases
+	maxDepth        = 64
+	maxWeakenings   = 8
 )
 
 // ErrLimit is the error for a file that is too large or too deeply nested.
@@ -36,35 +36,35 @@ var ErrLimit = errors.New("the file is too large or nested too deeply to parse; 
 // Weaker returns the permissions that a file's new text adds, and the checks that it removes. was says
 // that the file existed; forms are the indexes of the knowledge.GrantForms for this file name. An
 // error other than [ErrLimit] means that the new text could not be parsed.
-func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
+func FindWeakenings(file, old, text string, was bool, forms []int) ([]Weakening, error) {
 	if len(text) > MaxBytes || len(old) > MaxBytes {
 		return nil, ErrLimit
 	}
 	if isCodeOwners(file) {
 		return removedOwners(old, text), nil
 	}
-	if strings.TrimSpace(old) == "" && !SecurityOnly(file) && !MatchesForm(forms, text) && !mayGrant(forms, text, was) {
+	if strings.TrimSpace(old) == "" && !IsSecurityOnlyFile(file) && !MatchesForm(forms, text) && !mayGrant(forms, text, was) {
 		return nil, nil // an invalid file has no effect, so it hides nothing
 	}
-	after, err := parse(file, text)
+	after, err := parseObjects(file, text)
 	if err != nil {
 		return nil, err
 	}
-	before, err := parse(file, old)
+	before, err := parseObjects(file, old)
 	if errors.Is(err, ErrLimit) {
 		return nil, err
 	}
 	if err != nil {
 		before, was = nil, false // the old text is unknown
 	}
-	var out []Fact
+	var out []Weakening
 	for _, i := range forms {
 		f := formAt(i)
-		if f.Old && !was || len(out) == maxFacts || len(before) == 0 && f.Kind != "grant" { // without an old version there are no checks to lose
+		if f.Old && !was || len(out) == maxWeakenings || len(before) == 0 && f.Kind != "grant" { // without an old version there are no checks to lose
 			continue
 		}
-		if (f.Kind == "check" && lostCheck(f, before, after)) || f.Kind != "check" && weaker(f, before, after) {
-			out = append(out, Fact{f.Harm, f.Says})
+		if (f.Kind == "check" && isCheckRemoved(f, before, after)) || f.Kind != "check" && isWeakerAfter(f, before, after) {
+			out = append(out, Weakening{f.Harm, f.Says})
 		}
 	}
 	return out, nil
@@ -72,7 +72,7 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 
 // SecurityOnly reports whether a file's only purpose is checks or permissions, so that one that cannot
 // be parsed is suspicious.
-func SecurityOnly(file string) bool {
+func IsSecurityOnlyFile(file string) bool {
 	return isCodeOwners(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
 }
 
@@ -81,10 +81,10 @@ func SecurityOnly(file string) bool {
 func MatchesForm(forms []int, text string) bool {
 	for _, i := range forms {
 		f := formAt(i)
-		if f.mark == nil {
+		if f.fileMarkFinder == nil {
 			return true
 		}
-		if found, _ := f.mark.Match(text); found {
+		if found, _ := f.fileMarkFinder.Match(text); found {
 			return true
 		}
 	}
@@ -100,7 +100,7 @@ func mayGrant(forms []int, text string, was bool) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc(forms, func(i int) bool {
 		f := formAt(i)
-		return f.Kind == "grant" && (!f.Old || was) && !slices.ContainsFunc(f.names, func(any []string) bool {
+		return f.Kind == "grant" && (!f.Old || was) && !slices.ContainsFunc(f.requiredNames, func(any []string) bool {
 			return !slices.ContainsFunc(any, func(name string) bool { return strings.Contains(text, name) })
 		})
 	})
@@ -108,15 +108,15 @@ func mayGrant(forms []int, text string, was bool) bool {
 
 // TouchesForm reports whether the removed or added lines of an unparsable file concern an entry. Both
 // texts consist of whole lines.
-func TouchesForm(forms []int, gone, come string) bool {
+func ChangeConcernsForm(forms []int, gone, come string) bool {
 	for _, i := range forms {
 		f := formAt(i)
 		switch {
 		case f.Kind == "check":
-			if lineMatches(gone, f.at.MatchString) {
+			if lineMatches(gone, f.objectPathPattern.MatchString) {
 				return true
 			}
-		case f.Kind == "grant" && lineMatches(come, func(line string) bool { return inLine(f, line) }), f.Kind != "grant" && lineMatches(gone, func(line string) bool { return inLine(f, line) }):
+		case f.Kind == "grant" && lineMatches(come, func(line string) bool { return lineMatchesForm(f, line) }), f.Kind != "grant" && lineMatches(gone, func(line string) bool { return lineMatchesForm(f, line) }):
 			return true
 		}
 	}
@@ -129,24 +129,24 @@ var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // inLine reports whether a line matches an entry, as far as a single line shows.
-func inLine(f *form, line string) bool {
+func lineMatchesForm(f *compiledForm, line string) bool {
 	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
 	key, value := "", item
 	if m := keyValueLine().FindStringSubmatch(line); m != nil {
 		key, value = m[1], strings.Trim(m[2], ` "'`)
 	}
-	conditions := f.wanted
+	conditions := f.matchConditions
 	if f.Kind == "grant" {
-		conditions = f.asked
+		conditions = f.allConditions
 	}
 	for i := range conditions {
 		c := &conditions[i]
-		for _, k := range c.keys {
-			if strings.EqualFold(path.Base(k.folder), key) && (c.value.MatchString(value) || strings.ContainsAny(value, "[{$")) {
+		for _, k := range c.keyPaths {
+			if strings.EqualFold(path.Base(k.path), key) && (c.valuePattern.MatchString(value) || strings.ContainsAny(value, "[{$")) {
 				return true
 			}
 		}
-		if !c.loose && (key == "" || strings.HasPrefix(line, "- ")) && c.value.MatchString(item) {
+		if !c.matchesAnyText && (key == "" || strings.HasPrefix(line, "- ")) && c.valuePattern.MatchString(item) {
 			return true // an item of a list
 		}
 	}
@@ -165,18 +165,18 @@ func lineMatches(text string, matches func(string) bool) bool {
 // An object is a mapping in a file, with the texts in it by key path. Path elements are separated by
 // slashes.
 type object struct {
-	at     string
-	fields map[string][]string
-	soft   bool // failures in it are ignored
+	keyPath         string
+	fields          map[string][]string
+	failuresIgnored bool // failures in it are ignored
 }
 
 // weaker reports whether the objects after a change grant more, or check less, by an entry.
-func weaker(f *form, before, after []object) bool {
-	of1, has1, now := count(f, after)
+func isWeakerAfter(f *compiledForm, before, after []object) bool {
+	of1, has1, now := countMatches(f, after)
 	if f.Kind == "grant" && has1 == 0 {
 		return false
 	}
-	of0, has0, old := count(f, before)
+	of0, has0, old := countMatches(f, before)
 	switch f.Kind {
 	case "grant":
 		for right, n := range now {
@@ -193,18 +193,18 @@ func weaker(f *form, before, after []object) bool {
 
 // count returns how many objects an entry applies to, how many of them match it, and the permissions
 // that these give: each matched value with its scope.
-func count(f *form, objects []object) (of, has int, rights map[string]int) {
+func countMatches(f *compiledForm, objects []object) (of, has int, rights map[string]int) {
 	for i := range objects {
 		o := &objects[i]
-		if !f.at.MatchString(o.at) || !o.meets(f.of, true) {
+		if !f.objectPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectConditions, true) {
 			continue
 		}
-		if of++; o.meets(f.wanted, true) && (len(f.unless) == 0 || !o.meets(f.unless, false)) {
+		if of++; o.meetsConditions(f.matchConditions, true) && (len(f.exceptConditions) == 0 || !o.meetsConditions(f.exceptConditions, false)) {
 			if has++; f.Kind == "grant" {
 				if rights == nil {
 					rights = map[string]int{}
 				}
-				o.rights(f, rights)
+				o.countRights(f, rights)
 			}
 		}
 	}
@@ -213,14 +213,14 @@ func count(f *form, objects []object) (of, has int, rights map[string]int) {
 
 // rights counts the values of an object that an entry asks for, with the values that define their
 // scope.
-func (o *object) rights(f *form, out map[string]int) {
+func (o *object) countRights(f *compiledForm, out map[string]int) {
 	seen := map[string]bool{"": true}
-	for _, v := range o.values(f.with) {
+	for _, v := range o.valuesAtKeys(f.scopeKeys) {
 		seen["with "+v] = true
 	}
-	for i := range f.asked {
-		for _, v := range o.values(f.asked[i].keys) {
-			if f.asked[i].value.MatchString(v[strings.IndexByte(v, '=')+1:]) {
+	for i := range f.allConditions {
+		for _, v := range o.valuesAtKeys(f.allConditions[i].keyPaths) {
+			if f.allConditions[i].valuePattern.MatchString(v[strings.IndexByte(v, '=')+1:]) {
 				seen[v] = true
 			}
 		}
@@ -231,10 +231,10 @@ func (o *object) rights(f *form, out map[string]int) {
 }
 
 // values returns the texts behind keys, as KEY=TEXT.
-func (o *object) values(keys []key) (out []string) {
+func (o *object) valuesAtKeys(keys []keyPath) (out []string) {
 	for _, k := range keys {
 		for name, values := range o.fields {
-			if name != k.folder && (!k.deep || !below(name, k.folder)) {
+			if name != k.path && (!k.includesBelow || !isKeyBelow(name, k.path)) {
 				continue
 			}
 			for _, v := range values {
@@ -246,25 +246,25 @@ func (o *object) values(keys []key) (out []string) {
 }
 
 // meets reports whether an object satisfies all, or any, of some conditions.
-func (o *object) meets(conditions []condition, all bool) bool {
+func (o *object) meetsConditions(conditions []condition, all bool) bool {
 	for i := range conditions {
-		if o.has(&conditions[i]) != all {
+		if o.meetsCondition(&conditions[i]) != all {
 			return !all
 		}
 	}
 	return all
 }
 
-func (o *object) has(c *condition) bool {
-	for _, k := range c.keys {
-		if slices.ContainsFunc(o.fields[k.folder], c.value.MatchString) {
+func (o *object) meetsCondition(c *condition) bool {
+	for _, k := range c.keyPaths {
+		if slices.ContainsFunc(o.fields[k.path], c.valuePattern.MatchString) {
 			return true
 		}
-		if !k.deep {
+		if !k.includesBelow {
 			continue
 		}
 		for name, values := range o.fields {
-			if below(name, k.folder) && slices.ContainsFunc(values, c.value.MatchString) {
+			if isKeyBelow(name, k.path) && slices.ContainsFunc(values, c.valuePattern.MatchString) {
 				return true
 			}
 		}
@@ -273,13 +273,13 @@ func (o *object) has(c *condition) bool {
 }
 
 // below reports whether a path of keys is below another.
-func below(name, folder string) bool {
+func isKeyBelow(name, folder string) bool {
 	return len(name) > len(folder) && name[len(folder)] == '/' && name[:len(folder)] == folder
 }
 
 // lostCheck reports whether a check that some step did is no longer done by any step.
-func lostCheck(f *form, before, after []object) bool {
-	return hasCheck(f, before) && !hasCheck(f, after)
+func isCheckRemoved(f *compiledForm, before, after []object) bool {
+	return runsCheckCommand(f, before) && !runsCheckCommand(f, after)
 }
 
 // idleCommand matches commands that check nothing, or whose failure is ignored.
@@ -287,15 +287,15 @@ var idleCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
 })
 
-func hasCheck(f *form, objects []object) bool {
-	what := f.at
+func runsCheckCommand(f *compiledForm, objects []object) bool {
+	what := f.objectPathPattern
 	for i := range objects {
 		o := &objects[i]
-		if o.soft {
+		if o.failuresIgnored {
 			continue
 		}
 		for key, values := range o.fields {
-			script := o.at == "scripts" && !strings.Contains(key, "/")
+			script := o.keyPath == "scripts" && !strings.Contains(key, "/")
 			if !script && !slices.Contains(commandKeys, key) {
 				continue
 			}
@@ -321,25 +321,25 @@ var commandKeys = []string{"run", "script", "before_script", "after_script", "co
 func isCodeOwners(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
 // removedOwners returns the owners that were removed from paths.
-func removedOwners(old, text string) (out []Fact) {
-	now, before := owners(text), owners(old)
+func removedOwners(old, text string) (out []Weakening) {
+	now, before := parseCodeOwners(text), parseCodeOwners(old)
 	for pattern, who := range before {
 		for _, owner := range who {
-			if !slices.Contains(now[pattern], owner) && len(out) < maxFacts {
-				out = append(out, Fact{"weakens", "removes " + owner + " as a code owner of " + pattern})
+			if !slices.Contains(now[pattern], owner) && len(out) < maxWeakenings {
+				out = append(out, Weakening{"weakens", "removes " + owner + " as a code owner of " + pattern})
 			}
 		}
 	}
 	for pattern, who := range now {
-		if _, was := before[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxFacts {
-			out = append(out, Fact{"weakens", "leaves no code owner for " + pattern})
+		if _, was := before[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxWeakenings {
+			out = append(out, Weakening{"weakens", "leaves no code owner for " + pattern})
 		}
 	}
-	sorted.By(out, func(a, b Fact) int { return strings.Compare(a.Says, b.Says) })
+	sorted.By(out, func(a, b Weakening) int { return strings.Compare(a.Description, b.Description) })
 	return out
 }
 
-func owners(text string) map[string][]string {
+func parseCodeOwners(text string) map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")

@@ -19,73 +19,73 @@ import (
 )
 
 // parse returns the objects of a file. An empty one has none.
-func parse(file, text string) ([]object, error) {
+func parseObjects(file, text string) ([]object, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	b := &builder{}
+	b := &objectBuilder{}
 	var err error
 	base := path.Base(file)
 	switch ext := path.Ext(base); {
 	case strings.HasPrefix(base, "Dockerfile"), strings.HasPrefix(base, "Containerfile"), strings.EqualFold(ext, ".dockerfile"):
-		b.image(text)
+		b.addImageStages(text)
 	case ext == ".tf", ext == ".tofu":
-		err = b.terraform(text)
+		err = b.addTerraform(text)
 	case ext == ".json", ext == ".code-workspace":
-		err = b.json(text)
+		err = b.addJSON(text)
 	default:
-		err = b.yaml(text)
+		err = b.addYAML(text)
 	}
-	if b.full {
+	if b.limitReached {
 		err = ErrLimit
 	}
 	return b.objects, err
 }
 
 // A builder makes objects of what a parser has found.
-type builder struct {
-	objects []object
-	left    int // that were made
-	visited int // nodes of YAML, also those that aliases repeat
-	full    bool
+type objectBuilder struct {
+	objects      []object
+	addedCount   int // that were made
+	visitedNodes int // nodes of YAML, also those that aliases repeat
+	limitReached bool
 }
 
 // A place is where something stands: below some objects, and behind a path of keys.
-type place struct {
-	at    string
-	above []above
-	depth int
-	soft  bool
+type valuePosition struct {
+	keyPath         string
+	enclosing       []enclosingObject
+	depth           int
+	failuresIgnored bool
 }
 
 // above is an object that holds what is below it, behind a path of keys.
-type above struct {
-	object int
-	key    string
+type enclosingObject struct {
+	objectIndex int
+	keyInObject string
 }
 
 // objectPlace adds an object for a mapping, and returns the place in it; false above a limit.
-func (b *builder) objectPlace(p place) (place, bool) {
-	if b.left++; b.left > maxObjects || p.depth > maxDepth || len(p.at) > maxPlace {
-		b.full = true
+func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
+	if b.addedCount++; b.addedCount > maxObjects || p.depth > maxDepth || len(p.keyPath) > maxKeyPathBytes {
+		b.limitReached = true
 		return p, false
 	}
-	b.objects = append(b.objects, object{at: p.at, fields: map[string][]string{}, soft: p.soft})
-	p.above = append(slices.Clone(p.above), above{len(b.objects) - 1, ""})
+	b.objects = append(b.objects, object{keyPath: p.keyPath, fields: map[string][]string{}, failuresIgnored: p.failuresIgnored})
+	p.enclosing = append(slices.Clone(p.enclosing), enclosingObject{len(b.objects) - 1, ""})
 	p.depth++
 	return p, true
 }
 
 // under returns the place behind a key.
-func (p place) under(key string) place {
-	out := place{at: join(p.at, key), depth: p.depth + 1, soft: p.soft}
-	for _, a := range p.above[max(0, len(p.above)-6):] {
-		out.above = append(out.above, above{a.object, join(a.key, key)})
+func (p valuePosition) atKey(key string) valuePosition {
+	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, failuresIgnored: p.failuresIgnored}
+	for _, a := range p.enclosing[max(0, len(p.enclosing)-6):] {
+		out.enclosing = append(out.enclosing, enclosingObject{a.objectIndex, joinKeyPath(a.keyInObject, key)})
 	}
 	return out
 }
 
-func join(a, b string) string {
+func joinKeyPath(a, b string) string {
 	if a == "" {
 		return b
 	}
@@ -93,14 +93,14 @@ func join(a, b string) string {
 }
 
 // addText adds a text to the objects that it stands in.
-func (b *builder) addText(p place, text string) {
-	if b.left++; b.left > 8*maxObjects || len(p.at) > maxPlace {
-		b.full = true
+func (b *objectBuilder) addText(p valuePosition, text string) {
+	if b.addedCount++; b.addedCount > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
+		b.limitReached = true
 		return
 	}
-	for _, a := range p.above {
-		f := b.objects[a.object].fields
-		f[a.key] = append(f[a.key], text)
+	for _, a := range p.enclosing {
+		f := b.objects[a.objectIndex].fields
+		f[a.keyInObject] = append(f[a.keyInObject], text)
 	}
 }
 
@@ -124,22 +124,22 @@ func ignoresFailure(key string, value func() string) bool {
 }
 
 // addJSONValue adds a value of JSON, or of what is like it.
-func (b *builder) addJSONValue(p place, v any) {
-	if b.full || p.depth > maxDepth {
-		b.full = true
+func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
+	if b.limitReached || p.depth > maxDepth {
+		b.limitReached = true
 		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
-			p.soft = p.soft || ignoresFailure(key, func() string { return fmt.Sprint(item) })
+			p.failuresIgnored = p.failuresIgnored || ignoresFailure(key, func() string { return fmt.Sprint(item) })
 		}
-		inner, ok := b.objectPlace(p)
+		inner, ok := b.addObject(p)
 		if !ok {
 			return
 		}
 		for key, item := range v {
-			b.addJSONValue(inner.under(key), item)
+			b.addJSONValue(inner.atKey(key), item)
 		}
 	case []any:
 		p.depth++
@@ -157,17 +157,17 @@ func (b *builder) addJSONValue(p place, v any) {
 }
 
 // addEmbeddedJSON adds what a text holds that is itself JSON, as policies in templates do.
-func (b *builder) addEmbeddedJSON(p place, text string) {
+func (b *objectBuilder) addEmbeddedJSON(p valuePosition, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") && strings.Contains(text, "tatement") {
-		_ = b.json0(p, text)
+		_ = b.addJSONAt(p, text)
 	}
 }
 
-func (b *builder) json(text string) error { return b.json0(place{}, text) }
+func (b *objectBuilder) addJSON(text string) error { return b.addJSONAt(valuePosition{}, text) }
 
-func (b *builder) json0(p place, text string) error {
+func (b *objectBuilder) addJSONAt(p valuePosition, text string) error {
 	if tooDeep(text) {
-		b.full = true
+		b.limitReached = true
 		return ErrLimit
 	}
 	data, err := hujson.Standardize([]byte(text))
@@ -204,28 +204,28 @@ var (
 	templateParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{[^{}\n]*\}\}`) })
 )
 
-func (b *builder) yaml(text string) error {
+func (b *objectBuilder) addYAML(text string) error {
 	if strings.Contains(text, "{{") && !strings.Contains(text, "${{") {
 		text = templateParts().ReplaceAllString(templateLines().ReplaceAllString(text, ""), "TEMPLATE")
 	}
 	docs, err := yamlfile.Documents([]byte(text))
 	if err != nil {
-		b.full = b.full || errors.Is(err, yamlfile.ErrTooLarge)
+		b.limitReached = b.limitReached || errors.Is(err, yamlfile.ErrTooLarge)
 		return err
 	}
 	for _, doc := range docs {
-		b.node(place{}, doc, map[string]ast.Node{})
+		b.addYAMLNode(valuePosition{}, doc, map[string]ast.Node{})
 	}
 	return nil
 }
 
 // node adds a node of YAML. Aliases are followed, within the bounds of all that is made.
-func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
-	if b.visited++; b.visited > 8*maxObjects || len(p.at) > maxPlace {
-		b.full = true
+func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
+	if b.visitedNodes++; b.visitedNodes > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
+		b.limitReached = true
 	}
-	if p.depth++; b.full || p.depth > 4*maxDepth {
-		b.full = true
+	if p.depth++; b.limitReached || p.depth > 4*maxDepth {
+		b.limitReached = true
 		return
 	}
 	switch n := n.(type) {
@@ -235,20 +235,20 @@ func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
 		if n.Name != nil {
 			anchors[n.Name.GetToken().Value] = n.Value
 		}
-		b.node(p, n.Value, anchors)
+		b.addYAMLNode(p, n.Value, anchors)
 	case *ast.AliasNode:
 		if n.Value != nil {
-			b.node(p, anchors[n.Value.GetToken().Value], anchors)
+			b.addYAMLNode(p, anchors[n.Value.GetToken().Value], anchors)
 		}
 	case *ast.TagNode:
-		b.node(p, n.Value, anchors)
+		b.addYAMLNode(p, n.Value, anchors)
 	case *ast.MappingNode:
-		b.mapping(p, n.Values, anchors)
+		b.addYAMLMapping(p, n.Values, anchors)
 	case *ast.MappingValueNode:
-		b.mapping(p, []*ast.MappingValueNode{n}, anchors)
+		b.addYAMLMapping(p, []*ast.MappingValueNode{n}, anchors)
 	case *ast.SequenceNode:
 		for _, item := range n.Values {
-			b.node(p, item, anchors)
+			b.addYAMLNode(p, item, anchors)
 		}
 	case *ast.LiteralNode:
 		b.addText(p, n.Value.Value)
@@ -261,67 +261,67 @@ func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
 	}
 }
 
-func (b *builder) mapping(p place, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
+func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
 	for _, v := range values {
-		p.soft = p.soft || v.Value != nil && ignoresFailure(keyOf(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
+		p.failuresIgnored = p.failuresIgnored || v.Value != nil && ignoresFailure(yamlKey(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
 	}
-	inner, ok := b.objectPlace(p)
+	inner, ok := b.addObject(p)
 	if !ok {
 		return
 	}
 	for _, v := range values {
-		key := keyOf(v)
-		to := inner.under(key)
+		key := yamlKey(v)
+		to := inner.atKey(key)
 		switch {
 		case key == "<<":
-			b.merge(inner, v.Value, anchors, 0)
-		case key == "on" && inner.at == "":
-			b.triggers(to, v.Value, anchors)
+			b.addMergedKeys(inner, v.Value, anchors, 0)
+		case key == "on" && inner.keyPath == "":
+			b.addWorkflowTriggers(to, v.Value, anchors)
 		default:
-			b.node(to, v.Value, anchors)
+			b.addYAMLNode(to, v.Value, anchors)
 		}
 	}
 }
 
 // merge adds the values of a mapping to another that takes them over.
-func (b *builder) merge(p place, n ast.Node, anchors map[string]ast.Node, depth int) {
-	if b.visited++; b.full || depth > maxDepth || b.visited > 8*maxObjects {
-		b.full = true
+func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[string]ast.Node, depth int) {
+	if b.visitedNodes++; b.limitReached || depth > maxDepth || b.visitedNodes > 8*maxObjects {
+		b.limitReached = true
 		return
 	}
 	switch n := n.(type) {
 	case *ast.AliasNode:
-		b.merge(p, anchors[n.Value.GetToken().Value], anchors, depth+1)
+		b.addMergedKeys(p, anchors[n.Value.GetToken().Value], anchors, depth+1)
 	case *ast.AnchorNode:
-		b.merge(p, n.Value, anchors, depth+1)
+		b.addMergedKeys(p, n.Value, anchors, depth+1)
 	case *ast.SequenceNode:
 		for _, item := range n.Values {
-			b.merge(p, item, anchors, depth+1)
+			b.addMergedKeys(p, item, anchors, depth+1)
 		}
 	case *ast.MappingNode:
 		for _, v := range n.Values {
-			b.node(p.under(keyOf(v)), v.Value, anchors)
+			b.addYAMLNode(p.atKey(yamlKey(v)), v.Value, anchors)
 		}
 	case *ast.MappingValueNode:
-		b.node(p.under(keyOf(n)), n.Value, anchors)
+		b.addYAMLNode(p.atKey(yamlKey(n)), n.Value, anchors)
 	}
 }
 
 // triggers adds what starts a workflow: a name, a list of names, or a mapping.
-func (b *builder) triggers(p place, n ast.Node, anchors map[string]ast.Node) {
+func (b *objectBuilder) addWorkflowTriggers(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
 		for _, item := range n.Values {
-			b.triggers(p, item, anchors)
+			b.addWorkflowTriggers(p, item, anchors)
 		}
 	case *ast.StringNode:
-		b.addText(p.under(n.Value), "")
+		b.addText(p.atKey(n.Value), "")
 	default:
-		b.node(p, n, anchors)
+		b.addYAMLNode(p, n, anchors)
 	}
 }
 
-func keyOf(v *ast.MappingValueNode) string {
+func yamlKey(v *ast.MappingValueNode) string {
 	if v.Key == nil {
 		return ""
 	}
@@ -345,9 +345,9 @@ func keyOf(v *ast.MappingValueNode) string {
 }
 
 // terraform adds the blocks of Terraform: TYPE/LABEL/LABEL, with what is in them.
-func (b *builder) terraform(text string) error {
+func (b *objectBuilder) addTerraform(text string) error {
 	if tooDeep(text) {
-		b.full = true
+		b.limitReached = true
 		return ErrLimit
 	}
 	f, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
@@ -355,73 +355,73 @@ func (b *builder) terraform(text string) error {
 		return diags
 	}
 	if body, ok := f.Body.(*hclsyntax.Body); ok {
-		b.body(place{}, body, text)
+		b.addHCLBody(valuePosition{}, body, text)
 	}
 	return nil
 }
 
-func (b *builder) body(p place, body *hclsyntax.Body, text string) {
-	inner, ok := b.objectPlace(p)
+func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text string) {
+	inner, ok := b.addObject(p)
 	if !ok {
 		return
 	}
 	for name, a := range body.Attributes {
-		b.expression(inner.under(name), a.Expr, text)
+		b.addHCLExpression(inner.atKey(name), a.Expr, text)
 	}
 	for _, block := range body.Blocks {
-		at := inner.under(block.Type)
+		at := inner.atKey(block.Type)
 		for _, label := range block.Labels {
-			at = at.under(label)
+			at = at.atKey(label)
 		}
-		b.body(at, block.Body, text)
+		b.addHCLBody(at, block.Body, text)
 	}
 }
 
-func (b *builder) expression(p place, e hclsyntax.Expression, text string) {
-	if p.depth++; b.full || p.depth > 4*maxDepth {
-		b.full = true
+func (b *objectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression, text string) {
+	if p.depth++; b.limitReached || p.depth > 4*maxDepth {
+		b.limitReached = true
 		return
 	}
 	switch e := e.(type) {
 	case *hclsyntax.TupleConsExpr:
 		for _, item := range e.Exprs {
-			b.expression(p, item, text)
+			b.addHCLExpression(p, item, text)
 		}
 	case *hclsyntax.ObjectConsExpr:
-		inner, ok := b.objectPlace(p)
+		inner, ok := b.addObject(p)
 		if !ok {
 			return
 		}
 		for _, item := range e.Items {
-			b.expression(inner.under(strings.Trim(source(item.KeyExpr.Range(), text), `"() `)), item.ValueExpr, text)
+			b.addHCLExpression(inner.atKey(strings.Trim(hclSourceText(item.KeyExpr.Range(), text), `"() `)), item.ValueExpr, text)
 		}
 	case *hclsyntax.FunctionCallExpr:
 		for _, arg := range e.Args {
-			b.expression(p, arg, text)
+			b.addHCLExpression(p, arg, text)
 		}
 	case *hclsyntax.ConditionalExpr:
-		b.expression(p, e.TrueResult, text)
-		b.expression(p, e.FalseResult, text)
+		b.addHCLExpression(p, e.TrueResult, text)
+		b.addHCLExpression(p, e.FalseResult, text)
 	case *hclsyntax.ParenthesesExpr:
-		b.expression(p, e.Expression, text)
+		b.addHCLExpression(p, e.Expression, text)
 	default:
 		if v, diags := e.Value(nil); !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.Type().FriendlyName() == "string" {
 			b.addText(p, v.AsString())
 			b.addEmbeddedJSON(p, v.AsString())
 			return
 		}
-		b.addText(p, strings.Trim(source(e.Range(), text), `" `))
+		b.addText(p, strings.Trim(hclSourceText(e.Range(), text), `" `))
 	}
 }
 
-func source(r hcl.Range, text string) string {
+func hclSourceText(r hcl.Range, text string) string {
 	return text[min(r.Start.Byte, len(text)):min(r.End.Byte, len(text))]
 }
 
 // image adds the stages of an image, the last of them as final, too.
-func (b *builder) image(text string) {
-	var stage *place
-	var last place
+func (b *objectBuilder) addImageStages(text string) {
+	var stage *valuePosition
+	var last valuePosition
 	var continued strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -437,19 +437,19 @@ func (b *builder) image(text string) {
 		word := strings.Fields(line)[0]
 		word, rest := strings.ToLower(word), strings.TrimSpace(line[len(word):])
 		if word == "from" || stage == nil {
-			in, ok := b.objectPlace(place{at: "stage"})
+			in, ok := b.addObject(valuePosition{keyPath: "stage"})
 			if !ok {
 				return
 			}
 			stage, last = &in, in
 		}
 		if word == "user" { // the last counts
-			b.objects[last.above[0].object].fields["user"] = nil
+			b.objects[last.enclosing[0].objectIndex].fields["user"] = nil
 		}
-		b.addText(stage.under(word), rest)
+		b.addText(stage.atKey(word), rest)
 	}
 	if stage != nil {
-		o := b.objects[last.above[0].object]
-		b.objects = append(b.objects, object{at: "final", fields: o.fields})
+		o := b.objects[last.enclosing[0].objectIndex]
+		b.objects = append(b.objects, object{keyPath: "final", fields: o.fields})
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 func TestRecords(t *testing.T) {
 	records := Records(1)
-	if len(records) != Count {
-		t.Errorf("%d records, want %d", len(records), Count)
+	if len(records) != RecordCount {
+		t.Errorf("%d records, want %d", len(records), RecordCount)
 	}
 	classes := map[string]int{}
 	distinct := map[string]bool{}
@@ -27,11 +27,11 @@ func TestRecords(t *testing.T) {
 		t.Errorf("%d classes", len(classes))
 	}
 	for name, n := range classes {
-		if n > Count/20 {
+		if n > RecordCount/20 {
 			t.Errorf("%s: %d records are more than 5 %%", name, n)
 		}
 	}
-	if len(distinct) < Count/2 {
+	if len(distinct) < RecordCount/2 {
 		t.Errorf("only %d different records", len(distinct))
 	}
 	for i, again := range Records(1) {
@@ -46,11 +46,11 @@ func TestRecords(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	records := []Record{{Raw: []byte(`{"a`)}, {Raw: []byte("x\ny")}, {Raw: nil}}
-	want := "{\"a\n" + Separator + "\nx\ny\n" + Separator + "\n\n" + Separator + "\n"
+	want := "{\"a\n" + SeparatorAction + "\nx\ny\n" + SeparatorAction + "\n\n" + SeparatorAction + "\n"
 	if got := string(Stream(records)); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if a, err := action.Parse([]byte(Separator)); err != nil || a.Type != "delete_file" {
+	if a, err := action.Parse([]byte(SeparatorAction)); err != nil || a.Type != "delete_file" {
 		t.Errorf("the separator is %v, %v", a, err)
 	}
 }
@@ -61,8 +61,8 @@ func TestTyping(t *testing.T) {
 	t.Parallel()
 	all := ""
 	for seed := range uint64(300) {
-		strokes := Typing(seed)
-		if !slices.Equal(strokes, Typing(seed)) {
+		strokes := RandomTyping(seed)
+		if !slices.Equal(strokes, RandomTyping(seed)) {
 			t.Fatalf("seed %d types two things", seed)
 		}
 		if len(strokes) == 0 || len(strokes) > 5000 {
@@ -89,7 +89,7 @@ func TestTyping(t *testing.T) {
 // something unknown is refused by its name.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	read := func(files map[string]string) ([]Vector, error) {
+	read := func(files map[string]string) ([]TestVector, error) {
 		dir := t.TempDir()
 		for name, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -105,12 +105,12 @@ func TestVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Vector{
-		{Name: "a", Expect: "BLOCK", Error: action.InvalidJSON, Pipe: "is_verdict", Why: "because: it is", Raw: []byte{}},
-		{Name: "b", Expect: "BLOCK", Error: action.InvalidJSON, Pipe: action.InvalidJSON, Why: "because: it is", Raw: []byte("{\r\n\n\xff")},
+	want := []TestVector{
+		{Name: "a", WantDecision: "BLOCK", ActionError: action.InvalidJSON, VerdictError: "is_verdict", Why: "because: it is", Raw: []byte{}},
+		{Name: "b", WantDecision: "BLOCK", ActionError: action.InvalidJSON, VerdictError: action.InvalidJSON, Why: "because: it is", Raw: []byte("{\r\n\n\xff")},
 	}
-	if !slices.EqualFunc(got, want, func(a, b Vector) bool {
-		return a.Name == b.Name && a.Expect == b.Expect && a.Error == b.Error && a.Pipe == b.Pipe && a.Why == b.Why && bytes.Equal(a.Raw, b.Raw)
+	if !slices.EqualFunc(got, want, func(a, b TestVector) bool {
+		return a.Name == b.Name && a.WantDecision == b.WantDecision && a.ActionError == b.ActionError && a.VerdictError == b.VerdictError && a.Why == b.Why && bytes.Equal(a.Raw, b.Raw)
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -12,28 +12,28 @@ import (
 
 // A Vector is one file of testdata/vectors: some lines "name: value" that say
 // what is expected and why, a blank line, and the record's bytes as they are.
-type Vector struct {
-	Name   string      // of the file, without its suffix
-	Expect string      // the decision
-	Error  action.Code // of readers of actions only
-	Pipe   action.Code // of readers of actions and verdicts; Error unless the file says otherwise
-	Why    string
-	Raw    []byte
+type TestVector struct {
+	Name         string      // of the file, without its suffix
+	WantDecision string      // the decision
+	ActionError  action.Code // of readers of actions only
+	VerdictError action.Code // of readers of actions and verdicts; Error unless the file says otherwise
+	Why          string
+	Raw          []byte
 }
 
 // ReadVectors reads the vectors of a folder in the order of their names.
-func ReadVectors(dir string) ([]Vector, error) {
+func ReadVectors(dir string) ([]TestVector, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.vec"))
 	if err != nil {
 		return nil, err
 	}
-	var vectors []Vector
+	var vectors []TestVector
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		v := Vector{Name: strings.TrimSuffix(filepath.Base(path), ".vec")}
+		v := TestVector{Name: strings.TrimSuffix(filepath.Base(path), ".vec")}
 		head, raw, found := bytes.Cut(text, []byte("\n\n"))
 		if !found {
 			return nil, fmt.Errorf("%s: the blank line after the header is missing", path)
@@ -43,21 +43,21 @@ func ReadVectors(dir string) ([]Vector, error) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 			switch name {
 			case "expect":
-				v.Expect = value
+				v.WantDecision = value
 			case "error":
-				v.Error = action.Code(value)
+				v.ActionError = action.Code(value)
 			case "pipe":
-				v.Pipe = action.Code(value)
+				v.VerdictError = action.Code(value)
 			case "why":
 				v.Why = value
 			default:
 				return nil, fmt.Errorf("%s: unknown header %q", path, line)
 			}
 		}
-		if v.Pipe == "" {
-			v.Pipe = v.Error
+		if v.VerdictError == "" {
+			v.VerdictError = v.ActionError
 		}
-		if v.Expect == "" || v.Error == "" || v.Why == "" {
+		if v.WantDecision == "" || v.ActionError == "" || v.Why == "" {
 			return nil, fmt.Errorf("%s: expect, error and why are needed", path)
 		}
 		vectors = append(vectors, v)

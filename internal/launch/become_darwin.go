@@ -7,11 +7,11 @@ import (
 
 // Become replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *Command) Become(Streams) error { return cmd.becomePath() }
+func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceByPath() }
 
 // sameChange compares the times at which files were last changed in any way,
 // which, other than the times of writing, cannot be set back.
-func sameChange(a, b fs.FileInfo) bool {
+func sameChangeTime(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)
 	return ok && also && x.Ctimespec == y.Ctimespec

@@ -9,11 +9,11 @@ import (
 // Become replaces shield with the command. The file that was opened before
 // judging is the one that runs: by its descriptor, or, for a script, whose
 // interpreter needs a path, by its path if that still leads to it.
-func (cmd *Command) Become(Streams) error {
-	if cmd.program.script {
-		return cmd.becomePath()
+func (cmd *Command) ReplaceProcess(Streams) error {
+	if cmd.program.isScript {
+		return cmd.replaceByPath()
 	}
-	if err := cmd.program.unchanged(); err != nil {
+	if err := cmd.program.checkUnchanged(); err != nil {
 		return err
 	}
 	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.program.file.Fd()), cmd.argv, cmd.env)
@@ -21,7 +21,7 @@ func (cmd *Command) Become(Streams) error {
 
 // sameChange compares the times at which files were last changed in any way,
 // which, other than the times of writing, cannot be set back.
-func sameChange(a, b fs.FileInfo) bool {
+func sameChangeTime(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)
 	return ok && also && x.Ctim == y.Ctim

@@ -7,8 +7,8 @@ import (
 
 // Become runs the command on the streams, since a process cannot be replaced
 // here, and returns an [*exec.ExitError] for another status than 0.
-func (cmd *Command) Become(s Streams) error {
-	if err := cmd.program.unmoved(); err != nil {
+func (cmd *Command) ReplaceProcess(s Streams) error {
+	if err := cmd.program.checkPathUnchanged(); err != nil {
 		return err
 	}
 	child := exec.Cmd{Path: cmd.program.file.Name(), Args: cmd.argv, Env: cmd.env, Stdin: s.In, Stdout: s.Out, Stderr: s.Err}
@@ -16,7 +16,7 @@ func (cmd *Command) Become(s Streams) error {
 }
 
 // Executable is decided by a file's name here, when it is looked up.
-func Executable(fs.FileMode) bool { return true }
+func IsExecutable(fs.FileMode) bool { return true }
 
 // sameChange cannot tell more than the time of writing does.
-func sameChange(fs.FileInfo, fs.FileInfo) bool { return true }
+func sameChangeTime(fs.FileInfo, fs.FileInfo) bool { return true }

@@ -11,7 +11,7 @@ import (
 
 // Judged is set in the environment of a command that shield judged and runs. Its children can remove
 // it from their own environment, but not from the command's.
-const Judged = "SHIELD_JUDGED=1"
+const JudgedVariable = "SHIELD_JUDGED=1"
 
 // CleanEnv returns an environment without variables that make programs load or run other code, and
 // without relative folders in PATH. Variables in keep are not changed. gone are the names of the
@@ -22,7 +22,7 @@ func CleanEnv(env, keep []string) (out, gone []string) {
 		kept := slices.ContainsFunc(keep, func(k string) bool { return strings.EqualFold(k, name) })
 		switch {
 		case kept:
-		case knowledge.Changes(name):
+		case knowledge.VariableLoadsCode(name):
 			gone = append(gone, name)
 			continue
 		case strings.EqualFold(name, "PATH"):
@@ -46,7 +46,7 @@ func absoluteFolders(list string) string {
 
 // variable returns the value of a variable in an environment; "" if it is not
 // there.
-func variable(env []string, name string) string {
+func lookupVariable(env []string, name string) string {
 	for _, entry := range env {
 		if n, value, ok := strings.Cut(entry, "="); ok && (n == name || filepath.Separator == '\\' && strings.EqualFold(n, name)) {
 			return value

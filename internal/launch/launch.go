@@ -17,7 +17,7 @@ import (
 // A Command is a judged command: its words and its program file do not change before it runs.
 type Command struct {
 	argv    []string
-	program *program
+	program *programFile
 	text    string // parses into argv
 	env     []string
 }
@@ -35,24 +35,24 @@ func New(argv, env []string) (*Command, error) {
 		return nil, err
 	}
 	judged := slices.Clone(argv)
-	if !StandardFolder(filepath.Dir(path)) {
+	if !IsStandardFolder(filepath.Dir(path)) {
 		judged[0] = path // judge the full path, so that the name alone does not identify the program
 	}
-	text, err := quote(judged)
+	text, err := quoteWords(judged)
 	if err != nil {
 		return nil, err
 	}
-	return open(path, &Command{argv: argv, env: env, text: text})
+	return openCommand(path, &Command{argv: argv, env: env, text: text})
 }
 
 // NewShell is [New] for a command line that sh -c runs.
 func NewShell(text string, env []string) (*Command, error) {
 	const shell = "/bin/sh"
 	// The -- ends options, for a text that starts with a dash.
-	return open(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, text: text})
+	return openCommand(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, text: text})
 }
 
-func open(path string, cmd *Command) (_ *Command, err error) {
+func openCommand(path string, cmd *Command) (_ *Command, err error) {
 	if cmd.program, err = openProgram(path); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (cmd *Command) Path() string { return cmd.program.file.Name() }
 
 // Child returns the command for a child process, if its path still leads to the opened file.
 func (cmd *Command) Child() (*exec.Cmd, error) {
-	if err := cmd.program.unmoved(); err != nil {
+	if err := cmd.program.checkPathUnchanged(); err != nil {
 		return nil, err
 	}
 	return &exec.Cmd{Path: cmd.Path(), Args: cmd.argv, Env: cmd.env}, nil
@@ -77,7 +77,7 @@ func (cmd *Command) Child() (*exec.Cmd, error) {
 func (cmd *Command) Close() error { return cmd.program.file.Close() }
 
 // quote returns a command line that parses into exactly these words.
-func quote(words []string) (string, error) {
+func quoteWords(words []string) (string, error) {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		q, err := syntax.Quote(word, syntax.LangBash)

@@ -14,43 +14,43 @@ import (
 )
 
 // A program is the file of a command, opened before the command is judged.
-type program struct {
-	file   *os.File
-	before fs.FileInfo // when it was opened
-	script bool        // an interpreter opens the file again by its path
+type programFile struct {
+	file       *os.File
+	openedInfo fs.FileInfo // when it was opened
+	isScript   bool        // an interpreter opens the file again by its path
 }
 
 // openProgram opens a regular executable file. It does not block on a FIFO.
-func openProgram(path string) (*program, error) {
+func openProgram(path string) (*programFile, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{file: f}
-	if err := p.examine(); err != nil {
+	p := &programFile{file: f}
+	if err := p.inspectFile(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%.80q: %w", path, err)
 	}
 	return p, nil
 }
 
-func (p *program) examine() (err error) {
-	if p.before, err = p.file.Stat(); err != nil {
+func (p *programFile) inspectFile() (err error) {
+	if p.openedInfo, err = p.file.Stat(); err != nil {
 		return err
 	}
-	switch mode := p.before.Mode(); {
+	switch mode := p.openedInfo.Mode(); {
 	case mode.IsDir():
 		return errors.New("is a folder; name a program")
 	case !mode.IsRegular():
 		return errors.New("is not a regular file; name a program")
-	case !Executable(mode):
+	case !IsExecutable(mode):
 		return errors.New("is not executable; run 'chmod +x' on it")
 	}
 	var start [2]byte
 	if _, err := p.file.ReadAt(start[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	p.script = string(start[:]) == "#!"
+	p.isScript = string(start[:]) == "#!"
 	return nil
 }
 
@@ -58,32 +58,32 @@ var errChanged = errors.New("the program file changed while shield judged it; ru
 
 // unchanged reports an error if the open file was modified since it was opened, which includes
 // rewriting it in place.
-func (p *program) unchanged() error {
+func (p *programFile) checkUnchanged() error {
 	now, err := p.file.Stat()
 	if err != nil {
 		return err
 	}
-	if !sameContent(p.before, now) {
+	if !sameContent(p.openedInfo, now) {
 		return errChanged
 	}
 	return nil
 }
 
 // unmoved reports an error if the path no longer leads to the unchanged file.
-func (p *program) unmoved() error {
+func (p *programFile) checkPathUnchanged() error {
 	now, err := os.Stat(p.file.Name())
 	if err != nil {
 		return err
 	}
-	if !sameContent(p.before, now) {
+	if !sameContent(p.openedInfo, now) {
 		return errChanged
 	}
-	return p.unchanged()
+	return p.checkUnchanged()
 }
 
 // sameContent reports whether two results of Stat are of the same unmodified file.
 func sameContent(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && sameChange(a, b)
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && sameChangeTime(a, b)
 }
 
 // LookPath finds a program in the PATH of an environment, ignoring the current folder.
@@ -94,7 +94,7 @@ func LookPath(name string, env []string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return filepath.Abs(name)
 	}
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+	for _, dir := range filepath.SplitList(lookupVariable(env, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
@@ -108,6 +108,6 @@ func LookPath(name string, env []string) (string, error) {
 
 // StandardFolder reports whether a folder has the name of a system folder for programs, which usually
 // only administrators and package managers can change. It does not check the permissions.
-func StandardFolder(dir string) bool {
+func IsStandardFolder(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
 }

@@ -125,14 +125,14 @@ func TestChangesAreSeen(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.file.Close()
-			if !p.script {
+			if !p.isScript {
 				t.Error("not taken for a script")
 			}
 			for deadline := time.Now().Add(time.Second); ; { // file systems count time in ticks
 				if err := c.change(path); err != nil {
 					t.Fatal(err)
 				}
-				file, place := p.unchanged(), p.unmoved()
+				file, place := p.checkUnchanged(), p.checkPathUnchanged()
 				if (file != nil) == c.file && (place != nil) == c.place {
 					return
 				}
@@ -160,16 +160,16 @@ func TestMovedLinkIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.file.Close()
-	if err := p.unmoved(); err != nil {
+	if err := p.checkPathUnchanged(); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Remove(link), os.Symlink("evil", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.unmoved(); !errors.Is(err, errChanged) {
+	if err := p.checkPathUnchanged(); !errors.Is(err, errChanged) {
 		t.Errorf("path: %v, want %v", err, errChanged)
 	}
-	if err := p.unchanged(); err != nil {
+	if err := p.checkUnchanged(); err != nil {
 		t.Errorf("the open file: %v, want it unchanged", err)
 	}
 }
@@ -229,7 +229,7 @@ func FuzzQuote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		words := strings.Split(in, "\x00")
-		text, err := quote(words)
+		text, err := quoteWords(words)
 		if err != nil {
 			t.Skip() // refused, nothing runs
 		}

@@ -14,20 +14,20 @@ import (
 )
 
 var (
-	before string
-	given  bool // the variable was set, if only to nothing
+	originalCI string
+	wasSet     bool // the variable was set, if only to nothing
 )
 
 func init() {
-	if before, given = os.LookupEnv("CI"); before == "" {
+	if originalCI, wasSet = os.LookupEnv("CI"); originalCI == "" {
 		_ = os.Setenv("CI", "true")
 	}
 }
 
 // End restores the environment, once all packages are initialized.
-func End() {
-	if given {
-		_ = os.Setenv("CI", before)
+func RestoreCI() {
+	if wasSet {
+		_ = os.Setenv("CI", originalCI)
 	} else {
 		_ = os.Unsetenv("CI")
 	}

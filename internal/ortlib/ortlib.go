@@ -21,13 +21,13 @@ const Version = "1.24.1"
 
 // ErrNone is the error of a build without the library: built without cgo, or for an unsupported
 // system.
-var ErrNone = errors.New("this build contains no ONNX Runtime; name the library with --onnxruntime FILE")
+var ErrNoLibrary = errors.New("this build contains no ONNX Runtime; name the library with --onnxruntime FILE")
 
 // A library is one system's ONNX Runtime, compressed by zstd.
 type library struct {
 	name   string // of the file
 	size   int64  // unpacked, in bytes
-	sum    string // SHA-256 of the unpacked file, in hex
+	sha256 string // SHA-256 of the unpacked file, in hex
 	code   bool   // it is rewritten by x86.Pack before it is compressed
 	packed string
 }
@@ -39,7 +39,7 @@ func Available() bool { return carried != nil }
 // missing, as [unpacked.File.Extract] does.
 func Extract(dir string) (string, error) {
 	if carried == nil {
-		return "", ErrNone
+		return "", ErrNoLibrary
 	}
 	path, err := carried.file().Extract(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func Extract(dir string) (string, error) {
 }
 
 func (l *library) file() *unpacked.File {
-	return &unpacked.File{Name: l.name, Size: l.size, Sum: l.sum, Unpack: func() ([]byte, error) {
+	return &unpacked.File{Name: l.name, Size: l.size, Sum: l.sha256, Unpack: func() ([]byte, error) {
 		data, err := unpacked.Decompress(l.packed, l.size)
 		if l.code {
 			x86.Unpack(data)

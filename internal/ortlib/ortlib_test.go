@@ -58,7 +58,7 @@ func TestCarried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	path, err := Extract(dir)
 	if !Available() {
-		if !errors.Is(err, ErrNone) {
+		if !errors.Is(err, ErrNoLibrary) {
 			t.Errorf("%v, want ErrNone", err)
 		}
 		return

@@ -10,12 +10,12 @@ import (
 // DirFS returns the files of a folder as [os.DirFS] does, but for those that are
 // not regular: opening a FIFO would wait for its other side, and opening a
 // device may do something. They are refused at once.
-func DirFS(dir string) fs.FS { return folder(dir) }
+func DirFS(dir string) fs.FS { return regularFilesFS(dir) }
 
-type folder string
+type regularFilesFS string
 
 // Open implements [fs.FS].
-func (d folder) Open(name string) (fs.File, error) {
+func (d regularFilesFS) Open(name string) (fs.File, error) {
 	fail := func(err error) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -31,7 +31,7 @@ func (d folder) Open(name string) (fs.File, error) {
 	if !usable(before.Mode()) {
 		return fail(errors.New("the path is not a regular file; replace it with the file itself"))
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblocking, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func ReadSecret(path string, limit int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := Check(info, Access); err != nil {
+	if err := Check(info, OtherAccess); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return strings.TrimSpace(string(b)), nil
@@ -37,7 +37,7 @@ func ReadFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	if !before.Mode().IsRegular() {
 		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: errNotRegular}
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblocking, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,11 +60,11 @@ func TestGive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := Give(f, info(like)); err != nil {
+	if err := CopyOwner(f, info(like)); err != nil {
 		t.Errorf("the same owner: %v", err)
 	}
 	if os.Geteuid() != 0 {
-		if err := Give(f, info("/")); err == nil {
+		if err := CopyOwner(f, info("/")); err == nil {
 			t.Error("a file was given to root")
 		}
 		return
@@ -72,7 +72,7 @@ func TestGive(t *testing.T) {
 	if err := os.Chown(like, 12345, 54321); err != nil {
 		t.Fatal(err)
 	}
-	if err := Give(f, info(like)); err != nil {
+	if err := CopyOwner(f, info(like)); err != nil {
 		t.Fatal(err)
 	}
 	if st := info(file).Sys().(*syscall.Stat_t); st.Uid != 12345 || st.Gid != 54321 {

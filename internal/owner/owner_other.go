@@ -10,9 +10,9 @@ import (
 
 // Known reports whether this system shows who owns a file. Where it does not,
 // [Check] accepts everything.
-const Known = false
+const OwnersVisible = false
 
-const noWait = 0
+const openNonblocking = 0
 
 // Check accepts everything: access is governed by lists that a mode does not
 // show, and a user's own folders are closed to other users.
@@ -31,10 +31,10 @@ func Open(path string) (*os.File, error) {
 }
 
 // Give does nothing: a new file inherits its folder's permissions here.
-func Give(*os.File, fs.FileInfo) error { return nil }
+func CopyOwner(*os.File, fs.FileInfo) error { return nil }
 
 // Root reports false: access is governed by lists that a mode does not show.
-func Root(fs.FileInfo) bool { return false }
+func OnlyRootCanWrite(fs.FileInfo) bool { return false }
 
 // Single accepts everything.
-func Single(fs.FileInfo) error { return nil }
+func CheckSingleLink(fs.FileInfo) error { return nil }

@@ -9,7 +9,7 @@ import (
 
 func TestCheckFolder(t *testing.T) {
 	t.Parallel()
-	if !Known {
+	if !OwnersVisible {
 		t.Skip("owners are not visible here")
 	}
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func TestCheckFolder(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	if !Known {
+	if !OwnersVisible {
 		t.Skip("owners are not visible here")
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -55,7 +55,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range []struct {
 		mode, denied os.FileMode
 		want         bool
-	}{{0o600, Access, true}, {0o640, Access, false}, {0o644, Write, true}, {0o604, Access, false}, {0o622, Write, false}} {
+	}{{0o600, OtherAccess, true}, {0o640, OtherAccess, false}, {0o644, OtherWrite, true}, {0o604, OtherAccess, false}, {0o622, OtherWrite, false}} {
 		if err := check(tt.mode, tt.denied); (err == nil) != tt.want {
 			t.Errorf("mode %v, denied %v: %v", tt.mode, tt.denied, err)
 		}
@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 	if err := os.Chown(file, 12345, -1); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(0o600, Access); err == nil {
+	if err := check(0o600, OtherAccess); err == nil {
 		t.Error("the file of another user is accepted")
 	}
 }

@@ -12,10 +12,10 @@ import (
 
 // Known reports whether this system shows who owns a file. Where it does not,
 // [Check] accepts everything.
-const Known = true
+const OwnersVisible = true
 
 // noWait keeps a named pipe from blocking the open.
-const noWait = syscall.O_NONBLOCK
+const openNonblocking = syscall.O_NONBLOCK
 
 // Check refuses what belongs neither to this user nor to root, or has one of
 // the mode bits in denied.
@@ -25,14 +25,14 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 		return errors.New("the file belongs to another user; find out who put it there, then remove it, or run 'chown' to make it yours")
 	}
 	if mode := info.Mode().Perm(); mode&denied != 0 {
-		return fmt.Errorf("the mode %04o gives other users access; run 'chmod %04o' on it", mode, mode&^Access)
+		return fmt.Errorf("the mode %04o gives other users access; run 'chmod %04o' on it", mode, mode&^OtherAccess)
 	}
 	return nil
 }
 
 // Single refuses a file that has another name: who knows that name can read or write it
 // where no one looks.
-func Single(info fs.FileInfo) error {
+func CheckSingleLink(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
 		return errors.New("the file has a second hard link; find it with 'find -samefile', and remove it")
 	}
@@ -40,9 +40,9 @@ func Single(info fs.FileInfo) error {
 }
 
 // Root reports whether root alone can change a file.
-func Root(info fs.FileInfo) bool {
+func OnlyRootCanWrite(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && stat.Uid == 0 && info.Mode().Perm()&Write == 0
+	return ok && stat.Uid == 0 && info.Mode().Perm()&OtherWrite == 0
 }
 
 // Open opens a file for reading without following a link at its end and without
@@ -57,7 +57,7 @@ func Open(path string) (*os.File, error) {
 
 // Give gives a file the owner and group of another: root edits the
 // settings of others, who have to be able to read them afterwards.
-func Give(f *os.File, like fs.FileInfo) error {
+func CopyOwner(f *os.File, like fs.FileInfo) error {
 	want, ok := like.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil

@@ -54,14 +54,14 @@ func gzipOf(t *testing.T, data []byte) []byte {
 }
 
 func members(data []byte) ([]Member, error) {
-	return Members(bytes.NewReader(data), int64(len(data)), Query{Want: func(name string) bool { return strings.HasSuffix(name, ".envrc") }})
+	return Members(bytes.NewReader(data), int64(len(data)), Query{WantsText: func(name string) bool { return strings.HasSuffix(name, ".envrc") }})
 }
 
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	plain := tarOf(t, part{name: "a/.envrc", text: "x"}, part{name: "../b", text: "y"}, part{name: "/etc/c"}, part{name: "d/", kind: tar.TypeDir},
 		part{name: "l", link: "/root", kind: tar.TypeSymlink}, part{name: "h", link: "l/k", kind: tar.TypeLink})
-	want := []Member{{Name: "a/.envrc", Text: "x", Read: true}, {Name: "../b"}, {Name: "/etc/c"}, {Name: "d/", Dir: true}, {Name: "l", Link: "/root"}, {Name: "h", Link: "l/k", Hard: true}}
+	want := []Member{{Name: "a/.envrc", Text: "x", TextComplete: true}, {Name: "../b"}, {Name: "/etc/c"}, {Name: "d/", IsDir: true}, {Name: "l", LinkTarget: "/root"}, {Name: "h", LinkTarget: "l/k", IsHardLink: true}}
 	z, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := members(b.Bytes())
-	if diff := cmp.Diff([]Member{{Name: "a/.envrc", Text: "/root", Read: true}, {Name: "../b"}, {Name: "/etc/c"}, {Name: "d/", Dir: true}, {Name: "l", Link: "/root"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]Member{{Name: "a/.envrc", Text: "/root", TextComplete: true}, {Name: "../b"}, {Name: "/etc/c"}, {Name: "d/", IsDir: true}, {Name: "l", LinkTarget: "/root"}}, got); diff != "" || err != nil {
 		t.Errorf("zip: %v\n%s", err, diff)
 	}
 }
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 		want error
 	}{
 		"members": {tarOf(t, many...), ErrLimit}, "bomb": {gzipOf(t, large), ErrLimit}, "text": {[]byte(strings.Repeat("text ", 200)), ErrFormat},
-		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, nil}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrUnread}, "a first header that is skipped": {append(make([]byte, 512), tarOf(t, part{name: "a"})...), ErrFormat},
+		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, nil}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrUnsupported}, "a first header that is skipped": {append(make([]byte, 512), tarOf(t, part{name: "a"})...), ErrFormat},
 		"large, but seen without reading": {large, nil},
 	} {
 		if _, err := members(c.data); !errors.Is(err, c.want) {
@@ -127,7 +127,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("a damaged archive: %v, %v", got, err)
 	}
 	long := tarOf(t, part{name: "a/.envrc", text: strings.Repeat("x", MaxText+1)})
-	if got, err := members(long); err != nil || len(got) != 1 || got[0].Read {
+	if got, err := members(long); err != nil || len(got) != 1 || got[0].TextComplete {
 		t.Errorf("a long text: %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestBudget(t *testing.T) {
 	data := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxBytes*2/3)}, part{name: "b"})
 	used := int64(0)
 	ask := func(data []byte) error {
-		_, err := Members(bytes.NewReader(data), int64(len(data)), Query{Used: &used})
+		_, err := Members(bytes.NewReader(data), int64(len(data)), Query{UsedBytes: &used})
 		return err
 	}
 	if err := ask(data); err != nil || used > 64<<10 {
@@ -159,7 +159,7 @@ func TestBeyond(t *testing.T) {
 	two := append(tarOf(t, part{name: "a"}), tarOf(t, part{name: "b"})...)
 	for _, data := range [][]byte{two, gzipOf(t, two)} {
 		for zeros, want := range map[bool]int{false: 1, true: 2} {
-			if got, err := Members(bytes.NewReader(data), int64(len(data)), Query{Zeros: zeros}); err != nil || len(got) != want {
+			if got, err := Members(bytes.NewReader(data), int64(len(data)), Query{IgnoresZeroBlocks: zeros}); err != nil || len(got) != want {
 				t.Errorf("zeros %t: %v, %v", zeros, got, err)
 			}
 		}
@@ -177,7 +177,7 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("behind a program: %v, %v", got, err)
 	}
 	both := append(tarOf(t, part{name: "c"}), b.Bytes()...)
-	if got, err := Members(bytes.NewReader(both), int64(len(both)), Query{Zip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
+	if got, err := Members(bytes.NewReader(both), int64(len(both)), Query{OnlyZip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("behind a tar archive: %v, %v", got, err)
 	}
 }

@@ -21,12 +21,12 @@ const (
 
 // A File is what a patch does to one file.
 type File struct {
-	Op    Op
-	Path  string // as the patch names it, without the a/ or b/ of git
-	Added string // the lines that it adds
-	Gone  string // the lines that it removes and adds nowhere; "" if the file is deleted
+	Op      Op
+	Path    string // as the patch names it, without the a/ or b/ of git
+	Added   string // the lines that it adds
+	Removed string // the lines that it removes and adds nowhere; "" if the file is deleted
 
-	lines []string // all lines of it
+	allLines []string // all lines of it
 }
 
 // Apply returns what a file holds after a change, given what it held. ok is false if the lines
@@ -40,7 +40,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 	done, line := 0, 0 // lines before left; where the part begins, counted from 1; 0 if it says nothing
 	flush := func() bool {
 		defer func() { pre, post = nil, nil }()
-		at := standsAt(left, pre, max(line-done, 0))
+		at := findHunk(left, pre, max(line-done, 0))
 		switch {
 		case len(pre)+len(post) == 0:
 			return true
@@ -50,7 +50,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 		out, left, done = append(append(out, left[:at]...), post...), left[at+len(pre):], done+at+len(pre)
 		return true
 	}
-	lines := f.lines
+	lines := f.allLines
 	for len(lines) > 0 && (strings.TrimSpace(lines[len(lines)-1]) == "" || strings.HasPrefix(lines[len(lines)-1], "*** ")) { // of no part
 		lines = lines[:len(lines)-1]
 	}
@@ -60,7 +60,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 			if !flush() {
 				return "", false
 			}
-			line = beginsAt(l)
+			line = hunkStartLine(l)
 		case l[0] == '+':
 			post = append(post, l[1:])
 		case l[0] == '-':
@@ -75,7 +75,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 
 // beginsAt returns the line of the old file at which a part of a patch begins, counted from 1, as its
 // head "@@ -LINE,COUNT +LINE,COUNT @@" says it; 0 if the head says none.
-func beginsAt(head string) int {
+func hunkStartLine(head string) int {
 	rest, ok := strings.CutPrefix(head, "@@ -")
 	if !ok {
 		return 0
@@ -95,7 +95,7 @@ func beginsAt(head string) int {
 // standsAt returns the index in lines at which the lines of a part of a patch begin; line is the
 // line number that the part states, 0 if none. It is negative if they are missing or ambiguous. A
 // part without lines begins at line, or else at the end.
-func standsAt(lines, part []string, line int) int {
+func findHunk(lines, part []string, line int) int {
 	if len(part) == 0 {
 		if line > 0 {
 			return line - 1
@@ -119,7 +119,7 @@ func standsAt(lines, part []string, line int) int {
 
 // heads begin the lines that name a file: those of the form of apply_patch, which hosts read behind blanks, too,
 // and those of diff.
-var heads = [...]struct {
+var fileLinePrefixes = [...]struct {
 	text string
 	op   Op
 }{
@@ -129,20 +129,20 @@ var heads = [...]struct {
 }
 
 // ofApply is how many of heads are those of apply_patch.
-const ofApply = 4
+const applyPatchPrefixes = 4
 
 // head reads a line that names a file; name is "" if it says that there is none.
-func head(line string) (op Op, name string, ok bool) {
+func parseFileLine(line string) (op Op, name string, ok bool) {
 	if bare := strings.TrimSpace(line); strings.HasPrefix(bare, "*** ") {
 		line = bare
 	}
-	for i, h := range heads {
+	for i, h := range fileLinePrefixes {
 		if name, is := strings.CutPrefix(line, h.text); is {
-			if name = strings.TrimSpace(name); i < ofApply {
+			if name = strings.TrimSpace(name); i < applyPatchPrefixes {
 				return h.op, name, true
 			}
 			if h.text == "diff --git " {
-				name = secondName(name)
+				name = secondGitName(name)
 			}
 			if name, _, _ = strings.Cut(name, "\t"); name == "/dev/null" {
 				name = ""
@@ -160,7 +160,7 @@ func head(line string) (op Op, name string, ok bool) {
 }
 
 // secondName returns the second of the two names of a line "diff --git a/NAME b/NAME".
-func secondName(names string) string {
+func secondGitName(names string) string {
 	for _, begin := range [...]string{` "b/`, " b/", " "} {
 		if i := strings.LastIndex(names, begin); i >= 0 {
 			return names[i+1:]
@@ -170,10 +170,10 @@ func secondName(names string) string {
 }
 
 // Files returns what a patch changes, in its order.
-func Files(patch string) []File { return read(patch, head)[1:] }
+func Files(patch string) []File { return splitFiles(patch, parseFileLine)[1:] }
 
 // read returns the files of a patch, behind what comes before the first.
-func read(patch string, head func(line string) (Op, string, bool)) []File {
+func splitFiles(patch string, head func(line string) (Op, string, bool)) []File {
 	out := []File{{}}
 	for line := range strings.Lines(patch) {
 		if op, name, ok := head(line); ok {
@@ -183,11 +183,11 @@ func read(patch string, head func(line string) (Op, string, bool)) []File {
 			continue
 		}
 		f := &out[len(out)-1]
-		f.lines = append(f.lines, line)
+		f.allLines = append(f.allLines, line)
 	}
 	added := map[string]bool{}
 	for _, f := range out[1:] { // nothing applies what comes before the first
-		for _, line := range f.lines {
+		for _, line := range f.allLines {
 			if line[0] == '+' {
 				added[strings.TrimSpace(line[1:])] = true
 			}
@@ -195,7 +195,7 @@ func read(patch string, head func(line string) (Op, string, bool)) []File {
 	}
 	for i := range out {
 		var come, gone strings.Builder
-		for _, line := range out[i].lines {
+		for _, line := range out[i].allLines {
 			switch {
 			case line[0] == '+':
 				come.WriteString(line[1:])
@@ -203,7 +203,7 @@ func read(patch string, head func(line string) (Op, string, bool)) []File {
 				gone.WriteString(line[1:])
 			}
 		}
-		out[i].Added, out[i].Gone = come.String(), gone.String()
+		out[i].Added, out[i].Removed = come.String(), gone.String()
 	}
 	return out
 }
@@ -215,12 +215,12 @@ func Parse(patch string) ([]File, error) {
 	if !begins || !ends {
 		return nil, errors.New(`the patch does not begin with "*** Begin Patch" and end with "*** End Patch"; add these lines`)
 	}
-	files := read(body+"\n", func(line string) (Op, string, bool) {
-		op, name, ok := head(line)
+	files := splitFiles(body+"\n", func(line string) (Op, string, bool) {
+		op, name, ok := parseFileLine(line)
 		return op, name, ok && strings.HasPrefix(strings.TrimSpace(line), "*** ")
 	})
 	for i := range files {
-		for _, line := range files[i].lines {
+		for _, line := range files[i].allLines {
 			switch bare := strings.TrimSpace(line); {
 			case strings.HasPrefix(line, "***") && bare != "*** End of File":
 				return nil, errors.New("the patch has an unknown line that begins with ***; correct it")
@@ -240,7 +240,7 @@ func Parse(patch string) ([]File, error) {
 
 // Parts returns what a text takes out and puts in that is in the form of a diff, or of
 // blocks that say what to search for and by what to replace it.
-func Parts(text string) (gone, come string, ok bool) {
+func RemovedAndAdded(text string) (gone, come string, ok bool) {
 	const search, replace = " SEARCH", " REPLACE"
 	if !strings.Contains(text, search) || !strings.Contains(text, replace) {
 		if !strings.HasPrefix(text, "@@") && !strings.Contains(text, "\n@@") {
@@ -274,7 +274,7 @@ func Parts(text string) (gone, come string, ok bool) {
 
 // Between returns the lines that only the old text has, and those that only the new text has,
 // without surrounding blanks; a line that one text has n times more often is returned n times.
-func Between(old, text string) (gone, come []string) {
+func DifferentLines(old, text string) (gone, come []string) {
 	more := map[string]int{}
 	for line := range strings.Lines(old) {
 		more[strings.TrimSpace(line)]++

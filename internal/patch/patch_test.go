@@ -26,7 +26,7 @@ func TestApply(t *testing.T) {
 		var got string
 		ok := false
 		for _, f := range Files(c.patch) {
-			if f.Path == "x" && len(f.lines) > 0 {
+			if f.Path == "x" && len(f.allLines) > 0 {
 				got, ok = f.Apply(c.old)
 			}
 		}
@@ -39,14 +39,14 @@ func TestApply(t *testing.T) {
 // What comes before the first file is applied to none: a line there is no line that a file gets.
 func TestFiles(t *testing.T) {
 	files := Files("+check\n--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-check\n-b\n+++ /dev/null\n+b\n")
-	if f := files[len(files)-1]; f.Path != "x" || f.Gone != "check\n" || f.Added != "b\n" {
+	if f := files[len(files)-1]; f.Path != "x" || f.Removed != "check\n" || f.Added != "b\n" {
 		t.Errorf("%+v", files)
 	}
 }
 
 // A text that is a diff says what goes and comes whatever file a line of it names.
 func TestParts(t *testing.T) {
-	gone, come, ok := Parts("+a\n*** Delete File: x\n@@\n-a\n-check\n b\n+c")
+	gone, come, ok := RemovedAndAdded("+a\n*** Delete File: x\n@@\n-a\n-check\n b\n+c")
 	if gone != "a\ncheck\n" || come != "a\nc" || !ok {
 		t.Errorf("%q %q %v", gone, come, ok)
 	}

@@ -7,17 +7,19 @@ import (
 	"time"
 )
 
-// Supported says that this system has what a [Line] needs.
+// Supported says that this system has what a [Connection] needs.
 const Supported = false
 
 // A Line is a connection to the service.
-type Line struct{}
+type Connection struct{}
 
 // Dial finds no service on this system.
-func Dial(string) (*Line, error) { return nil, errors.ErrUnsupported }
+func Dial(string) (*Connection, error) { return nil, errors.ErrUnsupported }
 
 // Ask has no one to ask.
-func (*Line) Ask(*Question, time.Duration) (Answer, error) { return Answer{}, errors.ErrUnsupported }
+func (*Connection) Ask(*Question, time.Duration) (Answer, error) {
+	return Answer{}, errors.ErrUnsupported
+}
 
 // UID is not known on this system.
 func UID(int) (int, error) { return -1, errors.ErrUnsupported }

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// Supported reports whether this system supports a [Line].
+// Supported reports whether this system supports a [Connection].
 const Supported = true
 
 // A Line is a connection to this user's service, for one question.
-type Line struct {
+type Connection struct {
 	f   *os.File
 	key [KeySize]byte
 }
 
 // Dial connects to the service whose socket and key are in a folder. It does not block.
-func Dial(folder string) (*Line, error) {
+func Dial(folder string) (*Connection, error) {
 	fd, err := connect(filepath.Join(folder, SocketName))
 	if err != nil {
 		return nil, err
 	}
-	l := &Line{f: os.NewFile(uintptr(fd), SocketName)}
+	l := &Connection{f: os.NewFile(uintptr(fd), SocketName)}
 	uid, err := UID(fd)
 	if err == nil && uid != os.Geteuid() {
 		err = errors.New("another user runs the service at this socket; remove the socket, and restart the service")
@@ -44,7 +44,7 @@ func Dial(folder string) (*Line, error) {
 
 // Ask sends a question, reads the answer and closes the line. On any error, such as no answer within
 // patience, nothing was decided.
-func (l *Line) Ask(q *Question, patience time.Duration) (Answer, error) {
+func (l *Connection) Ask(q *Question, patience time.Duration) (Answer, error) {
 	defer l.f.Close()
 	asked, message, err := NewQuestion(&l.key, q)
 	if err != nil {

@@ -29,9 +29,9 @@ const (
 
 // Limits of messages, in bytes, and of the lists in a question.
 const (
-	MaxQuestion = 6 << 20 // the largest event of a hook, arguments and environment
-	MaxAnswer   = 8 << 20
-	maxTexts    = 1 << 16
+	MaxQuestion  = 6 << 20 // the largest event of a hook, arguments and environment
+	MaxAnswer    = 8 << 20
+	maxListTexts = 1 << 16
 )
 
 // ErrNotOurs is the error for a message with a wrong MAC.
@@ -56,7 +56,7 @@ type Answer struct {
 
 // Folder returns the folder of the service's socket and key for the state folder
 // of a user.
-func Folder(state string) string { return filepath.Join(state, "service") }
+func ServiceFolder(state string) string { return filepath.Join(state, "service") }
 
 // StateFolder returns the user's state folder; "" if unknown. It repeats config.StateDir, since that
 // package is initialized too late.
@@ -71,12 +71,12 @@ func StateFolder(getenv func(string) string) string {
 }
 
 const (
-	magic     = "shd1"
-	nonceSize = 32
+	protocolMagic = "shd1"
+	nonceSize     = 32
 )
 
 // code returns the MAC of a message.
-func code(key *[KeySize]byte, what string, parts ...[]byte) []byte {
+func messageMAC(key *[KeySize]byte, what string, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte(what)) // a hash does not fail
 	for _, p := range parts {
@@ -87,34 +87,34 @@ func code(key *[KeySize]byte, what string, parts ...[]byte) []byte {
 }
 
 // An Asked is a question that was sent, to which the answer is bound.
-type Asked struct {
-	key   *[KeySize]byte
-	nonce []byte
-	body  [sha256.Size]byte
+type QuestionExchange struct {
+	key          *[KeySize]byte
+	nonce        []byte
+	questionHash [sha256.Size]byte
 }
 
 // NewQuestion returns an encoded question.
-func NewQuestion(key *[KeySize]byte, q *Question) (asked *Asked, message []byte, err error) {
+func NewQuestion(key *[KeySize]byte, q *Question) (asked *QuestionExchange, message []byte, err error) {
 	body := q.encode()
 	if len(body) > MaxQuestion {
 		return nil, nil, fmt.Errorf("the request has %d bytes, more than the limit of %d; split it", len(body), MaxQuestion)
 	}
 	nonce := make([]byte, nonceSize)
 	rand.Read(nonce) // never fails
-	message = append([]byte(magic), nonce...)
+	message = append([]byte(protocolMagic), nonce...)
 	message = binary.BigEndian.AppendUint32(message, uint32(len(body)))
 	message = append(message, body...)
-	return &Asked{key, nonce, sha256.Sum256(body)}, append(message, code(key, "question", nonce, body)...), nil
+	return &QuestionExchange{key, nonce, sha256.Sum256(body)}, append(message, messageMAC(key, "question", nonce, body)...), nil
 }
 
 // ReadQuestion reads a question. large is called before more than 64 KiB are read.
-func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*Asked, *Question, error) {
-	head := make([]byte, len(magic)+nonceSize+4)
+func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*QuestionExchange, *Question, error) {
+	head := make([]byte, len(protocolMagic)+nonceSize+4)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, nil, err
 	}
-	size := binary.BigEndian.Uint32(head[len(magic)+nonceSize:])
-	if string(head[:len(magic)]) != magic || size > MaxQuestion {
+	size := binary.BigEndian.Uint32(head[len(protocolMagic)+nonceSize:])
+	if string(head[:len(protocolMagic)]) != protocolMagic || size > MaxQuestion {
 		return nil, nil, errors.New("the request has a form that this service does not know; restart the service after an update")
 	}
 	if size > 64<<10 {
@@ -124,26 +124,26 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*Asked, *Quest
 	if _, err := io.ReadFull(r, rest); err != nil {
 		return nil, nil, err
 	}
-	nonce, body := head[len(magic):len(magic)+nonceSize], rest[:size]
-	if !hmac.Equal(rest[size:], code(key, "question", nonce, body)) {
+	nonce, body := head[len(protocolMagic):len(protocolMagic)+nonceSize], rest[:size]
+	if !hmac.Equal(rest[size:], messageMAC(key, "question", nonce, body)) {
 		return nil, nil, ErrNotOurs
 	}
 	q, err := decode(body)
-	return &Asked{key, nonce, sha256.Sum256(body)}, q, err
+	return &QuestionExchange{key, nonce, sha256.Sum256(body)}, q, err
 }
 
 // Answer returns the encoded answer.
-func (a *Asked) Answer(ans Answer) []byte {
+func (a *QuestionExchange) EncodeAnswer(ans Answer) []byte {
 	body := append([]byte{0}, ans.Output...)
 	if ans.Decided {
 		body[0] = 1
 	}
 	message := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	return append(append(message, body...), code(a.key, "answer", a.nonce, a.body[:], body)...)
+	return append(append(message, body...), messageMAC(a.key, "answer", a.nonce, a.questionHash[:], body)...)
 }
 
 // ReadAnswer reads the answer to a question.
-func (a *Asked) ReadAnswer(r io.Reader) (ans Answer, err error) {
+func (a *QuestionExchange) ReadAnswer(r io.Reader) (ans Answer, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return ans, err
@@ -157,7 +157,7 @@ func (a *Asked) ReadAnswer(r io.Reader) (ans Answer, err error) {
 		return ans, err
 	}
 	body := rest[:size]
-	if !hmac.Equal(rest[size:], code(a.key, "answer", a.nonce, a.body[:], body)) {
+	if !hmac.Equal(rest[size:], messageMAC(a.key, "answer", a.nonce, a.questionHash[:], body)) {
 		return ans, ErrNotOurs
 	}
 	return Answer{Decided: body[0] == 1, Output: body[1:]}, nil
@@ -180,13 +180,13 @@ func (q *Question) encode() []byte {
 	return append(b, q.Input...)
 }
 
-var errCut = errors.New("the request is truncated; restart the service after an update")
+var errTruncated = errors.New("the request is truncated; restart the service after an update")
 
 func decode(b []byte) (*Question, error) {
 	var err error
 	number := func() int {
 		if len(b) < 4 {
-			b, err = nil, errCut
+			b, err = nil, errTruncated
 			return 0
 		}
 		n := binary.BigEndian.Uint32(b)
@@ -196,7 +196,7 @@ func decode(b []byte) (*Question, error) {
 	text := func() string {
 		n := number()
 		if n < 0 || n > len(b) {
-			b, err = nil, errCut
+			b, err = nil, errTruncated
 			return ""
 		}
 		s := string(b[:n])
@@ -205,8 +205,8 @@ func decode(b []byte) (*Question, error) {
 	}
 	list := func() (out []string) {
 		n := number()
-		if n < 0 || n > maxTexts {
-			err = errCut
+		if n < 0 || n > maxListTexts {
+			err = errTruncated
 		}
 		for i := 0; i < n && err == nil; i++ {
 			out = append(out, text())

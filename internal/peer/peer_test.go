@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("another question arrives: %s", diff)
 		}
 		for _, want := range []Answer{{Decided: true, Output: []byte("{}\n")}, {Output: []byte{}}} {
-			ans, err := asked.ReadAnswer(bytes.NewReader(received.Answer(want)))
+			ans, err := asked.ReadAnswer(bytes.NewReader(received.EncodeAnswer(want)))
 			if err != nil || !cmp.Equal(ans, want) {
 				t.Errorf("answer %+v, want %+v: %v", ans, want, err)
 			}
@@ -60,7 +60,7 @@ func TestChangedInBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := received.Answer(Answer{Output: []byte("no")})
+	answer := received.EncodeAnswer(Answer{Output: []byte("no")})
 	for i := range message {
 		m := bytes.Clone(message)
 		m[i] ^= 1
@@ -95,12 +95,12 @@ func TestTooLarge(t *testing.T) {
 	if _, _, err := NewQuestion(&key, &Question{Input: make([]byte, MaxQuestion)}); err == nil {
 		t.Error("a question beyond the bound is sent")
 	}
-	head := magic + strings.Repeat("n", nonceSize) + "\xff\xff\xff\xff"
+	head := protocolMagic + strings.Repeat("n", nonceSize) + "\xff\xff\xff\xff"
 	in := strings.NewReader(head + strings.Repeat("x", 1<<10))
 	if _, _, err := ReadQuestion(in, &key, func() { t.Error("it is waited for") }); err == nil || in.Len() != 1<<10 {
 		t.Errorf("%d bytes are left of a question beyond the bound: %v", in.Len(), err)
 	}
-	asked := &Asked{key: &key}
+	asked := &QuestionExchange{key: &key}
 	if _, err := asked.ReadAnswer(io.MultiReader(strings.NewReader("\xff\xff\xff\xff"), strings.NewReader("x"))); err == nil {
 		t.Error("an answer beyond the bound is read")
 	}

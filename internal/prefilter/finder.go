@@ -15,13 +15,13 @@ import (
 // only where a match may begin, since most texts have few such places; package
 // regexp would try it at every byte. Goroutines may share it.
 type Finder struct {
-	begins []string    // in lower case and order; every match begins with one of them
-	first  [257]uint16 // for each byte, where those begin in begins that begin with it or what follows it
-	word   bool        // a match begins at a word boundary
-	line   bool        // a match begins where a line does, and begins, unless it is empty, are behind blanks
+	prefixes       []string    // in lower case and order; every match begins with one of them
+	prefixIndex    [257]uint16 // for each byte, where those begin in begins that begin with it or what follows it
+	atWordBoundary bool        // a match begins at a word boundary
+	atLineStart    bool        // a match begins where a line does, and begins, unless it is empty, are behind blanks
 
-	here  func() *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
-	whole func() *regexp.Regexp
+	anchoredRegexp func() *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
+	fullRegexp     func() *regexp.Regexp
 }
 
 // minCandidateBytes is how many bytes are read at least in places where a match may begin,
@@ -30,13 +30,13 @@ const minCandidateBytes = 16 << 10
 
 // NewFinder returns the Finder of an expression, which must be valid.
 func NewFinder(expr string) *Finder {
-	f := &Finder{whole: Lazy(expr)}
+	f := &Finder{fullRegexp: Lazy(expr)}
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		panic(err)
 	}
 	if f.findStarts(re.Simplify()) {
-		f.here = Lazy(`\A(?:` + expr + `)`)
+		f.anchoredRegexp = Lazy(`\A(?:` + expr + `)`)
 	}
 	return f
 }
@@ -45,44 +45,44 @@ func NewFinder(expr string) *Finder {
 // in particular.
 func (f *Finder) findStarts(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginLine {
-		f.line = true
+		f.atLineStart = true
 		rest := re.Sub[1:]
 		if rest[0].Op == syntax.OpStar && matchesOneBlank(rest[0].Sub[0]) {
 			rest = rest[1:]
 		}
-		f.begins = prefixes(&syntax.Regexp{Op: syntax.OpConcat, Sub: rest})
-		if slices.ContainsFunc(f.begins, func(s string) bool { return s == "" || isBlank(s[0]) || s[0] == '\n' }) {
-			f.begins = nil
+		f.prefixes = matchPrefixes(&syntax.Regexp{Op: syntax.OpConcat, Sub: rest})
+		if slices.ContainsFunc(f.prefixes, func(s string) bool { return s == "" || isBlank(s[0]) || s[0] == '\n' }) {
+			f.prefixes = nil
 		}
 		f.noteFirstBytes()
 		return true
 	}
-	f.begins = prefixes(re)
-	f.word, _ = startsAtBoundary(re)
+	f.prefixes = matchPrefixes(re)
+	f.atWordBoundary, _ = startsAtBoundary(re)
 	words, _ := startConditions(re)
-	for _, s := range f.begins {
+	for _, s := range f.prefixes {
 		// What is before a match is not seen there: a boundary before a letter
 		// is one at the start of a text, too, and no other is.
-		if s == "" || words && !wordByte(s[0]) {
+		if s == "" || words && !isWordByte(s[0]) {
 			return false
 		}
 	}
 	f.noteFirstBytes()
-	return len(f.begins) > 0 && !has(re, syntax.OpNoWordBoundary)
+	return len(f.prefixes) > 0 && !hasOperator(re, syntax.OpNoWordBoundary)
 }
 
 // noteFirstBytes sorts begins, and notes where those of each byte are.
 func (f *Finder) noteFirstBytes() {
-	sorted.Strings(f.begins)
-	f.begins = slices.CompactFunc(f.begins, func(a, b string) bool { return strings.HasPrefix(b, a) })
+	sorted.Strings(f.prefixes)
+	f.prefixes = slices.CompactFunc(f.prefixes, func(a, b string) bool { return strings.HasPrefix(b, a) })
 	i := 0
 	for c := range 256 {
-		f.first[c] = uint16(i)
-		for i < len(f.begins) && f.begins[i][0] == byte(c) {
+		f.prefixIndex[c] = uint16(i)
+		for i < len(f.prefixes) && f.prefixes[i][0] == byte(c) {
 			i++
 		}
 	}
-	f.first[256] = uint16(i)
+	f.prefixIndex[256] = uint16(i)
 }
 
 // matchesOneBlank reports whether an expression matches nothing but one blank or line break.
@@ -132,66 +132,66 @@ func startConditions(re *syntax.Regexp) (boundary, nothing bool) {
 }
 
 // has reports whether an operator is in an expression.
-func has(re *syntax.Regexp, op syntax.Op) bool {
+func hasOperator(re *syntax.Regexp, op syntax.Op) bool {
 	if re.Op == op {
 		return true
 	}
 	for _, sub := range re.Sub {
-		if has(sub, op) {
+		if hasOperator(sub, op) {
 			return true
 		}
 	}
 	return false
 }
 
-func wordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z'
 }
 
 // Match reports whether the expression matches in a text, and how many bytes it has
 // read to know that.
 func (f *Finder) Match(text string) (found bool, read int) {
-	if f.here == nil || len(f.begins) > 0 && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
-		return f.whole().MatchString(text), len(text)
+	if f.anchoredRegexp == nil || len(f.prefixes) > 0 && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
+		return f.fullRegexp().MatchString(text), len(text)
 	}
 	// Each try may read the rest of the text. All of them together must not take
 	// longer than the whole text does.
 	most := 2*len(text) + minCandidateBytes
-	for i := f.next(text, 0); i >= 0; i = f.next(text, i+1) {
-		r := reader{text: text[i:]}
-		hit := f.here().MatchReader(&r)
-		if read += r.at + 1; hit || read > most {
-			return f.whole().MatchString(text), read + len(text)
+	for i := f.nextCandidate(text, 0); i >= 0; i = f.nextCandidate(text, i+1) {
+		r := countingReader{text: text[i:]}
+		hit := f.anchoredRegexp().MatchReader(&r)
+		if read += r.offset + 1; hit || read > most {
+			return f.fullRegexp().MatchString(text), read + len(text)
 		}
 	}
 	return false, read
 }
 
 // Regexp returns the expression.
-func (f *Finder) Regexp() *regexp.Regexp { return f.whole() }
+func (f *Finder) Regexp() *regexp.Regexp { return f.fullRegexp() }
 
 // A reader hands out a text and knows how much of it was asked for.
-type reader struct {
-	text string
-	at   int
+type countingReader struct {
+	text   string
+	offset int
 }
 
-func (r *reader) ReadRune() (c rune, size int, err error) {
-	if r.at == len(r.text) {
+func (r *countingReader) ReadRune() (c rune, size int, err error) {
+	if r.offset == len(r.text) {
 		return 0, 0, io.EOF
 	}
-	c, size = utf8.DecodeRuneInString(r.text[r.at:])
-	r.at += size
+	c, size = utf8.DecodeRuneInString(r.text[r.offset:])
+	r.offset += size
 	return c, size, nil
 }
 
 // next returns the next place from an index on where a match may begin, or -1.
-func (f *Finder) next(text string, from int) int {
-	if f.line {
-		return f.nextLine(text, from)
+func (f *Finder) nextCandidate(text string, from int) int {
+	if f.atLineStart {
+		return f.nextLineCandidate(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if c := int(lower(text[i])); f.first[c] != f.first[c+1] && !(f.word && i > 0 && wordByte(text[i-1])) && f.canBegin(text[i:]) {
+		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.atWordBoundary && i > 0 && isWordByte(text[i-1])) && f.canBegin(text[i:]) {
 			return i
 		}
 	}
@@ -200,7 +200,7 @@ func (f *Finder) next(text string, from int) int {
 
 // nextLine is next for a match that begins where a line does. If blanks and empty
 // lines may be before its first letter, it also begins at the line of that letter.
-func (f *Finder) nextLine(text string, from int) int {
+func (f *Finder) nextLineCandidate(text string, from int) int {
 	for ; ; from++ {
 		if from > 0 {
 			n := strings.IndexByte(text[from-1:], '\n')
@@ -213,7 +213,7 @@ func (f *Finder) nextLine(text string, from int) int {
 		for at < len(text) && isBlank(text[at]) {
 			at++
 		}
-		if len(f.begins) == 0 || at < len(text) && f.canBegin(text[at:]) {
+		if len(f.prefixes) == 0 || at < len(text) && f.canBegin(text[at:]) {
 			return from
 		}
 	}
@@ -222,8 +222,8 @@ func (f *Finder) nextLine(text string, from int) int {
 // canBegin reports whether a text, which is not empty, begins as a match does.
 func (f *Finder) canBegin(text string) bool {
 	c := int(lower(text[0]))
-	for _, s := range f.begins[f.first[c]:f.first[c+1]] {
-		if len(text) >= len(s) && equal(text[1:len(s)], s[1:]) {
+	for _, s := range f.prefixes[f.prefixIndex[c]:f.prefixIndex[c+1]] {
+		if len(text) >= len(s) && equalFold(text[1:len(s)], s[1:]) {
 			return true
 		}
 	}

@@ -52,8 +52,8 @@ func TestFinder(t *testing.T) {
 	texts = append(texts, strings.Repeat("u ls if %0\n", 4000), strings.Repeat("user if ls ", 4000)+"user == 'x' ;")
 	for expr, known := range exprs {
 		f, re := NewFinder(expr), regexp.MustCompile(expr)
-		if (f.here != nil) != known {
-			t.Errorf("%q: it is known where a match begins: %v, want %v", expr, f.here != nil, known)
+		if (f.anchoredRegexp != nil) != known {
+			t.Errorf("%q: it is known where a match begins: %v, want %v", expr, f.anchoredRegexp != nil, known)
 		}
 		for _, text := range texts {
 			got, read := f.Match(text)

@@ -10,28 +10,28 @@ func TestNeedsOf(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		expr string
-		want Needs
+		want TextNeeds
 	}{
-		{`abc`, Needs{3, 3, "abc", true}},
-		{`(?i)abc-`, Needs{4, 4, "-", true}},
-		{`\bpat[A-Z]{14}\.[0-9a-f]{64}\b`, Needs{64, 82, ".apt", true}},
-		{`a|bcd`, Needs{1, 1, "", true}},
-		{`ab|cab`, Needs{2, 2, "ab", true}},
-		{`a?b*c+`, Needs{1, 1, "c", true}},
-		{`(?:ab){3,}`, Needs{6, 6, "ab", true}},
-		{`(?:a b){2}`, Needs{2, 2, " ab", true}},
-		{`a(?:b c)*d`, Needs{1, 1, "ad", true}},
-		{`[a-z:]{9}x`, Needs{1, 1, "x", true}},
-		{`a\sb`, Needs{1, 1, "ab", false}},
-		{`a[^b]`, Needs{1, 1, "a", false}},
-		{"a\nb", Needs{1, 1, "\nab", false}},
-		{`a.b`, Needs{1, 1, "ab", true}},
-		{`(?s)a.b`, Needs{1, 1, "ab", false}},
-		{`^a`, Needs{1, 1, "a", false}},
-		{`a$`, Needs{1, 1, "a", false}},
-		{`(?m)^a$`, Needs{1, 1, "a", true}},
-		{`[\x{e9}x]{5}`, Needs{5, 5, "", true}},
-		{`[^\x00-\x{10FFFF}]`, Needs{1, 1, "", true}},
+		{`abc`, TextNeeds{3, 3, "abc", true}},
+		{`(?i)abc-`, TextNeeds{4, 4, "-", true}},
+		{`\bpat[A-Z]{14}\.[0-9a-f]{64}\b`, TextNeeds{64, 82, ".apt", true}},
+		{`a|bcd`, TextNeeds{1, 1, "", true}},
+		{`ab|cab`, TextNeeds{2, 2, "ab", true}},
+		{`a?b*c+`, TextNeeds{1, 1, "c", true}},
+		{`(?:ab){3,}`, TextNeeds{6, 6, "ab", true}},
+		{`(?:a b){2}`, TextNeeds{2, 2, " ab", true}},
+		{`a(?:b c)*d`, TextNeeds{1, 1, "ad", true}},
+		{`[a-z:]{9}x`, TextNeeds{1, 1, "x", true}},
+		{`a\sb`, TextNeeds{1, 1, "ab", false}},
+		{`a[^b]`, TextNeeds{1, 1, "a", false}},
+		{"a\nb", TextNeeds{1, 1, "\nab", false}},
+		{`a.b`, TextNeeds{1, 1, "ab", true}},
+		{`(?s)a.b`, TextNeeds{1, 1, "ab", false}},
+		{`^a`, TextNeeds{1, 1, "a", false}},
+		{`a$`, TextNeeds{1, 1, "a", false}},
+		{`(?m)^a$`, TextNeeds{1, 1, "a", true}},
+		{`[\x{e9}x]{5}`, TextNeeds{5, 5, "", true}},
+		{`[^\x00-\x{10FFFF}]`, TextNeeds{1, 1, "", true}},
 	}
 	for _, tt := range tests {
 		got, err := NeedsOf(tt.expr)
@@ -52,22 +52,22 @@ func TestLookMeets(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		text string
-		need Needs
+		need TextNeeds
 		want bool
 	}{
-		{"", Needs{}, true},
-		{"", Needs{Narrow: 1}, false},
-		{"a-b_9", Needs{Narrow: 5}, true},
-		{"ab.cd", Needs{Narrow: 3}, false},
-		{"ab.cd", Needs{Wide: 5}, true},
-		{"ab cd", Needs{Wide: 3}, false},
-		{"é\xff", Needs{Narrow: 3}, true},
-		{"a:b@c", Needs{Bytes: ":@"}, true},
-		{"a:b", Needs{Bytes: ":@"}, false},
+		{"", TextNeeds{}, true},
+		{"", TextNeeds{WordRunLength: 1}, false},
+		{"a-b_9", TextNeeds{WordRunLength: 5}, true},
+		{"ab.cd", TextNeeds{WordRunLength: 3}, false},
+		{"ab.cd", TextNeeds{TokenRunLength: 5}, true},
+		{"ab cd", TextNeeds{TokenRunLength: 3}, false},
+		{"é\xff", TextNeeds{WordRunLength: 3}, true},
+		{"a:b@c", TextNeeds{RequiredBytes: ":@"}, true},
+		{"a:b", TextNeeds{RequiredBytes: ":@"}, false},
 	}
 	for _, tt := range tests {
-		look := NewLook(tt.text)
-		if got := look.Meets(tt.need); got != tt.want {
+		look := NewTextFeatures(tt.text)
+		if got := look.Satisfies(tt.need); got != tt.want {
 			t.Errorf("a look at %q meets %+v: %v, want %v", tt.text, tt.need, got, tt.want)
 		}
 	}

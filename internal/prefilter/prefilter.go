@@ -1,6 +1,6 @@
 // Package prefilter selects, in one scan of a text, which of many regular
 // expressions could match it. [Required] finds literals of which every match
-// contains at least one, and a [Set] looks for the literals of all expressions
+// contains at least one, and a [LiteralSet] looks for the literals of all expressions
 // at once, so that only the few expressions that could match are run.
 package prefilter
 
@@ -8,155 +8,155 @@ package prefilter
 const MinLiteral = 3
 
 const (
-	hashBits = 16
-	hashes   = 1 << hashBits
-	slotBits = 12 // the first of a hash
-	slots    = 1 << slotBits
+	hashBits  = 16
+	hashCount = 1 << hashBits
+	slotBits  = 12 // the first of a hash
+	slotCount = 1 << slotBits
 )
 
 // A Set finds literals in texts, without regard to ASCII letter case.
 // Goroutines may share it.
-type Set struct {
-	long, short table // of literals by four of their bytes, and of those of three bytes
-	entries     []entry
-	words       int
+type LiteralSet struct {
+	longTable, shortTable gramTable // of literals by four of their bytes, and of those of three bytes
+	entries               []literalEntry
+	bitsetWords           int
 }
 
 // A table holds entries by a gram, bytes that follow each other in a literal.
-type table struct {
-	known [hashes / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
-	heads [slots]uint16       // 1 + index of the first entry of a slot
+type gramTable struct {
+	hashBitmap [hashCount / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
+	slotHeads  [slotCount]uint16      // 1 + index of the first entry of a slot
 }
 
 // An entry is one literal, found by its gram.
-type entry struct {
-	gram    uint32
-	next    uint16 // 1 + index of the next entry of the slot
-	end     uint16 // of the gram in the literal
-	literal string // lower case
-	id      int
+type literalEntry struct {
+	gram       uint32
+	next       uint16 // 1 + index of the next entry of the slot
+	gramEnd    uint16 // of the gram in the literal
+	literal    string // lower case
+	expression int
 }
 
 // New returns a Set in which literals[i] belong to expression i. Literals are
 // given as [Required] returns them; an expression without literals is never
 // found and has to be run on every text. At most 65,535 literals of at most as many
 // bytes are kept; New reports whether all were.
-func New(literals [][]string) (*Set, bool) {
-	s := &Set{words: (len(literals) + 63) / 64}
+func New(literals [][]string) (*LiteralSet, bool) {
+	s := &LiteralSet{bitsetWords: (len(literals) + 63) / 64}
 	n := 0
 	for _, list := range literals {
 		n += len(list)
 	}
-	s.entries = make([]entry, 0, min(n, 1<<16-1))
+	s.entries = make([]literalEntry, 0, min(n, 1<<16-1))
 	// The length of each slot's chain, to choose the rarest part of a literal.
-	var load [slots]uint8
+	var load [slotCount]uint8
 	ranks := byteRanks()
 	for id, list := range literals {
 		for _, lit := range list {
 			if len(lit) < MinLiteral || len(lit) >= 1<<16 || len(s.entries) == 1<<16-1 {
 				return s, false
 			}
-			s.add(id, lit, &load, &ranks)
+			s.addLiteral(id, lit, &load, &ranks)
 		}
 	}
 	return s, true
 }
 
 // common are the bytes of texts that agents write, from the most frequent on.
-const common = " etsoriancl\ndpmu\"-h.gf/b:y_vw0k=1,#x)(\t2|{}$3\\4j`6'5z8;[q>]*7<9+!@%&"
+const frequentBytes = " etsoriancl\ndpmu\"-h.gf/b:y_vw0k=1,#x)(\t2|{}$3\\4j`6'5z8;[q>]*7<9+!@%&"
 
 // byteRanks returns the place of each byte among the common ones.
 func byteRanks() (ranks [256]uint64) {
 	for c := range ranks {
-		ranks[c] = uint64(len(common)) + 2
+		ranks[c] = uint64(len(frequentBytes)) + 2
 	}
-	for i := range len(common) {
-		ranks[common[i]] = uint64(i) + 2
+	for i := range len(frequentBytes) {
+		ranks[frequentBytes[i]] = uint64(i) + 2
 	}
 	return ranks
 }
 
-func (s *Set) add(id int, lit string, load *[slots]uint8, ranks *[256]uint64) {
+func (s *LiteralSet) addLiteral(id int, lit string, load *[slotCount]uint8, ranks *[256]uint64) {
 	if len(lit) == MinLiteral {
-		s.insert(&s.short, entry{gram: gram("\x00" + lit), literal: lit, end: MinLiteral, id: id})
+		s.insertEntry(&s.shortTable, literalEntry{gram: firstGram("\x00" + lit), literal: lit, gramEnd: MinLiteral, expression: id})
 		return
 	}
 	best, most := 0, uint64(0)
 	for i := range len(lit) - 3 {
-		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]] / (8 + uint64(load[slot(gram(lit[i:]))]))
+		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]] / (8 + uint64(load[slotOfGram(firstGram(lit[i:]))]))
 		if rarity > most {
 			best, most = i, rarity
 		}
 	}
-	g := gram(lit[best:])
-	if h := slot(g); load[h] < 255 {
+	g := firstGram(lit[best:])
+	if h := slotOfGram(g); load[h] < 255 {
 		load[h]++
 	}
-	s.insert(&s.long, entry{gram: g, literal: lit, end: uint16(best + 4), id: id})
+	s.insertEntry(&s.longTable, literalEntry{gram: g, literal: lit, gramEnd: uint16(best + 4), expression: id})
 }
 
-func (s *Set) insert(t *table, e entry) {
-	h := hash(e.gram)
-	t.known[h/64] |= 1 << (h % 64)
-	e.next = t.heads[slot(e.gram)]
+func (s *LiteralSet) insertEntry(t *gramTable, e literalEntry) {
+	h := hashGram(e.gram)
+	t.hashBitmap[h/64] |= 1 << (h % 64)
+	e.next = t.slotHeads[slotOfGram(e.gram)]
 	s.entries = append(s.entries, e)
-	t.heads[slot(e.gram)] = uint16(len(s.entries))
+	t.slotHeads[slotOfGram(e.gram)] = uint16(len(s.entries))
 }
 
 // Words is the number of words that the bit set given to [Scan] must have.
-func (s *Set) Words() int { return s.words }
+func (s *LiteralSet) BitsetWords() int { return s.bitsetWords }
 
 // Scan sets a bit in found for each expression of which a literal is in
 // text; bit i%64 of found[i/64] is expression i. Bits that are set stay set.
-func Scan[T string | []byte](s *Set, text T, found []uint64) {
+func Scan[T string | []byte](s *LiteralSet, text T, found []uint64) {
 	scan(s, text, found, func(id, _ int) { found[id>>6] |= 1 << (id & 63) })
 }
 
 // Each calls visit for each place at which a literal is in text: with the
 // expression it belongs to and with its first byte. Places come in the order in
 // which their literals are recognised, which is not quite that of the text.
-func Each[T string | []byte](s *Set, text T, visit func(id, at int)) {
+func Each[T string | []byte](s *LiteralSet, text T, visit func(id, at int)) {
 	scan(s, text, nil, visit)
 }
 
 // scan calls visit for each place of a literal whose expression has no bit in found.
-func scan[T string | []byte](s *Set, text T, found []uint64, visit func(id, at int)) {
+func scan[T string | []byte](s *LiteralSet, text T, found []uint64, visit func(id, at int)) {
 	if len(text) < MinLiteral || len(s.entries) == 0 {
 		return
 	}
 	g := uint32(lower(text[0]))<<16 | uint32(lower(text[1]))<<24
 	for i := 2; i < len(text); i++ {
 		g = g>>8 | uint32(lower(text[i]))<<24
-		if s.long.holds(g) {
-			lookUp(s, &s.long, g, text, i+1, found, visit)
+		if s.longTable.mayHaveGram(g) {
+			visitLiteralsAt(s, &s.longTable, g, text, i+1, found, visit)
 		}
-		if g := g &^ 0xff; s.short.holds(g) {
-			lookUp(s, &s.short, g, text, i+1, found, visit)
+		if g := g &^ 0xff; s.shortTable.mayHaveGram(g) {
+			visitLiteralsAt(s, &s.shortTable, g, text, i+1, found, visit)
 		}
 	}
 }
 
 // holds reports whether an entry may have a gram, as in few places of most texts.
-func (t *table) holds(g uint32) bool {
-	h := hash(g)
-	return t.known[h/64]&(1<<(h%64)) != 0
+func (t *gramTable) mayHaveGram(g uint32) bool {
+	h := hashGram(g)
+	return t.hashBitmap[h/64]&(1<<(h%64)) != 0
 }
 
 // lookUp visits the literals in text whose gram is what ends at end.
-func lookUp[T string | []byte](s *Set, t *table, g uint32, text T, end int, found []uint64, visit func(id, at int)) {
-	for e := t.heads[slot(g)]; e != 0; {
+func visitLiteralsAt[T string | []byte](s *LiteralSet, t *gramTable, g uint32, text T, end int, found []uint64, visit func(id, at int)) {
+	for e := t.slotHeads[slotOfGram(g)]; e != 0; {
 		x := &s.entries[e-1]
 		e = x.next
-		if x.gram != g || found != nil && found[x.id>>6]&(1<<(x.id&63)) != 0 {
+		if x.gram != g || found != nil && found[x.expression>>6]&(1<<(x.expression&63)) != 0 {
 			continue
 		}
-		if at := end - int(x.end); at >= 0 && at+len(x.literal) <= len(text) && equal(text[at:at+len(x.literal)], x.literal) {
-			visit(x.id, at)
+		if at := end - int(x.gramEnd); at >= 0 && at+len(x.literal) <= len(text) && equalFold(text[at:at+len(x.literal)], x.literal) {
+			visit(x.expression, at)
 		}
 	}
 }
 
-func equal[T string | []byte](text T, lit string) bool {
+func equalFold[T string | []byte](text T, lit string) bool {
 	for i := range len(lit) {
 		if lower(text[i]) != lit[i] {
 			return false
@@ -166,13 +166,13 @@ func equal[T string | []byte](text T, lit string) bool {
 }
 
 // gram returns the first four bytes of a literal.
-func gram(lit string) uint32 {
+func firstGram(lit string) uint32 {
 	return uint32(lit[0]) | uint32(lit[1])<<8 | uint32(lit[2])<<16 | uint32(lit[3])<<24
 }
 
-func hash(g uint32) uint32 { return g * 0x9E3779B1 >> (32 - hashBits) }
+func hashGram(g uint32) uint32 { return g * 0x9E3779B1 >> (32 - hashBits) }
 
-func slot(g uint32) uint32 { return hash(g) >> (hashBits - slotBits) }
+func slotOfGram(g uint32) uint32 { return hashGram(g) >> (hashBits - slotBits) }
 
 func lower(b byte) byte {
 	if 'A' <= b && b <= 'Z' {

@@ -77,12 +77,12 @@ func TestRequiredToo(t *testing.T) {
 		{`foo.*foo`, nil},
 		{`.*`, nil},
 	} {
-		got, err := RequiredToo(tt.expr)
+		got, err := FurtherRequired(tt.expr)
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Errorf("RequiredToo(%q), %v (-want +got):\n%s", tt.expr, err, diff)
 		}
 	}
-	if _, err := RequiredToo(`(`); err == nil {
+	if _, err := FurtherRequired(`(`); err == nil {
 		t.Error("RequiredToo of a broken expression gave no error")
 	}
 }
@@ -131,8 +131,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func found[T string | []byte](s *Set, text T) []int {
-	bits := make([]uint64, s.Words())
+func found[T string | []byte](s *LiteralSet, text T) []int {
+	bits := make([]uint64, s.BitsetWords())
 	Scan(s, text, bits)
 	var ids []int
 	for i := range 64 * len(bits) {
@@ -167,7 +167,7 @@ func FuzzRequired(f *testing.F) {
 		if lits == nil || !re.MatchString(text) {
 			return
 		}
-		also, err := RequiredToo(expr)
+		also, err := FurtherRequired(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 	set, _ := New(lits)
 	text := "find . -name '*.go' -newer go.sum | xargs grep -n 'func main'"
-	bits := make([]uint64, set.Words())
+	bits := make([]uint64, set.BitsetWords())
 	b.ReportAllocs()
 	for b.Loop() {
 		clear(bits)

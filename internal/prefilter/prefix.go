@@ -20,7 +20,7 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 	}
 	re = re.Simplify()
 	all, some := startsAtBoundary(re)
-	set := prefixes(re)
+	set := matchPrefixes(re)
 	if all != some || len(set) == 0 || len(set) > maxPrefixes {
 		return nil, false, nil
 	}
@@ -38,31 +38,31 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 }
 
 // prefixes returns texts with one of which each match begins. "" stands for any.
-func prefixes(re *syntax.Regexp) []string {
+func matchPrefixes(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpCapture, syntax.OpPlus:
-		return prefixes(re.Sub[0])
+		return matchPrefixes(re.Sub[0])
 	case syntax.OpAlternate:
 		var set []string
 		for _, sub := range re.Sub {
-			set = append(set, prefixes(sub)...)
+			set = append(set, matchPrefixes(sub)...)
 		}
 		return set
 	case syntax.OpConcat:
 		set := []string{""}
 		for _, sub := range re.Sub {
-			if in := inspect(sub); in.exact != nil && len(in.exact)*len(set) <= maxExact {
+			if in := inspectRegexp(sub); in.exact != nil && len(in.exact)*len(set) <= maxExactStrings {
 				set = crossProduct(set, in.exact)
 				continue
 			}
-			if next := prefixes(sub); len(next)*len(set) <= maxPrefixes {
+			if next := matchPrefixes(sub); len(next)*len(set) <= maxPrefixes {
 				set = crossProduct(set, next)
 			}
 			break
 		}
 		return set
 	}
-	if in := inspect(re); in.exact != nil {
+	if in := inspectRegexp(re); in.exact != nil {
 		return in.exact
 	}
 	return []string{""}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxExact = 64 // strings that an exact set may hold
-	maxRunes = 12 // runes of a character class that are spelled out
+	maxExactStrings = 64 // strings that an exact set may hold
+	maxClassRunes   = 12 // runes of a character class that are spelled out
 )
 
 // Required returns literals in lower case, each at least [MinLiteral] bytes
@@ -26,9 +26,9 @@ func Required(expr string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := inspect(re.Simplify())
+	in := inspectRegexp(re.Simplify())
 	best := in.required
-	if moreSelective(in.exact, best) {
+	if isMoreSelective(in.exact, best) {
 		best = in.exact
 	}
 	if shortestLength(best) < MinLiteral {
@@ -37,15 +37,15 @@ func Required(expr string) ([]string, error) {
 	return dropSupersets(best), nil
 }
 
-// Bounds of what [RequiredToo] returns.
+// Bounds of what [FurtherRequired] returns.
 const (
-	maxSets    = 2
-	maxFurther = 16 // literals of a set
+	maxFurtherSets     = 2
+	maxFurtherLiterals = 16 // literals of a set
 )
 
 // RequiredToo returns further sets of literals like that of [Required]: a text that
 // expr matches contains a literal of each, too.
-func RequiredToo(expr string) ([][]string, error) {
+func FurtherRequired(expr string) ([][]string, error) {
 	first, err := Required(expr)
 	if first == nil || err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func RequiredToo(expr string) ([][]string, error) {
 		return nil, err
 	}
 	var out [][]string
-	for _, set := range inspect(re.Simplify()).sets {
-		if set = dropSupersets(set); shortestLength(set) >= MinLiteral && len(set) <= maxFurther && !slices.Equal(set, first) {
+	for _, set := range inspectRegexp(re.Simplify()).sets {
+		if set = dropSupersets(set); shortestLength(set) >= MinLiteral && len(set) <= maxFurtherLiterals && !slices.Equal(set, first) {
 			out = append(out, set)
 		}
 	}
@@ -64,7 +64,7 @@ func RequiredToo(expr string) ([][]string, error) {
 		return cmp.Or(cmp.Compare(shortestLength(b), shortestLength(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 	})
 	out = slices.CompactFunc(out, slices.Equal)
-	return out[:min(len(out), maxSets)], nil
+	return out[:min(len(out), maxFurtherSets)], nil
 }
 
 // A literalInfo says what is known of the texts that an expression matches.
@@ -74,7 +74,7 @@ type literalInfo struct {
 	sets     [][]string // each contains one of each of these
 }
 
-func inspect(re *syntax.Regexp) literalInfo {
+func inspectRegexp(re *syntax.Regexp) literalInfo {
 	switch re.Op {
 	case syntax.OpLiteral:
 		var b strings.Builder
@@ -95,12 +95,12 @@ func inspect(re *syntax.Regexp) literalInfo {
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return literalInfo{exact: []string{""}}
 	case syntax.OpCapture:
-		return inspect(re.Sub[0])
+		return inspectRegexp(re.Sub[0])
 	case syntax.OpPlus:
-		in := inspect(re.Sub[0])
-		return literalInfo{required: choose(in.exact, in.required), sets: in.all()}
+		in := inspectRegexp(re.Sub[0])
+		return literalInfo{required: moreSelectiveSet(in.exact, in.required), sets: in.allSets()}
 	case syntax.OpQuest:
-		if in := inspect(re.Sub[0]); in.exact != nil && len(in.exact) < maxExact {
+		if in := inspectRegexp(re.Sub[0]); in.exact != nil && len(in.exact) < maxExactStrings {
 			return literalInfo{exact: append([]string{""}, in.exact...)}
 		}
 	case syntax.OpConcat:
@@ -119,28 +119,28 @@ func inspectConcat(subs []*syntax.Regexp) literalInfo {
 	var required []string
 	var sets [][]string
 	for _, sub := range subs {
-		in := inspect(sub)
-		if in.exact != nil && len(in.exact)*len(exact) <= maxExact {
+		in := inspectRegexp(sub)
+		if in.exact != nil && len(in.exact)*len(exact) <= maxExactStrings {
 			exact = crossProduct(exact, in.exact)
 			continue
 		}
-		required = choose(required, exact)
+		required = moreSelectiveSet(required, exact)
 		sets = append(sets, exact)
 		exact, whole = []string{""}, false
 		if in.exact != nil {
 			exact = in.exact
 		}
-		required = choose(required, in.required)
+		required = moreSelectiveSet(required, in.required)
 		sets = append(sets, in.sets...)
 	}
 	if whole {
 		return literalInfo{exact: exact}
 	}
-	return literalInfo{required: choose(required, exact), sets: append(sets, exact)}
+	return literalInfo{required: moreSelectiveSet(required, exact), sets: append(sets, exact)}
 }
 
 // all returns the sets of which each text contains one literal each.
-func (in *literalInfo) all() [][]string {
+func (in *literalInfo) allSets() [][]string {
 	if in.exact != nil {
 		return append(in.sets, in.exact)
 	}
@@ -151,15 +151,15 @@ func inspectAlternate(subs []*syntax.Regexp) literalInfo {
 	var exact, required []string
 	isExact, isRequired := true, true
 	for _, sub := range subs {
-		in := inspect(sub)
+		in := inspectRegexp(sub)
 		exact = append(exact, in.exact...)
 		isExact = isExact && in.exact != nil
-		best := choose(in.exact, in.required)
+		best := moreSelectiveSet(in.exact, in.required)
 		required = append(required, best...)
 		isRequired = isRequired && best != nil
 	}
 	var out literalInfo
-	if isExact && len(exact) <= 4*maxExact {
+	if isExact && len(exact) <= 4*maxExactStrings {
 		out.exact = exact
 	}
 	if isRequired {
@@ -168,15 +168,15 @@ func inspectAlternate(subs []*syntax.Regexp) literalInfo {
 	return out
 }
 
-func choose(a, b []string) []string {
-	if moreSelective(b, a) {
+func moreSelectiveSet(a, b []string) []string {
+	if isMoreSelective(b, a) {
 		return b
 	}
 	return a
 }
 
 // moreSelective reports whether a selects more sharply than b.
-func moreSelective(a, b []string) bool {
+func isMoreSelective(a, b []string) bool {
 	wa, wb := shortestLength(a), shortestLength(b)
 	if wa != wb {
 		return wa > wb
@@ -226,7 +226,7 @@ func crossProduct(a, b []string) []string {
 func classStrings(ranges []rune) []string {
 	var out []string
 	for i := 0; i+1 < len(ranges); i += 2 {
-		if ranges[i+1]-ranges[i] > maxRunes {
+		if ranges[i+1]-ranges[i] > maxClassRunes {
 			return nil
 		}
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
@@ -237,7 +237,7 @@ func classStrings(ranges []rune) []string {
 			if len(out) == 0 || out[len(out)-1] != s {
 				out = append(out, s)
 			}
-			if len(out) > 2*maxRunes {
+			if len(out) > 2*maxClassRunes {
 				return nil
 			}
 		}
@@ -251,7 +251,7 @@ func classPrefixes(ranges []rune) []string {
 	var out []string
 	for i := 0; i+1 < len(ranges); i += 2 {
 		for r := ranges[i]; r <= ranges[i+1]; r = (r | 0x3f) + 1 {
-			if r < 0x10000 || len(out) == maxRunes {
+			if r < 0x10000 || len(out) == maxClassRunes {
 				return nil
 			}
 			out = append(out, string(r)[:3])

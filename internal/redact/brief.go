@@ -21,33 +21,33 @@ const (
 // redacted before truncating, so that no part of one is left.
 func (r *Redactor) Brief(s string, keep int) string {
 	if len(s) > keep || !r.isCacheable(s) {
-		return r.brief("", s, keep)
+		return r.redactAndTruncate("", s, keep)
 	}
-	return r.memo.get(s, func() string { return r.brief("", s, keep) })
+	return r.cache.getOrRedact(s, func() string { return r.redactAndTruncate("", s, keep) })
 }
 
 // isCacheable reports whether the redacted form of s can be cached, since it does not depend on one
 // action.
 func (r *Redactor) isCacheable(s string) bool {
-	return r != nil && r.found == nil && len(r.learned) == 0 && len(s) <= maxMemo
+	return r != nil && r.collectedSecrets == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedBytes
 }
 
 // The bounds of a memo.
 const (
-	maxMemo  = 256 // bytes of a text
-	maxMemos = 256
+	maxCachedBytes = 256 // bytes of a text
+	maxCachedTexts = 256
 )
 
 // A memo caches the redacted form of short texts, such as rule names, reasons and fingerprints, which
 // occur in many log entries.
-type memo struct {
-	mu    sync.Mutex
-	known map[string]string
+type redactionCache struct {
+	mu            sync.Mutex
+	redactedTexts map[string]string
 }
 
-func (m *memo) get(s string, redact func() string) string {
+func (m *redactionCache) getOrRedact(s string, redact func() string) string {
 	m.mu.Lock()
-	out, ok := m.known[s]
+	out, ok := m.redactedTexts[s]
 	m.mu.Unlock()
 	if ok {
 		return out
@@ -55,14 +55,14 @@ func (m *memo) get(s string, redact func() string) string {
 	out = redact()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil || len(m.known) >= maxMemos {
-		m.known = make(map[string]string, maxMemos)
+	if m.redactedTexts == nil || len(m.redactedTexts) >= maxCachedTexts {
+		m.redactedTexts = make(map[string]string, maxCachedTexts)
 	}
-	m.known[strings.Clone(s)] = out
+	m.redactedTexts[strings.Clone(s)] = out
 	return out
 }
 
-func (r *Redactor) brief(name, s string, keep int) string {
+func (r *Redactor) redactAndTruncate(name, s string, keep int) string {
 	whole := len(s)
 	if whole <= maxLookBytes {
 		s = r.Named(name, s)
@@ -71,7 +71,7 @@ func (r *Redactor) brief(name, s string, keep int) string {
 		}
 		return fmt.Sprintf("%s… (%d bytes)", Cut(s, keep), whole)
 	}
-	if sensitive(name, Cut(s, maxLookBytes)) != "" {
+	if secretKind(name, Cut(s, maxLookBytes)) != "" {
 		return r.Named(name, Cut(s, maxLookBytes))
 	}
 	s = r.String(Cut(s, maxLookBytes))

@@ -7,7 +7,7 @@ func Find(text string) []string {
 		return nil
 	}
 	var found []string
-	for _, sp := range (&Redactor{}).find(text, maxLayers) {
+	for _, sp := range (&Redactor{}).findSecrets(text, maxLayers) {
 		if sp.secret != "" {
 			found = append(found, sp.secret)
 		}

@@ -13,36 +13,36 @@ import (
 const maxLayers = 3
 
 // find returns the secrets in s, also in encoded form; layers is how many more encodings are decoded.
-func (r *Redactor) find(s string, layers int) []span {
-	spans := r.plain(s, nil)
-	spans = r.unescaped(s, escapes, layers, spans)
+func (r *Redactor) findSecrets(s string, layers int) []span {
+	spans := r.findUnencoded(s, nil)
+	spans = r.findEscaped(s, decodedEscapes, layers, spans)
 	// Before unescaping: a secret with "%3B" in it, in JSON, is complete only in the original text.
 	if strings.IndexByte(s, '%') >= 0 {
-		spans = r.unescaped(s, escapes&^decode.Percents, layers, spans)
+		spans = r.findEscaped(s, decodedEscapes&^decode.Percents, layers, spans)
 	}
 	if layers > 0 {
-		spans = r.wrapped(s, layers, spans)
+		spans = r.findEncoded(s, layers, spans)
 	}
-	if r != nil && r.found != nil {
+	if r != nil && r.collectedSecrets != nil {
 		for _, sp := range spans {
-			r.note(sp.secret)
+			r.collectSecret(sp.secret)
 		}
 	}
 	return spans
 }
 
 // escapes are the kinds of escapes that are decoded to find secrets.
-const escapes = decode.Percents | decode.Backslashes | decode.References | decode.Quoting | decode.Joints | decode.Unseen
+const decodedEscapes = decode.Percents | decode.Backslashes | decode.HTMLReferences | decode.QuoteEscapes | decode.StringConcatenations | decode.ZeroWidthCharacters
 
 // unescaped returns the secrets in s after decoding some escapes.
-func (r *Redactor) unescaped(s string, kinds decode.Escapes, layers int, spans []span) []span {
+func (r *Redactor) findEscaped(s string, kinds decode.Escapes, layers int, spans []span) []span {
 	text, changed := decode.Unescape(s, kinds, nil)
 	if !changed {
 		return spans
 	}
-	inner := r.plain(text, nil)
+	inner := r.findUnencoded(text, nil)
 	if layers > 0 {
-		inner = r.wrapped(text, layers, inner)
+		inner = r.findEncoded(text, layers, inner)
 	}
 	if len(inner) == 0 {
 		return spans
@@ -56,9 +56,9 @@ func (r *Redactor) unescaped(s string, kinds decode.Escapes, layers int, spans [
 }
 
 // plain returns the secrets that occur in s without encoding.
-func (r *Redactor) plain(s string, spans []span) []span {
+func (r *Redactor) findUnencoded(s string, spans []span) []span {
 	if r != nil {
-		for _, k := range r.known {
+		for _, k := range r.knownSecrets {
 			for at := 0; ; {
 				i := strings.Index(s[at:], k)
 				if i < 0 {
@@ -70,11 +70,11 @@ func (r *Redactor) plain(s string, spans []span) []span {
 		}
 	}
 	spans = r.learnedSecretSpans(s, spans)
-	return logins(s, assignments(s, credentials(s, spans)))
+	return findLogins(s, findAssignments(s, findCredentials(s, spans)))
 }
 
 // wrappings returns a secret and its encoded forms, alone or inside other encoded text.
-func wrappings(s string) []string {
+func encodedForms(s string) []string {
 	forms := []string{s}
 	add := func(f string) {
 		if f != s && len(f) >= 8 {
@@ -96,13 +96,13 @@ func wrappings(s string) []string {
 }
 
 // minWrapped is less than the length of the shortest credential in base64.
-const minWrapped = 20
+const minEncodedRun = 20
 
 // wrapped returns the runs of base64, base32 and hexadecimal in s that contain a secret.
-func (r *Redactor) wrapped(s string, layers int, spans []span) []span {
-	for start, end := range decode.Runs(s, minWrapped) {
-		decode.Run(s[start:end], func(_, text string) bool {
-			found := r.find(text, layers-1)
+func (r *Redactor) findEncoded(s string, layers int, spans []span) []span {
+	for start, end := range decode.Base64Runs(s, minEncodedRun) {
+		decode.TryRunEncodings(s[start:end], func(_, text string) bool {
+			found := r.findSecrets(text, layers-1)
 			if len(found) > 0 {
 				spans = append(spans, newSpan(s, start, end, found[0].kind))
 			}

@@ -8,7 +8,7 @@ import (
 
 // madeUpForms are forms of credentials that people choose themselves; in files they are often
 // examples.
-var madeUpForms = map[string]bool{
+var userChosenForms = map[string]bool{
 	"setx": true, "aws-signature": true, "aws-signature-header": true, "json-web-token": true, "jwt": true, "authorization-header": true, "cookie-header": true,
 	"session-cookie": true, "query-credential": true, "bearer-token": true, "url-password": true, "url-token": true, "netrc": true, "htpasswd-hash": true,
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
@@ -16,20 +16,20 @@ var madeUpForms = map[string]bool{
 
 // keyBody matches a part of a private key's content, which text that only mentions the header and
 // footer lines does not have.
-var keyBody = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
+var keyBodyPattern = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
 
 // Issued returns the form of a credential in a text that a service issued, or of a private key; "" if
 // there is none, the text is too long, or the credential is a known documentation example.
-func Issued(text string) string {
+func IssuedCredentialForm(text string) string {
 	if len(text) > MaxText {
 		return ""
 	}
-	for _, sp := range credentials(text, nil) {
+	for _, sp := range findCredentials(text, nil) {
 		secret := strings.ToLower(text[sp.start:sp.end])
-		if sp.kind == "private-key" && !keyBody().MatchString(secret) {
+		if sp.kind == "private-key" && !keyBodyPattern().MatchString(secret) {
 			continue
 		}
-		if madeUpForms[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
+		if userChosenForms[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
 			continue
 		}
 		return sp.kind

@@ -9,9 +9,9 @@ import (
 
 // Limits of learned secrets.
 const (
-	minLearned = 4 // bytes; shorter secrets would damage ordinary text
-	minInner   = 8 // bytes; shorter secrets match only as a whole word
-	maxLearned = 256
+	minLearnedBytes    = 4 // bytes; shorter secrets would damage ordinary text
+	minBytesInsideWord = 8 // bytes; shorter secrets match only as a whole word
+	maxLearnedSecrets  = 256
 )
 
 // Learn returns a redacted copy of a decoded JSON value, such as the payload of an action, as
@@ -19,9 +19,9 @@ const (
 // about the action cannot quote them, in lower case or truncated either.
 func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	var found []string
-	reader, out := &Redactor{found: &found}, new(Redactor)
+	reader, out := &Redactor{collectedSecrets: &found}, new(Redactor)
 	if r != nil {
-		reader.known, out.known = r.known, r.known
+		reader.knownSecrets, out.knownSecrets = r.knownSecrets, r.knownSecrets
 	}
 	clean := reader.Value(v, keep)
 	if len(found) == 0 {
@@ -31,7 +31,7 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 		// An account that ends in "%", or an escape in the secret, reads otherwise
 		// where escapes are decoded.
 		for _, s := range [...]string{secret, "%" + secret} {
-			if text, changed := decode.Unescape(s, escapes, nil); changed {
+			if text, changed := decode.Unescape(s, decodedEscapes, nil); changed {
 				found = append(found, text)
 			}
 		}
@@ -39,11 +39,11 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	seen := map[string]bool{}
 	for _, secret := range found {
 		secret = strings.Trim(secret, " \t\r\n\"'")
-		plain := plainWord(secret)
+		plain := isPlainWord(secret)
 		secret = lowerASCII(secret)
-		if len(secret) >= minLearned && !plain && !seen[secret] && len(out.learned) < maxLearned {
+		if len(secret) >= minLearnedBytes && !plain && !seen[secret] && len(out.learnedSecrets) < maxLearnedSecrets {
 			seen[secret] = true
-			out.learned = append(out.learned, secret)
+			out.learnedSecrets = append(out.learnedSecrets, secret)
 		}
 	}
 	return out.Value(v, keep), out
@@ -51,17 +51,17 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 
 // plainWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
 // lower-case letters.
-func plainWord(s string) bool {
+func isPlainWord(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // learnedSecretSpans returns the positions of learned secrets in s.
 func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
-	if r == nil || len(r.learned) == 0 {
+	if r == nil || len(r.learnedSecrets) == 0 {
 		return spans
 	}
 	text := lowerASCII(s)
-	for _, secret := range r.learned {
+	for _, secret := range r.learnedSecrets {
 		for at := 0; ; {
 			i := strings.Index(text[at:], secret)
 			if i < 0 {
@@ -69,12 +69,12 @@ func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 			}
 			i += at
 			at = i + len(secret)
-			if len(secret) >= minInner || (i == 0 || !wordByte(text[i-1])) && (at == len(text) || !wordByte(text[at])) {
+			if len(secret) >= minBytesInsideWord || (i == 0 || !isWordByte(text[i-1])) && (at == len(text) || !isWordByte(text[at])) {
 				spans = append(spans, span{i, at, "secret", s[i:at]})
 			}
 		}
 		for _, end := range truncationPoints(text) {
-			for n := min(len(secret)-1, end); n >= min(minInner, len(secret)/2+1); n-- {
+			for n := min(len(secret)-1, end); n >= min(minBytesInsideWord, len(secret)/2+1); n-- {
 				if text[end-n:end] == secret[:n] {
 					spans = append(spans, span{end - n, end, "secret", s[end-n : end]})
 					break

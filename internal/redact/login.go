@@ -14,14 +14,14 @@ const (
 )
 
 // An arg is one argument: its text without enclosing quotes, and its position.
-type arg struct {
-	text string
-	at   int
-	bare bool // not in single quotes, so that "$" starts a variable
+type programArg struct {
+	text             string
+	offset           int
+	expandsVariables bool // not in single quotes, so that "$" starts a variable
 }
 
 // programs finds the entries of a program by its name.
-var programs = sync.OnceValue(func() map[string][]*knowledge.Login {
+var loginsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login {
 	byName := make(map[string][]*knowledge.Login, 2*len(knowledge.Logins))
 	for i := range knowledge.Logins {
 		l := &knowledge.Logins[i]
@@ -33,35 +33,39 @@ var programs = sync.OnceValue(func() map[string][]*knowledge.Login {
 })
 
 // A bytePairs is a set of the first two bytes of words, in any case.
-type bytePairs [1 << 16 / 64]uint64
+type firstBytePairs [1 << 16 / 64]uint64
 
-func pairOf(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
+func firstTwoBytes(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
 
-func (p *bytePairs) add(word string) { p[pairOf(word)/64] |= 1 << (pairOf(word) % 64) }
+func (p *firstBytePairs) add(word string) {
+	p[firstTwoBytes(word)/64] |= 1 << (firstTwoBytes(word) % 64)
+}
 
 // begin reports whether s, which has at least two bytes, can begin with a word of the set.
-func (p *bytePairs) begin(s string) bool { return p[pairOf(s)/64]&(1<<(pairOf(s)%64)) != 0 }
+func (p *firstBytePairs) canBegin(s string) bool {
+	return p[firstTwoBytes(s)/64]&(1<<(firstTwoBytes(s)%64)) != 0
+}
 
 // programPairs are the first two bytes of the program names.
-var programPairs = sync.OnceValue(func() *bytePairs {
-	set := new(bytePairs)
-	for name := range programs() {
+var programPairs = sync.OnceValue(func() *firstBytePairs {
+	set := new(firstBytePairs)
+	for name := range loginsByProgram() {
 		set.add(name)
 	}
 	return set
 })
 
 // A letterSets is the sets of second and last letters of words, as bits.
-type letterSets struct{ second, last uint32 }
+type letterBits struct{ secondLetters, lastLetters uint32 }
 
 // programLetters are the letters of program names, by length.
-var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterSets {
-	set := new([maxProgram + 2]letterSets)
-	for name := range programs() {
+var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterBits {
+	set := new([maxProgram + 2]letterBits)
+	for name := range loginsByProgram() {
 		for _, n := range [...]string{name, name + ".exe"} {
 			if len(n) < len(set) {
-				set[len(n)].second |= 1 << (n[1] & 31)
-				set[len(n)].last |= 1 << (n[len(n)-1] & 31)
+				set[len(n)].secondLetters |= 1 << (n[1] & 31)
+				set[len(n)].lastLetters |= 1 << (n[len(n)-1] & 31)
 			}
 		}
 	}
@@ -72,38 +76,38 @@ var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterSets {
 const maxProgram = 32
 
 // logins returns the secrets in the arguments and input of the programs named in s.
-func logins(s string, spans []span) []span {
+func findLogins(s string, spans []span) []span {
 	begin, lengths := programPairs(), programLetters()
 	left := maxAllArgs
 	for i := 0; i+1 < len(s); i++ {
-		if i > 0 && nameByte(s[i-1]) {
+		if i > 0 && isNameByte(s[i-1]) {
 			continue
 		}
-		if !begin.begin(s[i:]) {
+		if !begin.canBegin(s[i:]) {
 			continue
 		}
 		end := i
-		for end < len(s) && end-i <= maxProgram && nameByte(s[end]) {
+		for end < len(s) && end-i <= maxProgram && isNameByte(s[end]) {
 			end++
 		}
-		if n := end - i; n < 2 || n < len(lengths) && (lengths[n].second&(1<<(s[i+1]&31)) == 0 || lengths[n].last&(1<<(s[end-1]&31)) == 0) {
+		if n := end - i; n < 2 || n < len(lengths) && (lengths[n].secondLetters&(1<<(s[i+1]&31)) == 0 || lengths[n].lastLetters&(1<<(s[end-1]&31)) == 0) {
 			continue
 		}
-		found := programs()[programName(s[i:end])]
+		found := loginsByProgram()[programName(s[i:end])]
 		if len(found) == 0 || end < len(s) && strings.IndexByte(" \t\n\r\"'\\;|&)<`", s[end]) < 0 {
 			continue
 		}
 		if end < len(s) && (s[end] == '"' || s[end] == '\'') { // after a path
 			end++
 		}
-		args, after := arguments(s, end)
+		args, after := parseArguments(s, end)
 		if left -= 1 + len(args); left < 0 {
 			return append(spans, newSpan(s, i, len(s), "unexamined text"))
 		}
 		for _, l := range found {
-			spans = argSpans(s, l, args, spans)
+			spans = findArgSecrets(s, l, args, spans)
 			if l.Input != "" && (l.With == "" || hasOption(args, l.With)) && subcommandEnd(args, l.Sub) >= 0 {
-				spans = inputSecrets(s, i, after, args, l.Input, spans)
+				spans = findInputSecrets(s, i, after, args, l.Input, spans)
 			}
 		}
 		i = end - 1
@@ -118,7 +122,7 @@ func programName(s string) string {
 
 // arguments returns the words after i up to the end of the command, and that end. A closing quote
 // without an opening one ends it too: the command is inside a quoted text.
-func arguments(s string, i int) (args []arg, end int) {
+func parseArguments(s string, i int) (args []programArg, end int) {
 	for len(args) < maxArgs {
 		for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\\' && i+1 < len(s) && s[i+1] == '\n') {
 			if s[i] == '\\' {
@@ -133,7 +137,7 @@ func arguments(s string, i int) (args []arg, end int) {
 		if end == i {
 			break
 		}
-		args = append(args, unquoted(s, i, end))
+		args = append(args, unquoteArg(s, i, end))
 		i = end
 		if !whole {
 			break
@@ -178,20 +182,20 @@ func wordEnd(s string, i int) (end int, whole bool) {
 }
 
 // unquoted returns s[i:end] without enclosing quotes.
-func unquoted(s string, i, end int) arg {
+func unquoteArg(s string, i, end int) programArg {
 	if end-i >= 2 && (s[i] == '\'' || s[i] == '"') && s[end-1] == s[i] {
-		return arg{s[i+1 : end-1], i + 1, s[i] == '"'}
+		return programArg{s[i+1 : end-1], i + 1, s[i] == '"'}
 	}
-	return arg{s[i:end], i, true}
+	return programArg{s[i:end], i, true}
 }
 
 // argSpans returns the secrets in the arguments of a program.
-func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
+func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []span) []span {
 	first := subcommandEnd(args, l.Sub)
 	if first < 0 || l.With != "" && !hasOption(args, l.With) {
 		return spans
 	}
-	put := func(a arg, form string) { spans = secretIn(s, a, form, l.Separator, spans) }
+	put := func(a programArg, form string) { spans = addArgSecret(s, a, form, l.Separator, spans) }
 	for i, a := range args {
 		for _, o := range [...]struct {
 			options  []string
@@ -201,7 +205,7 @@ func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
 			for _, option := range o.options {
 				switch from, next := optionValue(a.text, option, o.attached); {
 				case from > 0:
-					put(unquotedFrom(a, from), o.form)
+					put(unquoteArgFrom(a, from), o.form)
 				case next && i+1 < len(args):
 					put(args[i+1], o.form)
 				}
@@ -209,7 +213,7 @@ func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
 		}
 	}
 	if l.Operand != 0 {
-		for _, a := range operands(args[first:], l.Operand, l.Form == "pairs") {
+		for _, a := range selectOperands(args[first:], l.Operand, l.Form == "pairs") {
 			put(a, l.Form)
 		}
 	}
@@ -220,7 +224,7 @@ func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
 // is the value.
 func optionValue(word, option string, attached bool) (from int, next bool) {
 	slash := option[0] == '/'
-	if len(word) < len(option) || word[:len(option)] != option && !(slash && hasFold(word, strings.ToLower(option))) {
+	if len(word) < len(option) || word[:len(option)] != option && !(slash && hasPrefixFold(word, strings.ToLower(option))) {
 		return 0, false
 	}
 	rest := word[len(option):]
@@ -239,13 +243,13 @@ func optionValue(word, option string, attached bool) (from int, next bool) {
 }
 
 // unquotedFrom returns the rest of a word without enclosing quotes.
-func unquotedFrom(a arg, from int) arg {
-	u := unquoted(a.text, from, len(a.text))
-	return arg{u.text, a.at + u.at, a.bare && u.bare}
+func unquoteArgFrom(a programArg, from int) programArg {
+	u := unquoteArg(a.text, from, len(a.text))
+	return programArg{u.text, a.offset + u.offset, a.expandsVariables && u.expandsVariables}
 }
 
 // secretIn adds the secret in an argument.
-func secretIn(s string, a arg, form, separator string, spans []span) []span {
+func addArgSecret(s string, a programArg, form, separator string, spans []span) []span {
 	if separator == "" {
 		separator = ":"
 	}
@@ -258,20 +262,20 @@ func secretIn(s string, a arg, form, separator string, spans []span) []span {
 		if at := strings.LastIndexByte(secret, '@'); separator == "/" && at >= 0 { // user/secret@database
 			secret = secret[:at]
 		}
-		a.at += len(name) + len(separator)
+		a.offset += len(name) + len(separator)
 		a.text = secret
 	case "source":
 		secret, ok := strings.CutPrefix(a.text, "pass:")
 		if !ok {
 			return spans
 		}
-		a.at += len("pass:")
+		a.offset += len("pass:")
 		a.text = secret
 	case "pairs":
-		at := a.at
+		at := a.offset
 		for pair := range strings.SplitSeq(a.text, ";") {
 			if name, secret, ok := strings.Cut(pair, "="); ok {
-				spans = addSecret(s, arg{secret, at + len(name) + 1, a.bare}, spans)
+				spans = addSecret(s, programArg{secret, at + len(name) + 1, a.expandsVariables}, spans)
 			}
 			at += len(pair) + 1
 		}
@@ -280,18 +284,18 @@ func secretIn(s string, a arg, form, separator string, spans []span) []span {
 	return addSecret(s, a, spans)
 }
 
-func addSecret(s string, a arg, spans []span) []span {
-	if len(a.text) < minSecret || placeholder(a.text) && (a.bare || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
+func addSecret(s string, a programArg, spans []span) []span {
+	if len(a.text) < minSecret || isPlaceholder(a.text) && (a.expandsVariables || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
 		return spans
 	}
-	return append(spans, newSpan(s, a.at, a.at+len(a.text), "password"))
+	return append(spans, newSpan(s, a.offset, a.offset+len(a.text), "password"))
 }
 
 // minSecret is the length of the shortest secret, in bytes.
 const minSecret = 3
 
 // hasOption reports whether an option is among the arguments, alone or in a cluster such as -xp.
-func hasOption(args []arg, option string) bool {
+func hasOption(args []programArg, option string) bool {
 	for _, a := range args {
 		switch {
 		case a.text == option:
@@ -305,7 +309,7 @@ func hasOption(args []arg, option string) bool {
 
 // subcommandEnd returns how many arguments there are up to the last word of sub, or -1
 // if these words are not among them in this order.
-func subcommandEnd(args []arg, sub []string) int {
+func subcommandEnd(args []programArg, sub []string) int {
 	n := 0
 	for i, a := range args {
 		if n == len(sub) {
@@ -326,8 +330,8 @@ func subcommandEnd(args []arg, sub []string) int {
 
 // operands returns the nth argument that is neither an option nor the value of
 // one with two dashes, the last one for -1, and if all is set those after it too.
-func operands(args []arg, n int, all bool) []arg {
-	var words []arg
+func selectOperands(args []programArg, n int, all bool) []programArg {
+	var words []programArg
 	option := false
 	for _, a := range args {
 		if strings.HasPrefix(a.text, "<<") || strings.HasPrefix(a.text, ">") || a.text == "2>&1" {
@@ -352,12 +356,12 @@ func operands(args []arg, n int, all bool) []arg {
 
 // inputSecrets returns the secrets in the input of the program between at and after: a pipe, a
 // here-string or a here-document.
-func inputSecrets(s string, at, after int, args []arg, form string, spans []span) []span {
-	line := func(a arg) {
+func findInputSecrets(s string, at, after int, args []programArg, form string, spans []span) []span {
+	line := func(a programArg) {
 		if form == "account" && !strings.Contains(a.text, ":") {
 			return
 		}
-		spans = secretIn(s, a, form, "", spans)
+		spans = addArgSecret(s, a, form, "", spans)
 	}
 	for i, a := range args {
 		word, ok := strings.CutPrefix(a.text, "<<<")
@@ -365,17 +369,17 @@ func inputSecrets(s string, at, after int, args []arg, form string, spans []span
 		case ok && word == "" && i+1 < len(args):
 			line(args[i+1])
 		case ok && word != "":
-			line(unquotedFrom(a, 3))
+			line(unquoteArgFrom(a, 3))
 		case strings.HasPrefix(a.text, "<<"):
-			hereDocument(s, after, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
+			forEachHereDocLine(s, after, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
 		}
 	}
-	pipedInput(s, at, line)
+	forEachPipedWord(s, at, line)
 	return spans
 }
 
 // hereDocument passes on the lines of the here-document that starts after i.
-func hereDocument(s string, i int, end string, line func(arg)) {
+func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
 	for range maxArgs {
 		next := strings.IndexByte(s[i:], '\n')
 		if next < 0 {
@@ -391,7 +395,7 @@ func hereDocument(s string, i int, end string, line func(arg)) {
 			return
 		}
 		if text != "" {
-			line(arg{text, i + strings.Index(s[i:stop], text), false})
+			line(programArg{text, i + strings.Index(s[i:stop], text), false})
 		}
 	}
 }
@@ -400,7 +404,7 @@ func hereDocument(s string, i int, end string, line func(arg)) {
 const printingPrograms = " echo printf print write-output write-host yes "
 
 // pipedInput passes on the words of the echo or printf that writes to the pipe before at.
-func pipedInput(s string, at int, line func(arg)) {
+func forEachPipedWord(s string, at int, line func(programArg)) {
 	from := max(0, at-4<<10)
 	pipe := strings.LastIndexByte(s[from:at], '|')
 	if pipe < 0 || strings.ContainsAny(s[from+pipe+1:at], "\n;&") {
@@ -408,21 +412,21 @@ func pipedInput(s string, at int, line func(arg)) {
 	}
 	pipe += from
 	for start := pipe - 1; start >= from; start-- {
-		if !nameByte(s[start]) || start > 0 && nameByte(s[start-1]) {
+		if !isNameByte(s[start]) || start > 0 && isNameByte(s[start-1]) {
 			continue
 		}
 		end := start
-		for end < pipe && nameByte(s[end]) {
+		for end < pipe && isNameByte(s[end]) {
 			end++
 		}
 		if !strings.Contains(printingPrograms, " "+strings.ToLower(s[start:end])+" ") {
 			continue
 		}
-		args, stop := arguments(s, end)
+		args, stop := parseArguments(s, end)
 		if stop > pipe || strings.TrimSpace(s[stop:pipe]) != "" && !strings.ContainsAny(s[stop:pipe], "|)") {
 			continue
 		}
-		words := operands(args, 1, true)
+		words := selectOperands(args, 1, true)
 		for i, w := range words {
 			if i == 0 && len(words) > 1 && strings.ContainsRune(w.text, '%') {
 				continue // the format string

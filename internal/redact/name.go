@@ -7,6 +7,6 @@ func IsSecretName(name string) bool {
 }
 
 // Holds reports whether a text contains a credential. A text longer than MaxText counts as one.
-func Holds(name, text string) bool {
+func ContainsCredential(name, text string) bool {
 	return (*Redactor)(nil).Named(name, text) != text
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // hints are lower-case words of which every name of a secret contains one.
-var hints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
+var secretNameHints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
 
 // hintPairs are the first two bytes of hints.
-var hintPairs = func() (set bytePairs) {
-	for _, h := range hints {
+var hintFirstBytes = func() (set firstBytePairs) {
+	for _, h := range secretNameHints {
 		set.add(h)
 	}
 	return set
@@ -21,11 +21,11 @@ var hintPairs = func() (set bytePairs) {
 
 // hasSecretHint reports whether s begins with a hint.
 func hasSecretHint(s string) bool {
-	if len(s) < 2 || !hintPairs.begin(s) {
+	if len(s) < 2 || !hintFirstBytes.canBegin(s) {
 		return false
 	}
-	for _, h := range hints {
-		if h[0] == s[0]|0x20 && hasFold(s, h) {
+	for _, h := range secretNameHints {
+		if h[0] == s[0]|0x20 && hasPrefixFold(s, h) {
 			return true
 		}
 	}
@@ -44,28 +44,28 @@ func mentionsSecret(name string) bool {
 
 // assignments returns the values in s that are assigned to names of secrets, in the notations of
 // shells, programming languages, YAML, JSON and command lines.
-func assignments(s string, spans []span) []span {
+func findAssignments(s string, spans []span) []span {
 	for i, last := 0, 0; i+1 < len(s); i++ {
-		if !hintPairs.begin(s[i:]) || !hasSecretHint(s[i:]) {
+		if !hintFirstBytes.canBegin(s[i:]) || !hasSecretHint(s[i:]) {
 			continue
 		}
 		start, end := i, i
-		for start > last && nameByte(s[start-1]) {
+		for start > last && isNameByte(s[start-1]) {
 			start--
 		}
-		for end < len(s) && nameByte(s[end]) {
+		for end < len(s) && isNameByte(s[end]) {
 			end++
 		}
 		name := s[start:end]
 		i, last = end-1, end
-		if inMark(s[:start]) {
+		if endsInsideMark(s[:start]) {
 			continue // what is after a mark was read with the name that the mark replaced
 		}
-		from, to := value(s, end, strings.HasPrefix(name, "--"))
+		from, to := findAssignedValue(s, end, strings.HasPrefix(name, "--"))
 		if from == to {
 			continue
 		}
-		if kind := sensitive(name, s[from:to]); kind != "" {
+		if kind := secretKind(name, s[from:to]); kind != "" {
 			spans = append(spans, newSpan(s, from, to, kind))
 			i, last = to-1, to
 		}
@@ -74,14 +74,14 @@ func assignments(s string, spans []span) []span {
 }
 
 // inMark reports whether a redaction mark is still open at the end of s.
-func inMark(s string) bool {
+func endsInsideMark(s string) bool {
 	const longest = 64 // bytes of a kind
 	s = s[max(0, len(s)-longest):]
 	at := strings.LastIndex(s, openMark)
 	return at >= 0 && !strings.Contains(s[at:], "]")
 }
 
-func nameByte(c byte) bool { return nameBytes[c] }
+func isNameByte(c byte) bool { return nameBytes[c] }
 
 var nameBytes = func() (set [256]bool) {
 	for _, c := range []byte(letters + "0123456789_-.") {
@@ -91,11 +91,11 @@ var nameBytes = func() (set [256]bool) {
 }()
 
 // maxValue is the maximum length of an examined value, in bytes.
-const maxValue = 1000
+const maxValueBytes = 1000
 
 // value returns the position of the value assigned to the name that ends at i; two equal numbers if
 // there is none.
-func value(s string, i int, option bool) (from, to int) {
+func findAssignedValue(s string, i int, option bool) (from, to int) {
 	for n := 0; n < 2 && i < len(s) && strings.IndexByte("\"'`]", s[i]) >= 0; n++ {
 		i++
 	}
@@ -114,11 +114,11 @@ func value(s string, i int, option bool) (from, to int) {
 		return 0, 0
 	}
 	if q := s[i]; q == '"' || q == '\'' || q == '`' {
-		for to = i + 1; to < len(s) && to-i <= maxValue && s[to] != q && s[to] != '\n'; to++ {
+		for to = i + 1; to < len(s) && to-i <= maxValueBytes && s[to] != q && s[to] != '\n'; to++ {
 		}
 		return i + 1, to
 	}
-	for to = i; to < len(s) && to-i < maxValue && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
+	for to = i; to < len(s) && to-i < maxValueBytes && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
 	}
 	if to < len(s) && s[to] == '(' { // a function call
 		return 0, 0
@@ -136,14 +136,14 @@ func skipSpace(s string, i int) int {
 
 // sensitive returns the kind of secret for a name and value; "" if the value is none: a password can
 // be any word, a key must look random.
-func sensitive(name, value string) string {
+func secretKind(name, value string) string {
 	if name == "" || len(value) < 4 || len(name) > 200 {
 		return ""
 	}
 	switch kind := nameKind(name); {
-	case kind == "password" && !placeholder(value):
+	case kind == "password" && !isPlaceholder(value):
 		return "password"
-	case kind == "key" && random(value) && !placeholder(value) && !strings.Contains(value, `\`): // without DOMAIN\user
+	case kind == "key" && looksRandom(value) && !isPlaceholder(value) && !strings.Contains(value, `\`): // without DOMAIN\user
 		return "key"
 	}
 	return ""
@@ -155,7 +155,7 @@ func nameKind(name string) string {
 	if !mentionsSecret(name) {
 		return ""
 	}
-	words := split(name)
+	words := splitName(name)
 	if len(words) == 0 {
 		return ""
 	}
@@ -205,7 +205,7 @@ var nameWords = sync.OnceValue(func() map[string]string {
 })
 
 // split splits a name into its words, in lower case.
-func split(name string) []string {
+func splitName(name string) []string {
 	var words []string
 	start := 0
 	cut := func(end int) {
@@ -229,18 +229,18 @@ func split(name string) []string {
 }
 
 // placeholder reports whether a value is a placeholder or reference instead of a secret.
-func placeholder(v string) bool {
+func isPlaceholder(v string) bool {
 	v = strings.TrimSpace(v)
 	if v == "" || isRedactionMark(v) || strings.Trim(v, v[:1]) == "" || strings.Trim(v, "xX*.-_") == "" {
 		return true
 	}
 	switch v[0] {
 	case '$':
-		return variable(v[1:])
+		return isVariable(v[1:])
 	case '<', '%', '{', '/', '~':
 		return true
 	}
-	if cmdlet(v) {
+	if isCmdlet(v) {
 		return true
 	}
 	v = strings.ToLower(v)
@@ -253,7 +253,7 @@ func placeholder(v string) bool {
 }
 
 // cmdlet reports whether v is the name of a PowerShell command, whose result is assigned.
-func cmdlet(v string) bool {
+func isCmdlet(v string) bool {
 	verb, noun, ok := strings.Cut(v, "-")
 	return ok && noun != "" && slices.Contains(knowledge.SecretNames.Verbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
 }
@@ -261,12 +261,12 @@ func cmdlet(v string) bool {
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // variable reports whether the text after a "$" is only a variable name or a shell expansion.
-func variable(v string) bool {
+func isVariable(v string) bool {
 	if v != "" && (v[0] == '{' || v[0] == '(' || v[0] == '$') {
 		return true
 	}
 	for i := range len(v) {
-		if !nameByte(v[i]) && v[i] != ':' && v[i] != '[' {
+		if !isNameByte(v[i]) && v[i] != ':' && v[i] != '[' {
 			return false
 		}
 	}
@@ -274,7 +274,7 @@ func variable(v string) bool {
 }
 
 // random reports whether a value looks randomly generated.
-func random(v string) bool {
+func looksRandom(v string) bool {
 	if len(v) < 8 || strings.ContainsAny(v, " \t\n") {
 		return false
 	}

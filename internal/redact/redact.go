@@ -19,10 +19,10 @@ const MaxText = 128 << 10
 // A Redactor removes credentials, and also knows configured secrets. A nil Redactor knows none. It is
 // safe for concurrent use.
 type Redactor struct {
-	known   []string  // the secrets and their encoded forms
-	learned []string  // in lower case
-	found   *[]string // collects the secrets found; nil for none
-	memo    memo
+	knownSecrets     []string  // the secrets and their encoded forms
+	learnedSecrets   []string  // in lower case
+	collectedSecrets *[]string // collects the secrets found; nil for none
+	cache            redactionCache
 }
 
 // New returns a Redactor that also removes the given secrets, such as API keys. Secrets shorter than 8
@@ -31,7 +31,7 @@ func New(secrets ...string) *Redactor {
 	r := new(Redactor)
 	for _, s := range secrets {
 		if len(s) >= 8 {
-			r.known = append(r.known, wrappings(s)...)
+			r.knownSecrets = append(r.knownSecrets, encodedForms(s)...)
 		}
 	}
 	return r
@@ -43,23 +43,23 @@ func (r *Redactor) String(s string) string {
 		return "[redacted unexamined text]"
 	}
 	if r.isCacheable(s) {
-		return r.memo.get(s, func() string { return r.whole(s) })
+		return r.cache.getOrRedact(s, func() string { return r.redactUncached(s) })
 	}
-	return r.whole(s)
+	return r.redactUncached(s)
 }
 
-func (r *Redactor) whole(s string) string {
-	spans := r.find(s, maxLayers)
+func (r *Redactor) redactUncached(s string) string {
+	spans := r.findSecrets(s, maxLayers)
 	if len(spans) == 0 {
 		return s
 	}
-	return replace(s, spans)
+	return replaceSpans(s, spans)
 }
 
 // note adds a secret to found, if it is collected.
-func (r *Redactor) note(secret string) {
-	if r != nil && r.found != nil {
-		*r.found = append(*r.found, secret)
+func (r *Redactor) collectSecret(secret string) {
+	if r != nil && r.collectedSecrets != nil {
+		*r.collectedSecrets = append(*r.collectedSecrets, secret)
 	}
 }
 
@@ -69,15 +69,15 @@ func (r *Redactor) Named(name, value string) string {
 	if name == "" {
 		return r.String(value)
 	}
-	if kind := sensitive(name, value); kind != "" {
-		r.note(value)
-		return mark(kind)
+	if kind := secretKind(name, value); kind != "" {
+		r.collectSecret(value)
+		return redactionMark(kind)
 	}
 	if len(name)+len(value) > MaxText {
 		return r.String(value)
 	}
 	prefix := name + ": "
-	spans := r.find(prefix+value, maxLayers)
+	spans := r.findSecrets(prefix+value, maxLayers)
 	own := spans[:0]
 	for _, sp := range spans {
 		if sp.end > len(prefix) {
@@ -88,7 +88,7 @@ func (r *Redactor) Named(name, value string) string {
 	if len(own) == 0 {
 		return value
 	}
-	return replace(value, own)
+	return replaceSpans(value, own)
 }
 
 // A span is a secret in a text, from start up to end.
@@ -105,10 +105,10 @@ func newSpan(s string, start, end int, kind string) span {
 // openMark is the beginning of a redaction mark.
 const openMark = "[redacted "
 
-func mark(kind string) string { return openMark + kind + "]" }
+func redactionMark(kind string) string { return openMark + kind + "]" }
 
 // replace replaces spans by redaction marks; spans can overlap.
-func replace(s string, spans []span) string {
+func replaceSpans(s string, spans []span) string {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.start != b.start {
 			return a.start - b.start
@@ -123,7 +123,7 @@ func replace(s string, spans []span) string {
 			sp.end = max(sp.end, spans[i].end)
 		}
 		b.WriteString(s[at:sp.start])
-		b.WriteString(mark(sp.kind))
+		b.WriteString(redactionMark(sp.kind))
 		at = sp.end
 	}
 	b.WriteString(s[at:])
@@ -144,7 +144,7 @@ func Credentials(s string) []Credential {
 	known := map[Credential]bool{}
 	for from := 0; ; from += part {
 		to := min(from+part+overlap, len(s))
-		for _, sp := range credentials(s[from:to], nil) {
+		for _, sp := range findCredentials(s[from:to], nil) {
 			c := Credential{from + sp.start, from + sp.end, sp.kind}
 			if !known[c] {
 				known[c] = true

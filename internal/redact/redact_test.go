@@ -91,7 +91,7 @@ func TestExamples(t *testing.T) {
 			for _, example := range e.Match {
 				text, secret := fill(example)
 				found := false
-				for _, sp := range credentials(text, nil) {
+				for _, sp := range findCredentials(text, nil) {
 					found = found || sp.kind == e.ID
 				}
 				if !found {
@@ -104,7 +104,7 @@ func TestExamples(t *testing.T) {
 			}
 			for _, example := range e.Pass {
 				text, _ := fill(example)
-				for _, sp := range credentials(text, nil) {
+				for _, sp := range findCredentials(text, nil) {
 					if sp.kind == e.ID {
 						t.Errorf("pass %q: found %q", text, text[sp.start:sp.end])
 					}

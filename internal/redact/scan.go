@@ -12,28 +12,28 @@ import (
 )
 
 // A compiled form is created when one of its literals first occurs, since most runs need none.
-type compiled struct {
-	once   sync.Once
-	finder *prefilter.Finder // finds where the pattern can match
-	not    []*regexp.Regexp
+type compiledForm struct {
+	once       sync.Once
+	finder     *prefilter.Finder // finds where the pattern can match
+	exclusions []*regexp.Regexp
 }
 
-var compiledForms [len(knowledge.SecretForms)]compiled
+var compiledForms [len(knowledge.SecretForms)]compiledForm
 
-func form(i int) *compiled {
+func compileForm(i int) *compiledForm {
 	c := &compiledForms[i]
 	c.once.Do(func() {
 		f := &knowledge.SecretForms[i]
 		c.finder = prefilter.NewFinder(f.Pattern)
 		for _, not := range f.Not {
-			c.not = append(c.not, regexp.MustCompile(not))
+			c.exclusions = append(c.exclusions, regexp.MustCompile(not))
 		}
 	})
 	return c
 }
 
 // literals finds the forms whose literals occur, in one pass.
-var literals = sync.OnceValue(func() *prefilter.Set {
+var formLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 	list := make([][]string, len(knowledge.SecretForms))
 	for i := range knowledge.SecretForms {
 		list[i] = knowledge.SecretForms[i].Literals
@@ -46,44 +46,44 @@ var literals = sync.OnceValue(func() *prefilter.Set {
 type formSet [(len(knowledge.SecretForms) + 63) / 64]uint64
 
 // credentials returns the matches of all forms in s.
-func credentials(s string, spans []span) []span {
+func findCredentials(s string, spans []span) []span {
 	var set formSet
-	prefilter.Scan(literals(), s, set[:])
+	prefilter.Scan(formLiterals(), s, set[:])
 	if set == (formSet{}) {
 		return spans
 	}
-	look := prefilter.NewLook(s)
+	look := prefilter.NewTextFeatures(s)
 	for w, word := range set {
 		for ; word != 0; word &= word - 1 {
 			i := 64*w + bits.TrailingZeros64(word)
 			f := &knowledge.SecretForms[i]
 			switch {
-			case !look.Meets(needs(f)):
+			case !look.Satisfies(formNeeds(f)):
 			case f.Line:
-				spans = inLines(s, i, spans)
+				spans = findInLines(s, i, spans)
 			default:
-				spans = matches(s, 0, len(s), i, spans)
+				spans = findFormMatches(s, 0, len(s), i, spans)
 			}
 		}
 	}
 	return spans
 }
 
-func needs(f *knowledge.SecretForm) prefilter.Needs {
-	return prefilter.Needs{Narrow: f.Narrow, Wide: f.Wide, Bytes: f.Bytes}
+func formNeeds(f *knowledge.SecretForm) prefilter.TextNeeds {
+	return prefilter.TextNeeds{WordRunLength: f.Narrow, TokenRunLength: f.Wide, RequiredBytes: f.Bytes}
 }
 
 // inLines returns the matches of a form that matches within lines, and examines only lines that
 // contain its literals.
-func inLines(s string, i int, spans []span) []span {
+func findInLines(s string, i int, spans []span) []span {
 	f := &knowledge.SecretForms[i]
 	for from := 0; from < len(s); {
 		to := len(s)
 		if n := strings.IndexByte(s[from:], '\n'); n >= 0 {
 			to = from + n
 		}
-		if look := prefilter.NewLook(s[from:to]); look.Meets(needs(f)) {
-			spans = matches(s, from, to, i, spans)
+		if look := prefilter.NewTextFeatures(s[from:to]); look.Satisfies(formNeeds(f)) {
+			spans = findFormMatches(s, from, to, i, spans)
 		}
 		from = to + 1
 	}
@@ -92,13 +92,13 @@ func inLines(s string, i int, spans []span) []span {
 
 // matches returns the matches of one form in s[from:to]. A match is extended to the end of its last
 // word.
-func matches(s string, from, to, i int, spans []span) []span {
-	if found, _ := form(i).finder.Match(s[from:to]); !found {
+func findFormMatches(s string, from, to, i int, spans []span) []span {
+	if found, _ := compileForm(i).finder.Match(s[from:to]); !found {
 		return spans
 	}
 	f := &knowledge.SecretForms[i]
 next:
-	for _, m := range form(i).finder.Regexp().FindAllStringSubmatchIndex(s[from:to], -1) {
+	for _, m := range compileForm(i).finder.Regexp().FindAllStringSubmatchIndex(s[from:to], -1) {
 		start, end := m[0], m[1]
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 && m[g] < m[g+1] {
@@ -110,12 +110,12 @@ next:
 		if start == end || f.Entropy > 0 && entropy(s[start:end]) < f.Entropy || isRedactionMark(s[start:end]) {
 			continue
 		}
-		for _, not := range form(i).not {
+		for _, not := range compileForm(i).exclusions {
 			if not.MatchString(s[start:end]) {
 				continue next
 			}
 		}
-		for end < len(s) && wordByte(s[end-1]) && wordByte(s[end]) {
+		for end < len(s) && isWordByte(s[end-1]) && isWordByte(s[end]) {
 			end++
 		}
 		spans = append(spans, newSpan(s, start, end, f.ID))
@@ -123,7 +123,7 @@ next:
 	return spans
 }
 
-func wordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
@@ -134,7 +134,7 @@ func lower(c byte) byte {
 	return c
 }
 
-func hasFold(s, prefix string) bool {
+func hasPrefixFold(s, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false
 	}

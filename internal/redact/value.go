@@ -16,27 +16,27 @@ const maxSameNames = 100
 // Value returns a copy of a decoded JSON value with every string and field name redacted, and
 // truncated as by [Redactor.Brief] if keep is not 0. In a list of arguments, the word after an option
 // such as "--password" is its value.
-func (r *Redactor) Value(v any, keep int) any { return r.value("", v, keep, 0) }
+func (r *Redactor) Value(v any, keep int) any { return r.redactValue("", v, keep, 0) }
 
-func (r *Redactor) value(name string, v any, keep, depth int) any {
+func (r *Redactor) redactValue(name string, v any, keep, depth int) any {
 	if depth > maxDepth {
 		return "[redacted unexamined value]"
 	}
 	switch v := v.(type) {
 	case string:
 		if keep > 0 {
-			return r.brief(name, v, keep)
+			return r.redactAndTruncate(name, v, keep)
 		}
 		return r.Named(name, v)
 	case []any:
-		return r.list(name, "", v, keep, depth)
+		return r.redactList(name, "", v, keep, depth)
 	case map[string]any:
-		return r.object(v, keep, depth)
+		return r.redactObject(v, keep, depth)
 	}
 	return v // numbers and constants
 }
 
-func (r *Redactor) object(v map[string]any, keep, depth int) any {
+func (r *Redactor) redactObject(v map[string]any, keep, depth int) any {
 	out := make(map[string]any, len(v))
 	program, args, label := relatedFields(v)
 	for _, k := range slices.Sorted(maps.Keys(v)) {
@@ -53,11 +53,11 @@ func (r *Redactor) object(v map[string]any, keep, depth int) any {
 		list, isList := v[k].([]any)
 		switch {
 		case isList && k == args:
-			out[key] = r.list(k, program, list, keep, depth+1)
+			out[key] = r.redactList(k, program, list, keep, depth+1)
 		case k == "value" && label != "":
-			out[key] = r.value(label, v[k], keep, depth+1)
+			out[key] = r.redactValue(label, v[k], keep, depth+1)
 		default:
-			out[key] = r.value(k, v[k], keep, depth+1)
+			out[key] = r.redactValue(k, v[k], keep, depth+1)
 		}
 	}
 	return out
@@ -85,7 +85,7 @@ func relatedFields(v map[string]any) (program, args, label string) {
 }
 
 // list redacts a list; if program is "", its first word is the program.
-func (r *Redactor) list(name, program string, v []any, keep, depth int) any {
+func (r *Redactor) redactList(name, program string, v []any, keep, depth int) any {
 	words := make([]string, len(v))
 	for i, e := range v {
 		words[i], _ = e.(string)
@@ -100,11 +100,11 @@ func (r *Redactor) list(name, program string, v []any, keep, depth int) any {
 		}
 		if len(secrets[i]) > 0 {
 			for _, sp := range secrets[i] {
-				r.note(sp.secret)
+				r.collectSecret(sp.secret)
 			}
-			e = replace(words[i], secrets[i])
+			e = replaceSpans(words[i], secrets[i])
 		}
-		out[i] = r.value(as, e, keep, depth+1)
+		out[i] = r.redactValue(as, e, keep, depth+1)
 		option = ""
 		if strings.HasPrefix(words[i], "-") && !strings.Contains(words[i], "=") {
 			option = words[i]
@@ -123,7 +123,7 @@ func (r *Redactor) Args(program string, args []string) []string {
 		list[i] = a
 	}
 	out := make([]string, len(args))
-	for i, e := range r.list("", program, list, 0, 0).([]any) {
+	for i, e := range r.redactList("", program, list, 0, 0).([]any) {
 		out[i], _ = e.(string)
 	}
 	return out
@@ -138,24 +138,24 @@ func argSecrets(program string, words []string) map[int][]span {
 		}
 		program = words[0]
 	}
-	if program = programName(program[strings.LastIndexAny(program, `/\`)+1:]); len(programs()[program]) == 0 {
+	if program = programName(program[strings.LastIndexAny(program, `/\`)+1:]); len(loginsByProgram()[program]) == 0 {
 		return nil
 	}
-	args := make([]arg, len(words))
+	args := make([]programArg, len(words))
 	size := 0
 	for i, w := range words {
-		args[i] = arg{w, size, true}
+		args[i] = programArg{w, size, true}
 		size += len(w) + 1
 	}
 	var spans []span
-	for _, l := range programs()[program] {
-		spans = argSpans(strings.Join(words, " "), l, args, spans)
+	for _, l := range loginsByProgram()[program] {
+		spans = findArgSecrets(strings.Join(words, " "), l, args, spans)
 	}
 	found := map[int][]span{}
 	for _, sp := range spans {
 		for i, a := range args {
-			if a.at <= sp.start && sp.end <= a.at+len(a.text) {
-				found[i] = append(found[i], span{sp.start - a.at, sp.end - a.at, sp.kind, sp.secret})
+			if a.offset <= sp.start && sp.end <= a.offset+len(a.text) {
+				found[i] = append(found[i], span{sp.start - a.offset, sp.end - a.offset, sp.kind, sp.secret})
 			}
 		}
 	}

@@ -22,11 +22,11 @@ import (
 
 // Bounds of a client.
 const (
-	maxAnswer = 64 << 20 // bytes of an answer
-	maxDepth  = 4        // of arrays in arrays
-	maxLine   = 64 << 10 // bytes of a status, an error or a length
-	maxConns  = 4        // at the same time
-	maxIdle   = 10 * time.Second
+	maxAnswerBytes = 64 << 20 // bytes of an answer
+	maxDepth       = 4        // of arrays in arrays
+	maxLineBytes   = 64 << 10 // bytes of a status, an error or a length
+	maxConns       = 4        // at the same time
+	maxIdleTime    = 10 * time.Second
 )
 
 // Options say how to reach a server.
@@ -84,16 +84,16 @@ func (e Error) Error() string { return string(e) }
 
 // A Client keeps a few connections to a server. It is safe for concurrent use.
 type Client struct {
-	opts  Options
-	turns chan struct{} // one for each connection in use
+	opts            Options
+	connectionSlots chan struct{} // one for each connection in use
 
 	mu   sync.Mutex
-	idle []*conn
+	idle []*connection
 }
 
 // NewClient returns a client that connects when it is first asked.
 func NewClient(o Options) *Client {
-	return &Client{opts: o, turns: make(chan struct{}, maxConns)}
+	return &Client{opts: o, connectionSlots: make(chan struct{}, maxConns)}
 }
 
 // Close closes the connections that nobody uses.
@@ -115,26 +115,26 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	turn, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	select {
-	case c.turns <- struct{}{}:
-		defer func() { <-c.turns }()
+	case c.connectionSlots <- struct{}{}:
+		defer func() { <-c.connectionSlots }()
 	case <-turn.Done():
 		return nil, turn.Err()
 	}
-	one, err := c.conn(ctx)
+	one, err := c.getConnection(ctx)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := one.do(ctx, commands, c.opts.Timeout)
+	answers, err := one.sendCommands(ctx, commands, c.opts.Timeout)
 	if err != nil {
 		one.net.Close()
 		_ = c.Close() // what broke one has often broken all
 		return nil, err
 	}
-	if one.late {
+	if one.deadlineMayHavePassed {
 		one.net.Close()
 		return answers, nil
 	}
-	one.used = c.opts.Clock()
+	one.lastUsed = c.opts.Clock()
 	c.mu.Lock()
 	c.idle = append(c.idle, one)
 	c.mu.Unlock()
@@ -143,12 +143,12 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 
 // conn returns a connection that was used a moment ago, or a new one: a server may
 // have closed an older one.
-func (c *Client) conn(ctx context.Context) (*conn, error) {
+func (c *Client) getConnection(ctx context.Context) (*connection, error) {
 	c.mu.Lock()
 	for len(c.idle) > 0 {
 		one := c.idle[len(c.idle)-1]
 		c.idle = c.idle[:len(c.idle)-1]
-		if c.opts.Clock().Sub(one.used) < maxIdle {
+		if c.opts.Clock().Sub(one.lastUsed) < maxIdleTime {
 			c.mu.Unlock()
 			return one, nil
 		}
@@ -159,14 +159,14 @@ func (c *Client) conn(ctx context.Context) (*conn, error) {
 }
 
 // A conn is one connection.
-type conn struct {
-	net  net.Conn
-	in   *bufio.Reader
-	used time.Time
-	late bool // its deadline may have passed just after the last answer
+type connection struct {
+	net                   net.Conn
+	in                    *bufio.Reader
+	lastUsed              time.Time
+	deadlineMayHavePassed bool // its deadline may have passed just after the last answer
 }
 
-func dial(ctx context.Context, o Options) (*conn, error) {
+func dial(ctx context.Context, o Options) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	plain, err := (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
@@ -181,7 +181,7 @@ func dial(ctx context.Context, o Options) (*conn, error) {
 		}
 		plain = secure
 	}
-	c := &conn{net: plain, in: bufio.NewReader(plain)}
+	c := &connection{net: plain, in: bufio.NewReader(plain)}
 	var first [][]string
 	switch {
 	case o.Password != "" && o.User != "":
@@ -192,7 +192,7 @@ func dial(ctx context.Context, o Options) (*conn, error) {
 	if o.DB != 0 {
 		first = append(first, []string{"SELECT", strconv.Itoa(o.DB)})
 	}
-	answers, err := c.do(ctx, first, o.Timeout)
+	answers, err := c.sendCommands(ctx, first, o.Timeout)
 	for _, answer := range answers {
 		if refused, ok := answer.(Error); ok && err == nil {
 			err = refused
@@ -206,10 +206,10 @@ func dial(ctx context.Context, o Options) (*conn, error) {
 }
 
 // do sends commands and reads their answers, each within the time limit.
-func (c *conn) do(ctx context.Context, commands [][]string, limit time.Duration) ([]any, error) {
+func (c *connection) sendCommands(ctx context.Context, commands [][]string, limit time.Duration) ([]any, error) {
 	late := func() { _ = c.net.SetDeadline(time.Unix(1, 0)) } // ends what is being read or written
 	stop, step := context.AfterFunc(ctx, late), time.AfterFunc(limit, late)
-	defer func() { c.late = !stop() || !step.Stop() }()
+	defer func() { c.deadlineMayHavePassed = !stop() || !step.Stop() }()
 	_ = c.net.SetDeadline(time.Time{})
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -225,10 +225,10 @@ func (c *conn) do(ctx context.Context, commands [][]string, limit time.Duration)
 		return nil, err
 	}
 	answers := make([]any, 0, len(commands))
-	left := maxAnswer
+	left := maxAnswerBytes
 	for range commands {
 		step.Reset(limit)
-		answer, err := c.answer(maxDepth, &left)
+		answer, err := c.readAnswer(maxDepth, &left)
 		if err != nil {
 			return nil, err
 		}
@@ -237,13 +237,13 @@ func (c *conn) do(ctx context.Context, commands [][]string, limit time.Duration)
 	return answers, nil
 }
 
-var errForm = errors.New("the reply of the server is not RESP2; check that store names a Redis or Valkey server")
+var errNotRESP2 = errors.New("the reply of the server is not RESP2; check that store names a Redis or Valkey server")
 
 // answer reads one answer, of which left bytes may come.
-func (c *conn) answer(depth int, left *int) (any, error) {
-	line, err := c.line(left)
+func (c *connection) readAnswer(depth int, left *int) (any, error) {
+	line, err := c.readLine(left)
 	if err != nil || line == "" {
-		return nil, cmp.Or(err, errForm)
+		return nil, cmp.Or(err, errNotRESP2)
 	}
 	rest := line[1:]
 	switch line[0] {
@@ -254,25 +254,25 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 	}
 	n, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {
-		return nil, errForm
+		return nil, errNotRESP2
 	}
 	switch {
 	case line[0] == ':':
 		return n, nil
 	case line[0] != '$' && line[0] != '*' || n < -1:
-		return nil, errForm
+		return nil, errNotRESP2
 	case n < 0:
 		return nil, nil
 	case n > int64(*left):
-		return nil, fmt.Errorf("the reply of the store's server is longer than %d bytes; check that store names a Redis or Valkey server", maxAnswer)
+		return nil, fmt.Errorf("the reply of the store's server is longer than %d bytes; check that store names a Redis or Valkey server", maxAnswerBytes)
 	case line[0] == '$':
 		*left -= int(n)
 		var text strings.Builder
 		if _, err := io.CopyN(&text, c.in, n); err != nil {
 			return nil, err
 		}
-		if end, err := c.line(left); err != nil || end != "" {
-			return nil, cmp.Or(err, errForm)
+		if end, err := c.readLine(left); err != nil || end != "" {
+			return nil, cmp.Or(err, errNotRESP2)
 		}
 		return text.String(), nil
 	case depth == 0:
@@ -280,7 +280,7 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 	}
 	var all []any
 	for range n {
-		one, err := c.answer(depth-1, left)
+		one, err := c.readAnswer(depth-1, left)
 		if err != nil {
 			return nil, err
 		}
@@ -290,12 +290,12 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 }
 
 // line reads up to the end of a line.
-func (c *conn) line(left *int) (string, error) {
+func (c *connection) readLine(left *int) (string, error) {
 	var text []byte
 	for {
 		part, err := c.in.ReadSlice('\n')
 		text = append(text, part...)
-		if *left -= len(part); *left < 0 || len(text) > maxLine {
+		if *left -= len(part); *left < 0 || len(text) > maxLineBytes {
 			return "", errors.New("the reply of the store's server has a line that is too long; check that store names a Redis or Valkey server")
 		}
 		if err == nil {
@@ -307,7 +307,7 @@ func (c *conn) line(left *int) (string, error) {
 	}
 	line, ok := strings.CutSuffix(string(text), "\r\n")
 	if !ok {
-		return "", errForm
+		return "", errNotRESP2
 	}
 	return line, nil
 }

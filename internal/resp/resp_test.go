@@ -72,8 +72,8 @@ func TestSlow(t *testing.T) {
 	if _, err := c.Do(ctx, []string{"X"}); err == nil {
 		t.Error("canceled, and answered")
 	}
-	for range cap(c.turns) {
-		c.turns <- struct{}{}
+	for range cap(c.connectionSlots) {
+		c.connectionSlots <- struct{}{}
 	}
 	if _, err := c.Do(ctx, []string{"X"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("all connections in use: %v", err)

@@ -28,7 +28,7 @@ import (
 func main() {
 	allow := flag.String("allow", "", "")
 	again := flag.Int("again", 0, "")
-	args := flags(os.Args[1:])
+	args := parseFlags(os.Args[1:])
 	var allowed []*regexp.Regexp
 	if *allow != "" {
 		var err error
@@ -36,18 +36,18 @@ func main() {
 			fail(err)
 		}
 	}
-	r := &run{out: os.Stdout, packages: map[string]*pkg{}}
-	err := r.test(args)
-	if err != nil && r.retry(*again, args) {
+	r := &testRun{out: os.Stdout, packages: map[string]*testedPackage{}}
+	err := r.runGoTest(args)
+	if err != nil && r.retryFailed(*again, args) {
 		err = nil
 	}
-	if r.summarize(*allow != "", allowed) || err != nil {
+	if r.printSummary(*allow != "", allowed) || err != nil {
 		fail(err)
 	}
 }
 
 // flags reads the flags of this command, which come first, and returns the others.
-func flags(args []string) []string {
+func parseFlags(args []string) []string {
 	for len(args) > 1 && (args[0] == "-allow" || args[0] == "-again") {
 		if err := flag.CommandLine.Parse(args[:2]); err != nil {
 			fail(err)
@@ -58,7 +58,7 @@ func flags(args []string) []string {
 }
 
 // test runs go test.
-func (r *run) test(args []string) error {
+func (r *testRun) runGoTest(args []string) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -68,7 +68,7 @@ func (r *run) test(args []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.read(out), cmd.Wait())
+	return errors.Join(r.readEvents(out), cmd.Wait())
 }
 
 func fail(err error) {
@@ -104,38 +104,40 @@ type event struct {
 }
 
 // A run is one run of go test.
-type run struct {
-	out      io.Writer
-	packages map[string]*pkg
-	passed   []outcome
-	failed   []outcome
-	flaky    []outcome // failed beside the others, passed alone
-	skipped  []skip
-	ended    []*pkg
-	final    bool // something failed that is not tried again
+type testRun struct {
+	out           io.Writer
+	packages      map[string]*testedPackage
+	passed        []testOutcome
+	failed        []testOutcome
+	flaky         []testOutcome // failed beside the others, passed alone
+	skipped       []skippedTest
+	endedPackages []*testedPackage
+	mustNotRetry  bool // something failed that is not tried again
 }
 
 // A pkg is a package that is tested.
-type pkg struct {
-	name    string
-	elapsed time.Duration
-	output  map[string]*bytes.Buffer // by test; "" is the package itself
-	order   []string                 // of these
+type testedPackage struct {
+	name         string
+	elapsed      time.Duration
+	outputByTest map[string]*bytes.Buffer // by test; "" is the package itself
+	testOrder    []string                 // of these
 }
 
 // An outcome is of a test, or of a package without one that failed.
-type outcome struct{ pkg, test string }
+type testOutcome struct{ pkg, test string }
 
-func (o outcome) String() string { return strings.TrimSuffix(short(o.pkg)+" "+o.test, " ") }
+func (o testOutcome) String() string {
+	return strings.TrimSuffix(shortPackageName(o.pkg)+" "+o.test, " ")
+}
 
 // A skip is a test that was not run.
-type skip struct{ test, reason string }
+type skippedTest struct{ test, reason string }
 
 // maxOutput is how much of the output of one test is kept.
-const maxOutput = 1 << 20
+const maxOutputBytes = 1 << 20
 
 // read reads the events of go test up to its end. What is no event is printed.
-func (r *run) read(in io.Reader) error {
+func (r *testRun) readEvents(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -144,7 +146,7 @@ func (r *run) read(in io.Reader) error {
 			if json.Unmarshal(line, &e) != nil {
 				fmt.Fprintf(r.out, "%s", line)
 			} else {
-				r.take(e)
+				r.handleEvent(e)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -157,17 +159,17 @@ func (r *run) read(in io.Reader) error {
 }
 
 // take takes one event.
-func (r *run) take(e event) {
+func (r *testRun) handleEvent(e event) {
 	p := r.packages[e.Package]
 	if p == nil {
-		p = &pkg{name: e.Package, output: map[string]*bytes.Buffer{}}
+		p = &testedPackage{name: e.Package, outputByTest: map[string]*bytes.Buffer{}}
 		r.packages[e.Package] = p
 	}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
-		p.keep(e.Test, e.Output)
+		p.addTestOutput(e.Test, e.Output)
 	case "pass", "fail", "skip":
 		if e.Test != "" {
 			r.endTest(p, e)
@@ -178,7 +180,7 @@ func (r *run) take(e event) {
 }
 
 // keep keeps what a test prints, but for what go test says about its progress.
-func (p *pkg) keep(test, text string) {
+func (p *testedPackage) addTestOutput(test, text string) {
 	if test == "" && text == "PASS\n" {
 		return
 	}
@@ -187,67 +189,67 @@ func (p *pkg) keep(test, text string) {
 			return
 		}
 	}
-	b := p.output[test]
+	b := p.outputByTest[test]
 	if b == nil {
 		b = new(bytes.Buffer)
-		p.output[test] = b
-		p.order = append(p.order, test)
+		p.outputByTest[test] = b
+		p.testOrder = append(p.testOrder, test)
 	}
-	if b.Len() < maxOutput {
+	if b.Len() < maxOutputBytes {
 		b.WriteString(text)
 	}
 }
 
-func (r *run) endTest(p *pkg, e event) {
+func (r *testRun) endTest(p *testedPackage, e event) {
 	switch e.Action {
 	case "pass":
-		r.passed = append(r.passed, outcome{p.name, e.Test})
-		delete(p.output, e.Test)
+		r.passed = append(r.passed, testOutcome{p.name, e.Test})
+		delete(p.outputByTest, e.Test)
 	case "skip":
-		r.skipped = append(r.skipped, skip{short(p.name) + " " + e.Test, reason(p.output[e.Test])})
-		delete(p.output, e.Test)
+		r.skipped = append(r.skipped, skippedTest{shortPackageName(p.name) + " " + e.Test, skipReason(p.outputByTest[e.Test])})
+		delete(p.outputByTest, e.Test)
 	case "fail":
-		r.failed = append(r.failed, outcome{p.name, e.Test})
+		r.failed = append(r.failed, testOutcome{p.name, e.Test})
 	}
 }
 
 // endPackage prints what go test without -json does: the output where something failed,
 // and a line.
-func (r *run) endPackage(p *pkg, e event) {
+func (r *testRun) endPackage(p *testedPackage, e event) {
 	p.elapsed = time.Duration(e.Elapsed * float64(time.Second))
-	r.ended = append(r.ended, p)
+	r.endedPackages = append(r.endedPackages, p)
 	if e.Action == "fail" {
-		for _, test := range p.order {
-			if b := p.output[test]; b != nil && test != "" {
+		for _, test := range p.testOrder {
+			if b := p.outputByTest[test]; b != nil && test != "" {
 				fmt.Fprintf(r.out, "%s", b)
 			}
 		}
-		if !slices.ContainsFunc(r.failed, func(f outcome) bool { return f.pkg == p.name }) {
-			r.failed = append(r.failed, outcome{pkg: p.name})
+		if !slices.ContainsFunc(r.failed, func(f testOutcome) bool { return f.pkg == p.name }) {
+			r.failed = append(r.failed, testOutcome{pkg: p.name})
 		}
-		r.final = r.final || !p.endedItself()
+		r.mustNotRetry = r.mustNotRetry || !p.endedNormally()
 	}
-	if b := p.output[""]; b != nil {
+	if b := p.outputByTest[""]; b != nil {
 		fmt.Fprintf(r.out, "%s", b)
 	}
-	p.output = nil
+	p.outputByTest = nil
 }
 
 // endedItself reports whether each test of a package that failed was run to its end,
 // and none met a data race.
-func (p *pkg) endedItself() bool {
-	for _, b := range p.output {
+func (p *testedPackage) endedNormally() bool {
+	for _, b := range p.outputByTest {
 		if bytes.Contains(b.Bytes(), []byte("WARNING: DATA RACE")) || bytes.Contains(b.Bytes(), []byte("race detected during execution")) {
 			return false
 		}
 	}
-	b := p.output[""]
+	b := p.outputByTest[""]
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
 // retry runs what failed once more, one package after the other, if it is at most
 // most tests. It reports whether all of it passed.
-func (r *run) retry(most int, args []string) bool {
+func (r *testRun) retryFailed(most int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0
 	for _, f := range r.failed {
@@ -260,16 +262,16 @@ func (r *run) retry(most int, args []string) bool {
 			n++
 		}
 	}
-	if r.final || n == 0 || n > most {
+	if r.mustNotRetry || n == 0 || n > most {
 		return false
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "./") })
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
-		fmt.Fprintf(r.out, "again, alone: %s %s\n", short(name), strings.Join(tests[name], " "))
-		alone := &run{out: r.out, packages: map[string]*pkg{}}
-		err := alone.test(append(slices.Clone(args), "-count=1", "-run", "^("+strings.Join(tests[name], "|")+")$", name))
-		missing := slices.ContainsFunc(tests[name], func(test string) bool { return !slices.Contains(alone.passed, outcome{name, test}) })
-		skips := slices.ContainsFunc(alone.skipped, func(s skip) bool { return !slices.Contains(r.skipped, s) })
+		fmt.Fprintf(r.out, "again, alone: %s %s\n", shortPackageName(name), strings.Join(tests[name], " "))
+		alone := &testRun{out: r.out, packages: map[string]*testedPackage{}}
+		err := alone.runGoTest(append(slices.Clone(args), "-count=1", "-run", "^("+strings.Join(tests[name], "|")+")$", name))
+		missing := slices.ContainsFunc(tests[name], func(test string) bool { return !slices.Contains(alone.passed, testOutcome{name, test}) })
+		skips := slices.ContainsFunc(alone.skipped, func(s skippedTest) bool { return !slices.Contains(r.skipped, s) })
 		if err != nil || missing || skips {
 			return false
 		}
@@ -279,48 +281,50 @@ func (r *run) retry(most int, args []string) bool {
 }
 
 // short returns the name of a package without what the names of most begin with.
-func short(name string) string { return strings.TrimPrefix(name, "github.com/shieldcli/shield/") }
+func shortPackageName(name string) string {
+	return strings.TrimPrefix(name, "github.com/shieldcli/shield/")
+}
 
 // position is the file and line before a test's words.
-var position = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
+var positionPattern = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
 
 // reason returns why a test was skipped, which is the last that it said.
-func reason(b *bytes.Buffer) string {
+func skipReason(b *bytes.Buffer) string {
 	if b == nil {
 		return "no reason given"
 	}
 	text := b.String()
-	at := position.FindAllStringIndex(text, -1)
+	at := positionPattern.FindAllStringIndex(text, -1)
 	if len(at) == 0 {
 		return "no reason given"
 	}
 	text, _, _ = strings.Cut(text[at[len(at)-1][1]:], "--- SKIP")
-	if said := scripted.FindAllStringSubmatch(text, -1); len(said) > 0 {
+	if said := scriptSkipPattern.FindAllStringSubmatch(text, -1); len(said) > 0 {
 		last := said[len(said)-1]
 		text = cmp.Or(last[2], last[1])
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	return missing.ReplaceAllString(text, "$1$2 is not installed")
+	return missingProgramPattern.ReplaceAllString(text, "$1$2 is not installed")
 }
 
 var (
-	scripted = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // of package testscript
-	missing  = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // of packages exec and testscript
+	scriptSkipPattern     = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // of package testscript
+	missingProgramPattern = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // of packages exec and testscript
 )
 
 // Bounds of the summary.
 const (
-	maxNames   = 3 // tests that are named for a reason
-	maxSlowest = 5 // packages
+	maxNamedTests      = 3 // tests that are named for a reason
+	maxSlowestPackages = 5 // packages
 )
 
 // summarize prints what was skipped and why, and what failed. It reports whether anything
 // did, or was skipped for a reason that is not allowed.
-func (r *run) summarize(strict bool, allowed []*regexp.Regexp) (bad bool) {
+func (r *testRun) printSummary(strict bool, allowed []*regexp.Regexp) (bad bool) {
 	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", len(r.passed), len(r.failed), len(r.skipped))
-	slices.SortFunc(r.ended, func(a, b *pkg) int { return int(b.elapsed - a.elapsed) })
-	for i, p := range r.ended[:min(maxSlowest, len(r.ended))] {
-		fmt.Fprintf(r.out, "%s%s %.0f s", []string{" Slowest: ", ", "}[min(i, 1)], short(p.name), p.elapsed.Seconds())
+	slices.SortFunc(r.endedPackages, func(a, b *testedPackage) int { return int(b.elapsed - a.elapsed) })
+	for i, p := range r.endedPackages[:min(maxSlowestPackages, len(r.endedPackages))] {
+		fmt.Fprintf(r.out, "%s%s %.0f s", []string{" Slowest: ", ", "}[min(i, 1)], shortPackageName(p.name), p.elapsed.Seconds())
 	}
 	fmt.Fprintln(r.out)
 	var reasons []string
@@ -339,8 +343,8 @@ func (r *run) summarize(strict bool, allowed []*regexp.Regexp) (bad bool) {
 		}
 		names := tests[why]
 		more := ""
-		if len(names) > maxNames {
-			more, names = fmt.Sprintf(" and %d more", len(names)-maxNames), names[:maxNames]
+		if len(names) > maxNamedTests {
+			more, names = fmt.Sprintf(" and %d more", len(names)-maxNamedTests), names[:maxNamedTests]
 		}
 		fmt.Fprintf(r.out, "%s: %s: %s%s\n", mark, why, strings.Join(names, ", "), more)
 	}

@@ -50,11 +50,11 @@ func TestSummary(t *testing.T) {
 			"FAILED: pkg/b TestBad\nFAILED: c\n"}},
 	} {
 		var out strings.Builder
-		r := &run{out: &out, packages: map[string]*pkg{}}
-		if err := r.read(strings.NewReader(c.in)); err != nil {
+		r := &testRun{out: &out, packages: map[string]*testedPackage{}}
+		if err := r.readEvents(strings.NewReader(c.in)); err != nil {
 			t.Fatal(err)
 		}
-		if bad := r.summarize(c.strict, c.allowed); bad != c.bad {
+		if bad := r.printSummary(c.strict, c.allowed); bad != c.bad {
 			t.Errorf("%s: failed: %v", c.name, bad)
 		}
 		for _, want := range c.want {
@@ -79,7 +79,7 @@ func TestReason(t *testing.T) {
 		"    testscript.go:609: WORK=$WORK\n        PATH=/x\n        \n        # a deletion\n        > [!exec:git] skip\n        \n": "git is not installed",
 		"    testscript.go:609: WORK=$WORK\n        > [windows] skip 'signals of Unix'\n        > [!linux] skip 'only here'\n":       "only here",
 	} {
-		if got := reason(bytes.NewBufferString(text)); got != want {
+		if got := skipReason(bytes.NewBufferString(text)); got != want {
 			t.Errorf("%q: %q, not %q", text, got, want)
 		}
 	}
@@ -118,15 +118,15 @@ func TestC(t *testing.T) { t.Run("part", func(t *testing.T) {}); if _, err := os
 		write("a_test.go", "package m\n\nimport (\n\"os\"\n\"testing\"\n)\n\nfunc TestA(t *testing.T) { "+c.body+" }\n\nfunc TestB(t *testing.T) {}\n")
 		t.Chdir(dir)
 		var out strings.Builder
-		r := &run{out: &out, packages: map[string]*pkg{}}
+		r := &testRun{out: &out, packages: map[string]*testedPackage{}}
 		args := []string{"-vet=off", "./..."}
-		if err := r.test(args); err == nil {
+		if err := r.runGoTest(args); err == nil {
 			t.Fatalf("%s: the first run passed:\n%s", c.name, out.String())
 		}
-		if got := r.retry(c.most, args); got != c.passes {
+		if got := r.retryFailed(c.most, args); got != c.passes {
 			t.Errorf("%s: %v, want %v\n%s", c.name, got, c.passes, out.String())
 		}
-		if bad := r.summarize(false, nil); bad == c.passes {
+		if bad := r.printSummary(false, nil); bad == c.passes {
 			t.Errorf("%s: failed: %v\n%s", c.name, bad, out.String())
 		}
 		if c.passes && !strings.Contains(out.String(), "FLAKY: failed beside the others, passed alone: m TestA\n") {

@@ -32,16 +32,16 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               func(env *testscript.Env) error { return setup(env, repo) },
+		Setup:               func(env *testscript.Env) error { return setUpScript(env, repo) },
 		Cmds:                commands,
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "runtime":
 				return ortlib.Available(), nil
 			case "contain", "namespaces":
-				return works(name), nil
+				return canContain(name), nil
 			case "person":
-				return byPerson(), nil
+				return isStartedByPerson(), nil
 			}
 			return false, fmt.Errorf("no condition is called %q", name)
 		},
@@ -49,28 +49,28 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 }
 
 // works reports whether programs can be contained here, or by namespaces.
-func works(name string) bool {
+func canContain(name string) bool {
 	all := contain.Probe()
 	if name == "contain" {
 		all = all[:min(2, len(all))]
 	}
-	return !slices.ContainsFunc(all, func(m contain.Means) bool { return !m.Works })
+	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })
 }
 
 // byPerson reports whether shield can find that a person has started the tests: no agent
 // host is above them, on a system that tells.
-func byPerson() bool {
+func isStartedByPerson() bool {
 	all, err := ancestry.Of(os.Getpid())
 	for i := range all {
 		environ, _ := ancestry.Environ(all[i].PID)
-		if host.OfProcess(&all[i]) != nil || host.Marked(environ) != nil {
+		if host.OfProcess(&all[i]) != nil || host.OfEnvironment(environ) != nil {
 			return false
 		}
 	}
 	return err == nil || errors.Is(err, ancestry.ErrUnsupported)
 }
 
-func setup(env *testscript.Env, repo string) error {
+func setUpScript(env *testscript.Env, repo string) error {
 	// Beside the working directory: a folder that holds a home is no workspace.
 	home := env.WorkDir + "-home"
 	env.Setenv("HOME", home)

@@ -1,5 +1,5 @@
 // Package speech recognises text that speaks to a language model instead of its
-// user. [Judge] knows what a payload says to anyone who judges it, [Agent] what the
+// user. [JudgeDetector] knows what a payload says to anyone who judges it, [FindAgentSpeech] what the
 // result of a tool says to the agent that reads it. The phrases are data, in
 // folder rules; many address both.
 package speech
@@ -36,41 +36,41 @@ const (
 
 // Judge returns what finds speech to a judge. It is built when the first payload
 // is about to be allowed, which most runs never come to.
-var Judge = sync.OnceValue(func() *Detector { return NewDetector(judgeRules()) })
+var JudgeDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
 
-// JudgeRules returns the rules of [Judge].
+// JudgeRules returns the rules of [JudgeDetector].
 func JudgeRules() []Rule { return judgeRules() }
 
 // A Detector reads the whole of a text. Goroutines may share it.
-type Detector struct {
-	rules   []Rule
-	set     *prefilter.Set
-	always  []int                   // rules without literals
-	regexps []func() *regexp.Regexp // compiled on first need
+type PhraseDetector struct {
+	rules                []Rule
+	literalSet           *prefilter.LiteralSet
+	rulesWithoutLiterals []int                   // rules without literals
+	regexps              []func() *regexp.Regexp // compiled on first need
 }
 
 // NewDetector returns a detector of some rules.
-func NewDetector(rules []Rule) *Detector {
-	d := &Detector{rules: rules, regexps: compiled(rules)}
+func NewPhraseDetector(rules []Rule) *PhraseDetector {
+	d := &PhraseDetector{rules: rules, regexps: compileRules(rules)}
 	literals := make([][]string, len(rules))
 	for i, r := range rules {
 		literals[i] = r.literals
 		if len(r.literals) == 0 {
-			d.always = append(d.always, i)
+			d.rulesWithoutLiterals = append(d.rulesWithoutLiterals, i)
 		}
 	}
 	set, whole := prefilter.New(literals)
 	if !whole {
 		panic("speech: rules have too many literals")
 	}
-	d.set = set
+	d.literalSet = set
 	return d
 }
 
 // compiled returns the expressions of rules, each compiled when it is first asked
 // for. Those of which all matches begin with a literal match at the beginning of a
 // text alone.
-func compiled(rules []Rule) []func() *regexp.Regexp {
+func compileRules(rules []Rule) []func() *regexp.Regexp {
 	list := make([]func() *regexp.Regexp, len(rules))
 	for i, r := range rules {
 		if r.begins {
@@ -83,12 +83,12 @@ func compiled(rules []Rule) []func() *regexp.Regexp {
 
 // Find returns the first rule that matches a text in one of its forms; nil if
 // none does.
-func (d *Detector) Find(text string) *Rule {
-	found := make([]uint64, d.set.Words())
-	for n, form := range Forms(text) {
+func (d *PhraseDetector) Find(text string) *Rule {
+	found := make([]uint64, d.literalSet.BitsetWords())
+	for n, form := range ReadableForms(text) {
 		clear(found)
-		prefilter.Scan(d.set, form, found)
-		for _, i := range d.always {
+		prefilter.Scan(d.literalSet, form, found)
+		for _, i := range d.rulesWithoutLiterals {
 			found[i>>6] |= 1 << (i & 63)
 		}
 		for i := range d.rules {

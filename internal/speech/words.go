@@ -11,12 +11,12 @@ import (
 // Forms returns the forms of a text that rules read: itself in lower case; its
 // words; and, where it differs, its words with digits and signs that are
 // written for letters read as letters.
-func Forms(text string) []string {
+func ReadableForms(text string) []string {
 	text = plainLatin(text)
 	lower := strings.ToLower(text)
-	list := []string{lower, words(lower)}
-	if leet := unleet(lower); leet != lower {
-		list = append(list, words(leet))
+	list := []string{lower, normalizeWords(lower)}
+	if leet := decodeLeet(lower); leet != lower {
+		list = append(list, normalizeWords(leet))
 	}
 	return list
 }
@@ -72,15 +72,15 @@ func isASCII(s string) bool {
 
 // words returns the words of a lower-case text with one space between them.
 // Four or more letters that are alone are one word: "i g n o r e".
-func words(s string) string {
-	var f form
-	f.read(s, func(r rune) string { return string(r) })
+func normalizeWords(s string) string {
+	var f wordText
+	f.readWords(s, func(r rune) string { return string(r) })
 	return string(f.text)
 }
 
 // unleet reads digits and signs as the letters they look like, in words that
 // also have letters, of a text whose ASCII letters are lower case.
-func unleet(s string) string {
+func decodeLeet(s string) string {
 	var b []byte
 	for i := 0; i < len(s); {
 		if !letterOrSign[s[i]] {

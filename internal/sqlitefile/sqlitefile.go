@@ -20,54 +20,54 @@ const Magic = "SQLite format 3\x00"
 // ErrDamaged is the error for a file that is not as the form says.
 var ErrDamaged = errors.New("damaged SQLite database")
 
-func damaged(format string, args ...any) error {
+func damagedError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
 // Bounds.
 const (
-	maxDepth  = 24      // of a tree
-	maxFrames = 4 << 20 // of a log
-	maxPages  = 4 << 20 // that a walk through a table reads, also of a file that is large because of holes
-	maxSchema = 1 << 20 // bytes of the description of a table
+	maxDepth       = 24      // of a tree
+	maxLogFrames   = 4 << 20 // of a log
+	maxPages       = 4 << 20 // that a walk through a table reads, also of a file that is large because of holes
+	maxSchemaBytes = 1 << 20 // bytes of the description of a table
 )
 
 // A DB is an open database. One goroutine at a time uses it.
 type DB struct {
-	main     io.ReaderAt
-	wal      io.ReaderAt
-	pageSize int64
-	usable   int              // of a page, in bytes
-	pages    uint32           // as the database says
-	stored   int64            // that the file and its log can hold
-	frames   map[uint32]int64 // where the log has a page
+	mainFile        io.ReaderAt
+	walFile         io.ReaderAt
+	pageSize        int64
+	usablePageBytes int              // of a page, in bytes
+	pageCount       uint32           // as the database says
+	maxStoredPages  int64            // that the file and its log can hold
+	walFrames       map[uint32]int64 // where the log has a page
 }
 
 // Open reads the header of a database of size bytes, and the frames of its log. wal is nil if there is none.
 func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, error) {
 	h := make([]byte, 100)
 	if _, err := main.ReadAt(h, 0); err != nil || string(h[:16]) != Magic {
-		return nil, damaged("it has no header")
+		return nil, damagedError("it has no header")
 	}
-	d := &DB{main: main, wal: wal, pageSize: int64(binary.BigEndian.Uint16(h[16:]))}
+	d := &DB{mainFile: main, walFile: wal, pageSize: int64(binary.BigEndian.Uint16(h[16:]))}
 	if d.pageSize == 1 {
 		d.pageSize = 65536
 	}
 	if d.pageSize < 512 || d.pageSize&(d.pageSize-1) != 0 {
-		return nil, damaged("pages of %d bytes", d.pageSize)
+		return nil, damagedError("pages of %d bytes", d.pageSize)
 	}
-	if d.usable = int(d.pageSize) - int(h[20]); d.usable < 480 {
-		return nil, damaged("%d usable bytes a page", d.usable)
+	if d.usablePageBytes = int(d.pageSize) - int(h[20]); d.usablePageBytes < 480 {
+		return nil, damagedError("%d usable bytes a page", d.usablePageBytes)
 	}
-	d.pages = uint32(min(size/d.pageSize, 1<<32-2))
+	d.pageCount = uint32(min(size/d.pageSize, 1<<32-2))
 	if wal != nil {
-		if err := d.log(walSize); err != nil {
+		if err := d.readWALFrames(walSize); err != nil {
 			return nil, err
 		}
 	}
-	d.stored = min(size/d.pageSize+int64(len(d.frames)), int64(d.pages), maxPages)
+	d.maxStoredPages = min(size/d.pageSize+int64(len(d.walFrames)), int64(d.pageCount), maxPages)
 	// The first page may be in the log.
-	first, err := d.page(1)
+	first, err := d.readPage(1)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +79,12 @@ func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, er
 
 // log notes the frames that the log has committed: those up to the last that ends a transaction, as long as
 // salts and checksums fit.
-func (d *DB) log(size int64) error {
+func (d *DB) readWALFrames(size int64) error {
 	h := make([]byte, 32)
 	if size < 32 {
 		return nil
 	}
-	if _, err := d.wal.ReadAt(h, 0); err != nil {
+	if _, err := d.walFile.ReadAt(h, 0); err != nil {
 		return err
 	}
 	magic := binary.BigEndian.Uint32(h)
@@ -99,14 +99,14 @@ func (d *DB) log(size int64) error {
 	if s0 != binary.BigEndian.Uint32(h[24:]) || s1 != binary.BigEndian.Uint32(h[28:]) {
 		return nil
 	}
-	d.frames = map[uint32]int64{}
+	d.walFrames = map[uint32]int64{}
 	open := map[uint32]int64{} // of a transaction that is not committed
 	frame := make([]byte, 24+d.pageSize)
 	for at, n := int64(32), 0; at+int64(len(frame)) <= size; at, n = at+int64(len(frame)), n+1 {
-		if n == maxFrames {
-			return damaged("a log of more than %d frames", maxFrames)
+		if n == maxLogFrames {
+			return damagedError("a log of more than %d frames", maxLogFrames)
 		}
-		if _, err := d.wal.ReadAt(frame, at); err != nil {
+		if _, err := d.walFile.ReadAt(frame, at); err != nil {
 			return err
 		}
 		if string(frame[8:16]) != string(h[16:24]) {
@@ -120,10 +120,10 @@ func (d *DB) log(size int64) error {
 		open[binary.BigEndian.Uint32(frame)] = at + 24
 		if pages := binary.BigEndian.Uint32(frame[4:]); pages > 0 {
 			for page, where := range open {
-				d.frames[page] = where
+				d.walFrames[page] = where
 			}
 			clear(open)
-			d.pages = pages
+			d.pageCount = pages
 		}
 	}
 	return nil
@@ -139,31 +139,31 @@ func checksum(order binary.ByteOrder, s0, s1 uint32, data []byte) (a, b uint32) 
 }
 
 // page reads a page; the first is 1.
-func (d *DB) page(n uint32) ([]byte, error) {
-	if n == 0 || n > d.pages {
-		return nil, damaged("page %d of %d", n, d.pages)
+func (d *DB) readPage(n uint32) ([]byte, error) {
+	if n == 0 || n > d.pageCount {
+		return nil, damagedError("page %d of %d", n, d.pageCount)
 	}
 	b := make([]byte, d.pageSize)
-	from, at := d.main, int64(n-1)*d.pageSize
-	if where, logged := d.frames[n]; logged {
-		from, at = d.wal, where
+	from, at := d.mainFile, int64(n-1)*d.pageSize
+	if where, logged := d.walFrames[n]; logged {
+		from, at = d.walFile, where
 	}
 	if _, err := from.ReadAt(b, at); err != nil {
-		return nil, damaged("page %d: %v", n, err)
+		return nil, damagedError("page %d: %v", n, err)
 	}
 	return b, nil
 }
 
 // A node is a page of a table's tree.
-type node struct {
-	data  []byte
-	leaf  bool
-	cells []int // where they begin
-	right uint32
+type treeNode struct {
+	data           []byte
+	isLeaf         bool
+	cellOffsets    []int // where they begin
+	rightmostChild uint32
 }
 
-func (d *DB) node(n uint32) (*node, error) {
-	b, err := d.page(n)
+func (d *DB) readNode(n uint32) (*treeNode, error) {
+	b, err := d.readPage(n)
 	if err != nil {
 		return nil, err
 	}
@@ -171,30 +171,30 @@ func (d *DB) node(n uint32) (*node, error) {
 	if n == 1 {
 		at = 100
 	}
-	x := &node{data: b[:d.usable], leaf: b[at] == 13}
+	x := &treeNode{data: b[:d.usablePageBytes], isLeaf: b[at] == 13}
 	first := at + 8
-	if !x.leaf {
+	if !x.isLeaf {
 		if b[at] != 5 {
-			return nil, damaged("page %d is not of a table", n)
+			return nil, damagedError("page %d is not of a table", n)
 		}
-		x.right, first = binary.BigEndian.Uint32(b[at+8:]), at+12
+		x.rightmostChild, first = binary.BigEndian.Uint32(b[at+8:]), at+12
 	}
 	count := int(binary.BigEndian.Uint16(b[at+3:]))
-	if first+2*count > d.usable {
-		return nil, damaged("page %d: %d cells", n, count)
+	if first+2*count > d.usablePageBytes {
+		return nil, damagedError("page %d: %d cells", n, count)
 	}
 	for i := range count {
 		cell := int(binary.BigEndian.Uint16(b[first+2*i:]))
-		if cell < first || cell+4 > d.usable {
-			return nil, damaged("page %d: a cell at %d", n, cell)
+		if cell < first || cell+4 > d.usablePageBytes {
+			return nil, damagedError("page %d: a cell at %d", n, cell)
 		}
-		x.cells = append(x.cells, cell)
+		x.cellOffsets = append(x.cellOffsets, cell)
 	}
 	return x, nil
 }
 
 // varint reads a number of up to nine bytes; n is 0 if there is none.
-func varint(b []byte) (v uint64, n int) {
+func parseVarint(b []byte) (v uint64, n int) {
 	for i := range 9 {
 		if i == len(b) {
 			return 0, 0
@@ -212,20 +212,20 @@ func varint(b []byte) (v uint64, n int) {
 
 // A Table is a table with a rowid.
 type Table struct {
-	db      *DB
-	root    uint32
-	columns []string
+	db       *DB
+	rootPage uint32
+	columns  []string
 }
 
 // Table returns a table by its name.
 func (d *DB) Table(name string) (*Table, error) {
 	schema := &Table{d, 1, []string{"type", "name", "tbl_name", "rootpage", "sql"}}
 	var found *Table
-	err := schema.Rows(maxSchema, func(_ int64, r *Row) error {
+	err := schema.Rows(maxSchemaBytes, func(_ int64, r *Row) error {
 		if r.Text("type") != "table" || r.Text("name") != name {
 			return nil
 		}
-		columns, err := columnsOf(r.Text("sql"))
+		columns, err := parseColumns(r.Text("sql"))
 		found = &Table{d, uint32(r.Int("rootpage")), columns}
 		return err
 	})
@@ -236,7 +236,7 @@ func (d *DB) Table(name string) (*Table, error) {
 }
 
 // columnsOf returns the names of the columns that a CREATE TABLE describes.
-func columnsOf(sql string) (names []string, err error) {
+func parseColumns(sql string) (names []string, err error) {
 	_, body, found := strings.Cut(sql, "(")
 	if !found || strings.Contains(strings.ToUpper(sql[max(0, len(sql)-40):]), "WITHOUT") {
 		return nil, errors.New("a table of a form that is not read")
@@ -273,40 +273,40 @@ func columnsOf(sql string) (names []string, err error) {
 			}
 		}
 	}
-	return nil, damaged("a description of a table without an end")
+	return nil, damagedError("a description of a table without an end")
 }
 
 // Rows calls fn with each row, in the order of their rowids, until it returns an error. At most most bytes of a row are
 // read; fields behind them are empty.
 func (t *Table) Rows(most int, fn func(rowid int64, r *Row) error) error {
-	b := &budget{t.db.stored, t.db.stored * t.db.pageSize}
-	return t.rows(t.root, maxDepth, b, most, fn)
+	b := &readBudget{t.db.maxStoredPages, t.db.maxStoredPages * t.db.pageSize}
+	return t.walkRows(t.rootPage, maxDepth, b, most, fn)
 }
 
 // A budget is what a tree can have at most: each page is in it once, and rows share no bytes.
-type budget struct{ pages, bytes int64 }
+type readBudget struct{ pages, bytes int64 }
 
-func (t *Table) rows(page uint32, depth int, left *budget, most int, fn func(int64, *Row) error) error {
+func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn func(int64, *Row) error) error {
 	if left.pages--; left.pages < 0 || depth == 0 {
-		return damaged("pages of a table form a circle")
+		return damagedError("pages of a table form a circle")
 	}
-	x, err := t.db.node(page)
+	x, err := t.db.readNode(page)
 	if err != nil {
 		return err
 	}
-	for _, cell := range x.cells {
-		if !x.leaf {
-			if err := t.rows(binary.BigEndian.Uint32(x.data[cell:]), depth-1, left, most, fn); err != nil {
+	for _, cell := range x.cellOffsets {
+		if !x.isLeaf {
+			if err := t.walkRows(binary.BigEndian.Uint32(x.data[cell:]), depth-1, left, most, fn); err != nil {
 				return err
 			}
 			continue
 		}
-		size, _ := varint(x.data[cell:])
+		size, _ := parseVarint(x.data[cell:])
 		if size > uint64(left.bytes) {
-			return damaged("rows are larger than the file")
+			return damagedError("rows are larger than the file")
 		}
 		left.bytes -= int64(size)
-		rowid, r, err := t.row(x.data[cell:], most)
+		rowid, r, err := t.parseCell(x.data[cell:], most)
 		if err == nil {
 			err = fn(rowid, r)
 		}
@@ -314,37 +314,37 @@ func (t *Table) rows(page uint32, depth int, left *budget, most int, fn func(int
 			return err
 		}
 	}
-	if x.leaf {
+	if x.isLeaf {
 		return nil
 	}
-	return t.rows(x.right, depth-1, left, most, fn)
+	return t.walkRows(x.rightmostChild, depth-1, left, most, fn)
 }
 
 // Row returns the row with a rowid, of which at most most bytes are read. It is nil if there is none.
 func (t *Table) Row(rowid int64, most int) (*Row, error) {
-	page := t.root
+	page := t.rootPage
 	for range maxDepth {
-		x, err := t.db.node(page)
+		x, err := t.db.readNode(page)
 		if err != nil {
 			return nil, err
 		}
-		if x.leaf {
-			for _, cell := range x.cells {
-				if id, n, err := ids(x.data[cell:]); err != nil || id == rowid && n > 0 {
+		if x.isLeaf {
+			for _, cell := range x.cellOffsets {
+				if id, n, err := parseCellHead(x.data[cell:]); err != nil || id == rowid && n > 0 {
 					if err != nil {
 						return nil, err
 					}
-					_, r, err := t.row(x.data[cell:], most)
+					_, r, err := t.parseCell(x.data[cell:], most)
 					return r, err
 				}
 			}
 			return nil, nil
 		}
-		page = x.right
-		for _, cell := range x.cells {
-			key, n := varint(x.data[cell+4:])
+		page = x.rightmostChild
+		for _, cell := range x.cellOffsets {
+			key, n := parseVarint(x.data[cell+4:])
 			if n == 0 {
-				return nil, damaged("a key is cut off")
+				return nil, damagedError("a key is cut off")
 			}
 			if rowid <= int64(key) {
 				page = binary.BigEndian.Uint32(x.data[cell:])
@@ -352,30 +352,30 @@ func (t *Table) Row(rowid int64, most int) (*Row, error) {
 			}
 		}
 	}
-	return nil, damaged("a tree of more than %d levels", maxDepth)
+	return nil, damagedError("a tree of more than %d levels", maxDepth)
 }
 
 // ids returns the rowid of a cell, and how many bytes are before its payload.
-func ids(cell []byte) (rowid int64, n int, err error) {
-	_, a := varint(cell)
-	id, b := varint(cell[a:])
+func parseCellHead(cell []byte) (rowid int64, n int, err error) {
+	_, a := parseVarint(cell)
+	id, b := parseVarint(cell[a:])
 	if a == 0 || b == 0 {
-		return 0, 0, damaged("a cell is cut off")
+		return 0, 0, damagedError("a cell is cut off")
 	}
 	return int64(id), a + b, nil
 }
 
 // row reads the cell of a leaf.
-func (t *Table) row(cell []byte, most int) (int64, *Row, error) {
-	size, _ := varint(cell)
-	rowid, n, err := ids(cell)
+func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
+	size, _ := parseVarint(cell)
+	rowid, n, err := parseCellHead(cell)
 	if err != nil {
 		return 0, nil, err
 	}
-	if size > uint64(t.db.pages)*uint64(t.db.pageSize) {
-		return 0, nil, damaged("a row of %d bytes", size)
+	if size > uint64(t.db.pageCount)*uint64(t.db.pageSize) {
+		return 0, nil, damagedError("a row of %d bytes", size)
 	}
-	usable := uint64(t.db.usable)
+	usable := uint64(t.db.usablePageBytes)
 	local := size
 	if size > usable-35 {
 		least := (usable-12)*32/255 - 23
@@ -384,17 +384,17 @@ func (t *Table) row(cell []byte, most int) (int64, *Row, error) {
 		}
 	}
 	if uint64(len(cell)-n) < local {
-		return 0, nil, damaged("a row is cut off")
+		return 0, nil, damagedError("a row is cut off")
 	}
 	want := min(size, uint64(most))
 	data := append([]byte(nil), cell[n:n+int(min(local, want))]...)
 	if want > local {
 		if len(cell)-n-int(local) < 4 {
-			return 0, nil, damaged("a row is cut off")
+			return 0, nil, damagedError("a row is cut off")
 		}
 		next := binary.BigEndian.Uint32(cell[n+int(local):])
 		for uint64(len(data)) < want {
-			page, err := t.db.page(next)
+			page, err := t.db.readPage(next)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -402,7 +402,7 @@ func (t *Table) row(cell []byte, most int) (int64, *Row, error) {
 			data = append(data, page[4:4+int(min(usable-4, want-uint64(len(data))))]...)
 		}
 	}
-	r, err := t.record(data, size > want)
+	r, err := t.parseRecord(data, size > want)
 	if err == nil {
 		r.Size = int64(size)
 	}
@@ -411,10 +411,10 @@ func (t *Table) row(cell []byte, most int) (int64, *Row, error) {
 
 // A Row holds the fields of a row.
 type Row struct {
-	Cut    bool  // the row is longer than what was read
-	Size   int64 // of the row in the file, in bytes
-	names  []string
-	fields []field
+	Truncated bool  // the row is longer than what was read
+	Size      int64 // of the row in the file, in bytes
+	names     []string
+	fields    []field
 }
 
 type field struct {
@@ -423,17 +423,17 @@ type field struct {
 }
 
 // record divides the data of a row.
-func (t *Table) record(data []byte, cut bool) (*Row, error) {
-	r := &Row{Cut: cut, names: t.columns}
-	size, n := varint(data)
+func (t *Table) parseRecord(data []byte, cut bool) (*Row, error) {
+	r := &Row{Truncated: cut, names: t.columns}
+	size, n := parseVarint(data)
 	if n == 0 || size > uint64(len(data)) || size < uint64(n) {
-		return nil, damaged("the header of a row")
+		return nil, damagedError("the header of a row")
 	}
 	header, rest := data[n:size], data[size:]
 	for len(header) > 0 && len(r.fields) < len(t.columns) {
-		kind, n := varint(header)
+		kind, n := parseVarint(header)
 		if n == 0 {
-			return nil, damaged("the header of a row")
+			return nil, damagedError("the header of a row")
 		}
 		header = header[n:]
 		length := uint64(0)
@@ -445,7 +445,7 @@ func (t *Table) record(data []byte, cut bool) (*Row, error) {
 		}
 		if length > uint64(len(rest)) {
 			if !cut {
-				return nil, damaged("a field is longer than its row")
+				return nil, damagedError("a field is longer than its row")
 			}
 			return r, nil
 		}

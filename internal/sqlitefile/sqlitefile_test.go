@@ -77,7 +77,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	// the first fields of a row of 2000 bytes are read without the rest
-	if r, err := part.Row(201, 100); err != nil || !r.Cut || r.Text("id") != "p0200" || r.Int("n") != 59000 || r.Text("data") != "" {
+	if r, err := part.Row(201, 100); err != nil || !r.Truncated || r.Text("id") != "p0200" || r.Int("n") != 59000 || r.Text("data") != "" {
 		t.Errorf("the beginning of a row: %+v, %v", r, err)
 	}
 	if _, err := d.Table("missing"); err == nil {
@@ -116,7 +116,7 @@ func TestHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := int(part.root-1) * 512
+	root := int(part.rootPage-1) * 512
 	for name, change := range map[string]func(b []byte) []byte{
 		"empty":              func([]byte) []byte { return nil },
 		"no database":        func([]byte) []byte { return bytes.Repeat([]byte("x"), 4096) },
@@ -125,7 +125,7 @@ func TestHostile(t *testing.T) {
 		"page size":          func(b []byte) []byte { b[16], b[17] = 3, 0; return b },
 		"all reserved":       func(b []byte) []byte { b[20] = 255; return b },
 		"UTF-16":             func(b []byte) []byte { b[59] = 2; return b },
-		"a root in a circle": func(b []byte) []byte { binary.BigEndian.PutUint32(b[root+8:], part.root); return b },
+		"a root in a circle": func(b []byte) []byte { binary.BigEndian.PutUint32(b[root+8:], part.rootPage); return b },
 		"many cells":         func(b []byte) []byte { b[root+3], b[root+4] = 255, 255; return b },
 		"a cell at the end":  func(b []byte) []byte { b[root+12], b[root+13] = 1, 255; return b },
 		"a child far away":   func(b []byte) []byte { binary.BigEndian.PutUint32(b[root+8:], 1<<31); return b },

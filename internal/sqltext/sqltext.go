@@ -8,31 +8,31 @@ import "strings"
 func Destroys(text string) (verb, object string) {
 	for text != "" {
 		var statement string
-		statement, text = Next(text)
-		words := Words(statement)
+		statement, text = NextStatement(text)
+		words := ParseWords(statement)
 		at := 1
-		switch verb = words.At(0); {
-		case verb == "drop" && (words.At(1) == "table" || words.At(1) == "database" || words.At(1) == "schema"):
+		switch verb = words.WordAt(0); {
+		case verb == "drop" && (words.WordAt(1) == "table" || words.WordAt(1) == "database" || words.WordAt(1) == "schema"):
 			at = 2
-		case verb == "truncate" && words.At(1) == "table":
+		case verb == "truncate" && words.WordAt(1) == "table":
 			at = 2
 		case verb == "truncate":
-		case verb == "delete" && words.At(1) == "from" && words.EveryRow():
+		case verb == "delete" && words.WordAt(1) == "from" && words.AffectsEveryRow():
 			at = 2
 		default:
 			continue
 		}
-		if words.At(at) == "if" && words.At(at+1) == "exists" {
+		if words.WordAt(at) == "if" && words.WordAt(at+1) == "exists" {
 			at += 2
 		}
-		return verb, words.At(at)
+		return verb, words.WordAt(at)
 	}
 	return "", ""
 }
 
 // Next cuts off the first statement. Semicolons in quotes and
 // comments do not end one.
-func Next(s string) (statement, rest string) {
+func NextStatement(s string) (statement, rest string) {
 	t := strings.TrimLeft(s, " \t\r\n;")
 	if strings.HasPrefix(t, ".") || strings.HasPrefix(t, `\`) {
 		statement, rest, _ = strings.Cut(t, "\n")
@@ -61,24 +61,24 @@ func Next(s string) (statement, rest string) {
 
 // Text is the words of a statement outside quotes and comments, in lower
 // case.
-type Text struct {
-	List     [96]string
-	N        int
+type StatementWords struct {
+	Words    [96]string
+	Count    int
 	Overflow bool // there were more words than list holds
 }
 
 // At returns a word, "" behind the last.
-func (t *Text) At(i int) string {
-	if i < t.N {
-		return t.List[i]
+func (t *StatementWords) WordAt(i int) string {
+	if i < t.Count {
+		return t.Words[i]
 	}
 	return ""
 }
 
 // Has reports whether a word occurs, or may.
-func (t *Text) Has(word string) bool {
-	for i := range t.N {
-		if t.List[i] == word {
+func (t *StatementWords) HasWord(word string) bool {
+	for i := range t.Count {
+		if t.Words[i] == word {
 			return true
 		}
 	}
@@ -87,18 +87,18 @@ func (t *Text) Has(word string) bool {
 
 // EveryRow reports whether a statement has no condition, or one that always
 // holds.
-func (t *Text) EveryRow() bool {
-	for i := range t.N {
-		if t.List[i] == "where" {
-			rest := t.At(i + 1)
-			return rest == "true" && i+2 >= t.N || rest != "" && rest == t.At(i+2) && i+3 >= t.N
+func (t *StatementWords) AffectsEveryRow() bool {
+	for i := range t.Count {
+		if t.Words[i] == "where" {
+			rest := t.WordAt(i + 1)
+			return rest == "true" && i+2 >= t.Count || rest != "" && rest == t.WordAt(i+2) && i+3 >= t.Count
 		}
 	}
 	return !t.Overflow
 }
 
 // Words returns the words of a statement.
-func Words(s string) (t Text) {
+func ParseWords(s string) (t StatementWords) {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
@@ -128,12 +128,12 @@ func Words(s string) (t Text) {
 			start := i
 			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
 			}
-			if t.N == len(t.List) {
+			if t.Count == len(t.Words) {
 				t.Overflow = true
 				return t
 			}
-			t.List[t.N] = strings.ToLower(s[start:i])
-			t.N++
+			t.Words[t.Count] = strings.ToLower(s[start:i])
+			t.Count++
 		default:
 			i++
 		}

@@ -6,20 +6,20 @@ import "bytes"
 
 // Output keeps the first Max bytes written to it and takes the rest without
 // keeping it.
-type Output struct {
-	Max  int
-	kept bytes.Buffer
+type LimitedOutput struct {
+	MaxBytes int
+	kept     bytes.Buffer
 }
 
-func (o *Output) Write(p []byte) (int, error) {
-	if room := o.Max - o.kept.Len(); room > 0 {
+func (o *LimitedOutput) Write(p []byte) (int, error) {
+	if room := o.MaxBytes - o.kept.Len(); room > 0 {
 		o.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
 
 // Bytes returns what was kept.
-func (o *Output) Bytes() []byte { return o.kept.Bytes() }
+func (o *LimitedOutput) Bytes() []byte { return o.kept.Bytes() }
 
 // String returns what was kept as text.
-func (o *Output) String() string { return o.kept.String() }
+func (o *LimitedOutput) String() string { return o.kept.String() }

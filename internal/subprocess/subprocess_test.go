@@ -15,7 +15,7 @@ import (
 
 func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
-	o := Output{Max: 5}
+	o := LimitedOutput{MaxBytes: 5}
 	for _, part := range []string{"abc", "def", "ghi"} {
 		if n, err := o.Write([]byte(part)); n != len(part) || err != nil {
 			t.Errorf("%q: %d, %v", part, n, err)

@@ -12,18 +12,18 @@ import (
 // comparison takes time quadratic in it, and a word that differs in more places
 // is another word.
 const (
-	maxLen   = 40 // bytes
-	distance = 2
+	maxWordBytes   = 40 // bytes
+	maxDifferences = 2
 )
 
 // Nearest returns the first of the known words that differs from a word in the
 // fewest places, or "" if all differ in more than two. A known word never
 // counts as near if every letter of it would have to change.
 func Nearest(word string, known []string) string {
-	if len(word) > maxLen {
+	if len(word) > maxWordBytes {
 		return ""
 	}
-	best, least := "", distance+1
+	best, least := "", maxDifferences+1
 	for _, k := range known {
 		if d := levenshtein.ComputeDistance(word, k); d < least && d < len(k) {
 			best, least = k, d

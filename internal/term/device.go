@@ -16,22 +16,22 @@ var ErrBackground = errors.New("shield runs in the background of the terminal; b
 // A Device is the terminal that a person sits at, whatever the standard streams
 // are.
 type Device struct {
-	In, Out *os.File
-	saved   *term.State
+	In, Out    *os.File
+	savedState *term.State
 }
 
 // Open opens the terminal of this process. It is an error if there is none, or
 // if the process may not read from it.
 func Open() (*Device, error) {
-	in, out, err := open()
+	in, out, err := openTerminal()
 	if err != nil {
 		return nil, fmt.Errorf("open the terminal: %w", err)
 	}
 	d := &Device{In: in, Out: out}
-	if !foreground(in) {
+	if !isForeground(in) {
 		return nil, errors.Join(ErrBackground, d.Close())
 	}
-	if err := d.Save(); err != nil {
+	if err := d.SaveSettings(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
@@ -39,7 +39,7 @@ func Open() (*Device, error) {
 
 // Name returns a name for the device that is the same in every process of this
 // terminal, and can be part of a file's name.
-func (d *Device) Name() string { return name(d.In) }
+func (d *Device) Name() string { return deviceName(d.In) }
 
 // Size returns columns and lines, 80 and 24 where they cannot be told.
 func (d *Device) Size() (columns, lines int) {
@@ -52,12 +52,12 @@ func (d *Device) Size() (columns, lines int) {
 
 // Raw reports whether a program takes keys one by one, as those do that draw on
 // the screen.
-func (d *Device) Raw() bool { return raw(d.In) }
+func (d *Device) IsRaw() bool { return isRaw(d.In) }
 
 // Keys has the terminal forward each key as it is pressed, and show none of
 // them. ^C stays a signal. [Device.Restore] undoes it.
-func (d *Device) Keys() error {
-	if err := keys(d.In); err != nil {
+func (d *Device) EnableKeyMode() error {
+	if err := setKeyMode(d.In); err != nil {
 		return fmt.Errorf("switch the terminal to raw mode: %w", err)
 	}
 	return nil
@@ -91,40 +91,40 @@ func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
 }
 
 // Flush throws away what was typed and not read yet.
-func (d *Device) Flush() error { return flush(d.In) }
+func (d *Device) DiscardInput() error { return discardInput(d.In) }
 
 // leave shows the cursor, ends bracketed paste and mouse reports, and goes back
 // to the ordinary screen.
-const leave = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
+const resetSequence = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
 
 // Repair brings a terminal back into the state that a line of text expects,
 // after a process has died that had changed it.
 func (d *Device) Repair() error {
-	if err := sane(d.In); err != nil {
+	if err := setLineMode(d.In); err != nil {
 		return fmt.Errorf("restore the terminal: %w", err)
 	}
-	if err := d.Save(); err != nil {
+	if err := d.SaveSettings(); err != nil {
 		return err
 	}
-	_, err := d.Out.WriteString("\x1b[?1049l" + leave)
+	_, err := d.Out.WriteString("\x1b[?1049l" + resetSequence)
 	return err
 }
 
 // Save notes the settings that [Device.Restore] brings back. Open does so too;
 // where several processes take turns, what counts is the start of the turn.
-func (d *Device) Save() error {
+func (d *Device) SaveSettings() error {
 	state, err := term.GetState(int(d.In.Fd()))
 	if err != nil {
 		return fmt.Errorf("read the terminal's settings: %w", err)
 	}
-	d.saved = state
+	d.savedState = state
 	return nil
 }
 
 // Restore brings the saved settings back.
 func (d *Device) Restore() error {
-	_, err := d.Out.WriteString(leave)
-	return errors.Join(err, term.Restore(int(d.In.Fd()), d.saved))
+	_, err := d.Out.WriteString(resetSequence)
+	return errors.Join(err, term.Restore(int(d.In.Fd()), d.savedState))
 }
 
 // Close frees the device.

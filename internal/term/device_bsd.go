@@ -16,7 +16,7 @@ const (
 
 // name returns the session's number: a session has one terminal, and a terminal
 // one session.
-func name(*os.File) string {
+func deviceName(*os.File) string {
 	sid, err := unix.Getsid(0)
 	if err != nil {
 		return "unknown"
@@ -24,6 +24,6 @@ func name(*os.File) string {
 	return fmt.Sprint(sid)
 }
 
-func flush(f *os.File) error {
+func discardInput(f *os.File) error {
 	return unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, 1) // 1 is FREAD
 }

@@ -13,7 +13,7 @@ const (
 )
 
 // name returns the number of the device that /dev/tty stands for.
-func name(f *os.File) string {
+func deviceName(f *os.File) string {
 	dev, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGDEV)
 	if err != nil {
 		return "unknown"
@@ -21,6 +21,6 @@ func name(f *os.File) string {
 	return fmt.Sprintf("%x", dev)
 }
 
-func flush(f *os.File) error {
+func discardInput(f *os.File) error {
 	return unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH)
 }

@@ -31,7 +31,7 @@ func terminal(t *testing.T) (d *Device, person *os.File) {
 	}
 	d = &Device{In: f, Out: f}
 	t.Cleanup(func() { d.Close() })
-	if err := d.Save(); err != nil {
+	if err := d.SaveSettings(); err != nil {
 		t.Fatal(err)
 	}
 	return d, person
@@ -42,13 +42,13 @@ func terminal(t *testing.T) (d *Device, person *os.File) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	d, person := terminal(t)
-	if d.Raw() {
+	if d.IsRaw() {
 		t.Fatal("a new terminal hands on keys one by one")
 	}
-	if err := d.Keys(); err != nil {
+	if err := d.EnableKeyMode(); err != nil {
 		t.Fatal(err)
 	}
-	if !d.Raw() {
+	if !d.IsRaw() {
 		t.Error("keys wait for the end of a line")
 	}
 	if _, err := person.WriteString("y"); err != nil {
@@ -58,8 +58,8 @@ func TestKeys(t *testing.T) {
 	if n, err := d.In.Read(key[:]); err != nil || string(key[:n]) != "y" {
 		t.Errorf("read %q, %v", key[:n], err)
 	}
-	if err := d.Restore(); err != nil || d.Raw() {
-		t.Errorf("after Restore keys are handed on one by one: %t, %v", d.Raw(), err)
+	if err := d.Restore(); err != nil || d.IsRaw() {
+		t.Errorf("after Restore keys are handed on one by one: %t, %v", d.IsRaw(), err)
 	}
 }
 
@@ -68,16 +68,16 @@ func TestKeys(t *testing.T) {
 func TestMend(t *testing.T) {
 	t.Parallel()
 	d, _ := terminal(t)
-	if err := d.Keys(); err != nil {
+	if err := d.EnableKeyMode(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Save(); err != nil {
+	if err := d.SaveSettings(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Repair(); err != nil || d.Raw() {
-		t.Fatalf("keys one by one: %t, %v", d.Raw(), err)
+	if err := d.Repair(); err != nil || d.IsRaw() {
+		t.Fatalf("keys one by one: %t, %v", d.IsRaw(), err)
 	}
-	if err := d.Restore(); err != nil || d.Raw() {
+	if err := d.Restore(); err != nil || d.IsRaw() {
 		t.Errorf("Restore brings back what Mend ended: %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestMend(t *testing.T) {
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	d, person := terminal(t)
-	if err := d.Keys(); err != nil {
+	if err := d.EnableKeyMode(); err != nil {
 		t.Fatal(err)
 	}
 	read := func(typed string) string {
@@ -113,7 +113,7 @@ func TestFlush(t *testing.T) {
 			break
 		}
 	}
-	if err := d.Flush(); err != nil {
+	if err := d.DiscardInput(); err != nil {
 		t.Fatal(err)
 	}
 	if got := read("n"); got != "n" {
@@ -148,13 +148,13 @@ func TestNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Device{In: f, Out: f}
-	for name, err := range map[string]error{"keys": d.Keys(), "mend": d.Repair(), "save": d.Save(), "flush": d.Flush()} {
+	for name, err := range map[string]error{"keys": d.EnableKeyMode(), "mend": d.Repair(), "save": d.SaveSettings(), "flush": d.DiscardInput()} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if !d.Raw() || d.Name() != "unknown" || foreground(f) {
-		t.Errorf("raw %t, name %q, foreground %t", d.Raw(), d.Name(), foreground(f))
+	if !d.IsRaw() || d.Name() != "unknown" || isForeground(f) {
+		t.Errorf("raw %t, name %q, foreground %t", d.IsRaw(), d.Name(), isForeground(f))
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)

@@ -8,25 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func open() (in, out *os.File, err error) {
+func openTerminal() (in, out *os.File, err error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 	return f, f, err
 }
 
 // foreground reports whether this process may read from the terminal. One that
 // is not in its foreground would be stopped.
-func foreground(f *os.File) bool {
+func isForeground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
 
-func raw(f *os.File) bool {
+func isRaw(f *os.File) bool {
 	t, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
 	return err != nil || t.Lflag&unix.ICANON == 0
 }
 
 // sane sets what a shell expects: lines, echo, and keys that interrupt.
-func sane(f *os.File) error {
+func setLineMode(f *os.File) error {
 	t, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func sane(f *os.File) error {
 }
 
 // keys sets what [sane] sets, but for lines and echo.
-func keys(f *os.File) error {
-	if err := sane(f); err != nil {
+func setKeyMode(f *os.File) error {
+	if err := setLineMode(f); err != nil {
 		return err
 	}
 	t, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func open() (in, out *os.File, err error) {
+func openTerminal() (in, out *os.File, err error) {
 	if in, err = os.OpenFile("CONIN$", os.O_RDWR, 0); err != nil {
 		return nil, nil, err
 	}
@@ -19,22 +19,22 @@ func open() (in, out *os.File, err error) {
 
 // name is one for all consoles: to wait for another console's answer is safe,
 // to share a console is not.
-func name(*os.File) string { return "console" }
+func deviceName(*os.File) string { return "console" }
 
-func foreground(*os.File) bool { return true }
+func isForeground(*os.File) bool { return true }
 
-func raw(f *os.File) bool {
+func isRaw(f *os.File) bool {
 	var mode uint32
 	err := windows.GetConsoleMode(windows.Handle(f.Fd()), &mode)
 	return err != nil || mode&windows.ENABLE_LINE_INPUT == 0
 }
 
-func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
+func discardInput(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
 
-func sane(f *os.File) error {
+func setLineMode(f *os.File) error {
 	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT|windows.ENABLE_LINE_INPUT|windows.ENABLE_ECHO_INPUT)
 }
 
-func keys(f *os.File) error {
+func setKeyMode(f *os.File) error {
 	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT)
 }

@@ -41,7 +41,7 @@ func Escape(s string) string {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, "<0x%02X>", s[i])
 		// A stack of combining marks covers the lines around it.
-		case hidden(r), marks > maxMarks, marks > 0 && i == 0:
+		case needsEscape(r), marks > maxCombiningMarks, marks > 0 && i == 0:
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		default:
 			b.WriteString(s[i : i+n])
@@ -53,10 +53,10 @@ func Escape(s string) string {
 
 // maxMarks is how many combining marks a letter may carry, as Vietnamese and
 // Hebrew need them.
-const maxMarks = 3
+const maxCombiningMarks = 3
 
 // hidden reports whether a character is not seen, or not as itself.
-func hidden(r rune) bool {
+func needsEscape(r rune) bool {
 	switch {
 	case !unicode.IsPrint(r):
 		return true
@@ -102,13 +102,13 @@ func Fold(s string, columns int) []string {
 	columns = max(columns, 2)
 	var lines []string
 	for text := range strings.SplitSeq(s, "\n") {
-		lines = wrap(lines, Escape(text), columns)
+		lines = appendWrapped(lines, Escape(text), columns)
 	}
 	return lines
 }
 
 // wrap appends the lines of one escaped text.
-func wrap(lines []string, text string, columns int) []string {
+func appendWrapped(lines []string, text string, columns int) []string {
 	start, used := 0, 0
 	gap, behind := -1, 0 // a blank of this line with a word before it, and the columns up to behind it
 	word := false

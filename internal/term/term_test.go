@@ -91,7 +91,7 @@ func FuzzFold(f *testing.F) {
 				t.Errorf("line %q is not escaped", line)
 			}
 			for _, r := range line {
-				if hidden(r) {
+				if needsEscape(r) {
 					t.Errorf("line %q holds %U", line, r)
 				}
 			}

@@ -43,10 +43,10 @@ func (m *charsmap) normalize(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	state := -1
-	for text != "" && b.Len() <= maxRaw {
+	for text != "" && b.Len() <= maxUnpreparedBytes {
 		// Of ASCII, only CR LF is a cluster of two.
 		if text[0] < utf8.RuneSelf && (len(text) == 1 || text[1] < utf8.RuneSelf && text[0] != '\r') {
-			m.char(&b, text[:1])
+			m.writeReplaced(&b, text[:1])
 			text, state = text[1:], -1
 			continue
 		}
@@ -58,16 +58,16 @@ func (m *charsmap) normalize(text string) string {
 				continue
 			}
 		}
-		for cluster != "" && b.Len() <= maxRaw {
+		for cluster != "" && b.Len() <= maxUnpreparedBytes {
 			_, n := utf8.DecodeRuneInString(cluster)
-			m.char(&b, cluster[:n])
+			m.writeReplaced(&b, cluster[:n])
 			cluster = cluster[n:]
 		}
 	}
 	return b.String()
 }
 
-func (m *charsmap) char(b *strings.Builder, char string) {
+func (m *charsmap) writeReplaced(b *strings.Builder, char string) {
 	if by, ok := m.lookup(char); ok {
 		b.Write(by)
 	} else {
@@ -82,7 +82,7 @@ func (m *charsmap) char(b *strings.Builder, char string) {
 func (m *charsmap) lookup(key string) ([]byte, bool) {
 	unit, at := m.trie[0], uint32(0)
 	for i := 0; i < len(key); i++ {
-		at ^= offset(unit) ^ uint32(key[i])
+		at ^= unitOffset(unit) ^ uint32(key[i])
 		if key[i] == 0 || int(at) >= len(m.trie) {
 			return nil, false
 		}
@@ -90,7 +90,7 @@ func (m *charsmap) lookup(key string) ([]byte, bool) {
 			return nil, false
 		}
 		if unit>>8&1 == 1 {
-			value := at ^ offset(unit)
+			value := at ^ unitOffset(unit)
 			if int(value) >= len(m.trie) {
 				return nil, false
 			}
@@ -105,4 +105,4 @@ func (m *charsmap) lookup(key string) ([]byte, bool) {
 	return nil, false
 }
 
-func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
+func unitOffset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

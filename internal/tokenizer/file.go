@@ -13,18 +13,18 @@ import (
 // Bounds of a tokenizer.json. The largest in use, of XLM-R's family, has 17 MB
 // and 250,002 tokens, none above 48 bytes.
 const (
-	maxFile   = 64 << 20
-	maxVocab  = 1 << 19
-	maxToken  = 256     // bytes
-	fewTokens = 8 << 10 // for which there is room at once
-	maxAdded  = 4096    // added tokens
-	maxDepth  = 8       // of sequences in sequences
-	maxSteps  = 32      // in all sequences together
+	maxFileBytes         = 64 << 20
+	maxVocab             = 1 << 19
+	maxTokenBytes        = 256     // bytes
+	initialVocabCapacity = 8 << 10 // for which there is room at once
+	maxAdded             = 4096    // added tokens
+	maxDepth             = 8       // of sequences in sequences
+	maxSequenceSteps     = 32      // in all sequences together
 )
 
 // A file is the parts of a tokenizer.json that are followed. Others have to do
 // with training, decoding, padding and truncation.
-type file struct {
+type tokenizerFile struct {
 	AddedTokens   []addedToken   `json:"added_tokens"`
 	Normalizer    jsontext.Value `json:"normalizer"`
 	PreTokenizer  jsontext.Value `json:"pre_tokenizer"`
@@ -42,22 +42,22 @@ type addedToken struct {
 }
 
 type modelFile struct {
-	Type         string  `json:"type"`
-	Vocab        vocab   `json:"vocab"`
-	UnkToken     *string `json:"unk_token"`
-	UnkID        *int64  `json:"unk_id"`
-	Prefix       *string `json:"continuing_subword_prefix"`
-	MaxChars     *int    `json:"max_input_chars_per_word"`
-	ByteFallback bool    `json:"byte_fallback"`
+	Type         string     `json:"type"`
+	Vocab        vocabulary `json:"vocab"`
+	UnkToken     *string    `json:"unk_token"`
+	UnkID        *int64     `json:"unk_id"`
+	Prefix       *string    `json:"continuing_subword_prefix"`
+	MaxChars     *int       `json:"max_input_chars_per_word"`
+	ByteFallback bool       `json:"byte_fallback"`
 }
 
 // parseFile decodes a tokenizer.json. Names that occur twice are refused, as
 // libraries differ on which of them counts.
-func parseFile(data []byte) (*file, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("the file has %d bytes, more than the limit of %d", len(data), maxFile)
+func parseFile(data []byte) (*tokenizerFile, error) {
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("the file has %d bytes, more than the limit of %d", len(data), maxFileBytes)
 	}
-	f := new(file)
+	f := new(tokenizerFile)
 	// Tokens that stand twice are found below; looking for other names that do
 	// would take as long as all the rest.
 	if err := json.Unmarshal(data, f, jsontext.AllowDuplicateNames(true)); err != nil {
@@ -106,9 +106,9 @@ func kindName(k jsontext.Kind) string {
 
 // A vocab is the model's tokens: for WordPiece an object of ids, for Unigram an
 // array of pairs of token and score, whose place is the id.
-type vocab struct {
-	tokens []token
-	pairs  bool
+type vocabulary struct {
+	tokens      []token
+	isPairArray bool
 }
 
 type token struct {
@@ -119,25 +119,25 @@ type token struct {
 
 // UnmarshalJSONFrom reads a vocabulary token by token, so that one too large is
 // refused before it fills the memory.
-func (v *vocab) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+func (v *vocabulary) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	start, err := dec.ReadToken()
 	if err != nil {
 		return err
 	}
 	switch start.Kind() {
 	case '[':
-		v.pairs = true
+		v.isPairArray = true
 	case '{':
 	default:
 		return errors.New("the vocabulary is neither an object nor an array")
 	}
-	v.tokens = make([]token, 0, fewTokens)
+	v.tokens = make([]token, 0, initialVocabCapacity)
 	for dec.PeekKind() != ']' && dec.PeekKind() != '}' {
 		if len(v.tokens) == maxVocab {
 			return fmt.Errorf("more than %d tokens", maxVocab)
 		}
 		var t token
-		if v.pairs {
+		if v.isPairArray {
 			t.id = int64(len(v.tokens))
 			err = t.readPair(dec)
 		} else {
@@ -193,9 +193,9 @@ func (t *token) readPair(dec *jsontext.Decoder) error {
 }
 
 // build makes the tokenizer of shield's own model or of a foreign one.
-func (f *file) build(foreign bool) (*Tokenizer, error) {
+func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 	t := &Tokenizer{}
-	known, ids, err := f.ids(&t.size)
+	known, ids, err := f.collectIDs(&t.idCount)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (f *file) build(foreign bool) (*Tokenizer, error) {
 			special[a.Content] = true
 		}
 	}
-	if t.prefix, t.suffix, err = parseFrame(f.PostProcessor, ids, special); err != nil {
+	if t.prefixIDs, t.suffixIDs, err = parseFrame(f.PostProcessor, ids, special); err != nil {
 		return nil, fmt.Errorf("post_processor: %w", err)
 	}
 	if t.normalize, err = parseNormalizer(f.Normalizer); err != nil {
@@ -214,19 +214,19 @@ func (f *file) build(foreign bool) (*Tokenizer, error) {
 	if t.split, err = parseSplitter(f.PreTokenizer); err != nil {
 		return nil, fmt.Errorf("pre_tokenizer: %w", err)
 	}
-	if t.pad, err = f.pad(ids, special); err != nil {
+	if t.padID, err = f.findPadID(ids, special); err != nil {
 		return nil, err
 	}
 	switch m := f.Model; {
-	case m.Type == "WordPiece" && !m.Vocab.pairs, m.Type == "" && m.Prefix != nil && !m.Vocab.pairs:
+	case m.Type == "WordPiece" && !m.Vocab.isPairArray, m.Type == "" && m.Prefix != nil && !m.Vocab.isPairArray:
 		var own *wordPiece
 		if own, err = newWordPiece(m, known, special); err == nil {
 			t.model = own
 			if foreign {
-				t.model = own.sugarme()
+				t.model = own.useLibrary()
 			}
 		}
-	case m.Type == "Unigram" && m.Vocab.pairs:
+	case m.Type == "Unigram" && m.Vocab.isPairArray:
 		t.model, err = newUnigram(m, known, special)
 	case m.Type == "WordPiece" || m.Type == "Unigram":
 		err = fmt.Errorf("the vocabulary does not have the form of type %s", m.Type)
@@ -242,7 +242,7 @@ func (f *file) build(foreign bool) (*Tokenizer, error) {
 // ids returns the id of every token of the vocabulary, and of these and the added
 // ones together: the same map if none is new. Each has its own id; size is set to 1
 // + the largest.
-func (f *file) ids(size *int) (known, all map[string]int64, err error) {
+func (f *tokenizerFile) collectIDs(size *int) (known, all map[string]int64, err error) {
 	tokens := f.Model.Vocab.tokens
 	if len(tokens) == 0 {
 		return nil, nil, errors.New("model: empty vocabulary")
@@ -251,8 +251,8 @@ func (f *file) ids(size *int) (known, all map[string]int64, err error) {
 	owner := make([]bool, 0, len(tokens)+len(f.AddedTokens))
 	add := func(text string, id int64) error {
 		switch {
-		case text == "" || len(text) > maxToken:
-			return fmt.Errorf("token %d has %d bytes; the limit is 1 to %d", id, len(text), maxToken)
+		case text == "" || len(text) > maxTokenBytes:
+			return fmt.Errorf("token %d has %d bytes; the limit is 1 to %d", id, len(text), maxTokenBytes)
 		case id < 0 || id >= 2*maxVocab:
 			return fmt.Errorf("token %.80q: id %d is out of range", text, id)
 		}
@@ -291,7 +291,7 @@ func (f *file) ids(size *int) (known, all map[string]int64, err error) {
 }
 
 // pad returns the id of the padding token and marks its text as special.
-func (f *file) pad(ids map[string]int64, special map[string]bool) (int64, error) {
+func (f *tokenizerFile) findPadID(ids map[string]int64, special map[string]bool) (int64, error) {
 	if f.Padding != nil && f.Padding.ID != nil {
 		id := *f.Padding.ID
 		if !slices.Contains(slices.Collect(maps.Values(ids)), id) {

@@ -45,7 +45,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"invalid UTF-8", wordPiece("{\"[UNK]\":0,\"\xff\":1}"), "invalid UTF-8"},
 		{"half a surrogate", wordPiece(`{"[UNK]":0,"\ud800":1}`), "surrogate"},
 		{"too deep", fileWith(`"x":` + strings.Repeat("[", 20_000)), "depth"},
-		{"too large", strings.Repeat(" ", maxFile+1), "limit of 67108864"},
+		{"too large", strings.Repeat(" ", maxFileBytes+1), "limit of 67108864"},
 		{"model is a list", fileWith(`"model":[]`), `"/model": found an array`},
 		{"type of a wrong type", fileWith(`"model":{"type":1}`), `"/model/type"`},
 		{"no vocabulary", fileWith(`"model":{"type":"WordPiece"}`), "empty vocabulary"},
@@ -176,7 +176,7 @@ func TestOpenAccepts(t *testing.T) {
 			continue
 		}
 		ids, err := tok.Encode(t.Context(), tt.text)
-		if got := tok.Frame(nil, ids); err != nil || !slices.Equal(got, tt.want) {
+		if got := tok.AddSpecialTokens(nil, ids); err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q has %v, %v; want %v", tt.name, tt.text, got, err, tt.want)
 		}
 	}
@@ -200,7 +200,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil && err != ErrTooLong {
 			t.Error(err)
 		}
-		for _, id := range tok.Frame(nil, ids) {
+		for _, id := range tok.AddSpecialTokens(nil, ids) {
 			if id < 0 || id >= int64(tok.Size()) {
 				t.Errorf("%q has the id %d of %d", text, id, tok.Size())
 			}

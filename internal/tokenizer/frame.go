@@ -9,7 +9,7 @@ import (
 )
 
 // maxFrame is how many ids may be before a text, and after it.
-const maxFrame = 16
+const maxFrameIDs = 16
 
 type processorFile struct {
 	Type          string           `json:"type"`
@@ -52,12 +52,12 @@ func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]boo
 	}
 	switch f.Type {
 	case "BertProcessing", "RobertaProcessing":
-		prefix, err = parseEnd(f.Cls)
+		prefix, err = parseTokenPair(f.Cls)
 		if err == nil {
-			suffix, err = parseEnd(f.Sep)
+			suffix, err = parseTokenPair(f.Sep)
 		}
 	case "TemplateProcessing":
-		prefix, suffix, err = f.template()
+		prefix, suffix, err = f.parseTemplate()
 	case "Sequence":
 		if len(f.Processors) != 1 {
 			return nil, nil, fmt.Errorf("a Sequence of %d steps is not supported", len(f.Processors))
@@ -77,7 +77,7 @@ func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]boo
 }
 
 // parseEnd reads a pair of token and id.
-func parseEnd(raw jsontext.Value) ([]int64, error) {
+func parseTokenPair(raw jsontext.Value) ([]int64, error) {
 	var pair []jsontext.Value
 	var id int64
 	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &id) != nil {
@@ -87,7 +87,7 @@ func parseEnd(raw jsontext.Value) ([]int64, error) {
 }
 
 // template reads what is before and after the one sequence.
-func (f *processorFile) template() (prefix, suffix []int64, err error) {
+func (f *processorFile) parseTemplate() (prefix, suffix []int64, err error) {
 	at, seen := &prefix, false
 	for _, part := range f.Single {
 		switch {
@@ -102,8 +102,8 @@ func (f *processorFile) template() (prefix, suffix []int64, err error) {
 		default:
 			return nil, nil, errors.New("the template for one text may name only special tokens and the text, once; export the tokenizer again")
 		}
-		if len(prefix) > maxFrame || len(suffix) > maxFrame {
-			return nil, nil, fmt.Errorf("more than %d special tokens", maxFrame)
+		if len(prefix) > maxFrameIDs || len(suffix) > maxFrameIDs {
+			return nil, nil, fmt.Errorf("more than %d special tokens", maxFrameIDs)
 		}
 	}
 	if !seen {

@@ -53,7 +53,7 @@ func parseNormalizer(raw jsontext.Value) (normalizer, error) {
 }
 
 func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
-	if *steps++; depth > maxDepth || *steps > maxSteps {
+	if *steps++; depth > maxDepth || *steps > maxSequenceSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	var f normalizerFile
@@ -70,24 +70,24 @@ func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, e
 	case "NFKD":
 		return norm.NFKD.String, nil
 	case "Lowercase":
-		return lower, nil
+		return toLower, nil
 	case "StripAccents":
-		return func(text string) string { return without(unicode.M, text) }, nil
+		return func(text string) string { return dropRunes(unicode.M, text) }, nil
 	case "Strip":
-		return f.strip(), nil
+		return f.newStripper(), nil
 	case "Replace":
-		return f.replace()
+		return f.newReplacer()
 	case "Precompiled":
-		return f.precompiled()
+		return f.newCharsmapNormalizer()
 	case "BertNormalizer":
-		return f.bert(), nil
+		return f.newBERTNormalizer(), nil
 	case "Sequence":
-		return f.sequence(depth, steps)
+		return f.newSequence(depth, steps)
 	}
 	return nil, fmt.Errorf("type %.80q is not supported; supported are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Replace, Sequence, Strip and StripAccents", f.Type)
 }
 
-func (f *normalizerFile) sequence(depth int, steps *int) (normalizer, error) {
+func (f *normalizerFile) newSequence(depth int, steps *int) (normalizer, error) {
 	var all []normalizer
 	for _, raw := range f.Normalizers {
 		n, err := parseNormalizerAt(raw, depth+1, steps)
@@ -98,7 +98,7 @@ func (f *normalizerFile) sequence(depth int, steps *int) (normalizer, error) {
 	}
 	return func(text string) string {
 		for _, n := range all {
-			if len(text) > maxRaw {
+			if len(text) > maxUnpreparedBytes {
 				break
 			}
 			text = n(text)
@@ -109,12 +109,12 @@ func (f *normalizerFile) sequence(depth int, steps *int) (normalizer, error) {
 
 // lower is Unicode's full mapping of single characters: one of them, I with a
 // dot, becomes two.
-func lower(text string) string {
+func toLower(text string) string {
 	return strings.Map(unicode.ToLower, strings.ReplaceAll(text, "İ", "i\u0307"))
 }
 
 // without drops the runes of a class.
-func without(class *unicode.RangeTable, text string) string {
+func dropRunes(class *unicode.RangeTable, text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(class, r) {
 			return -1
@@ -123,7 +123,7 @@ func without(class *unicode.RangeTable, text string) string {
 	}, text)
 }
 
-func (f *normalizerFile) strip() normalizer {
+func (f *normalizerFile) newStripper() normalizer {
 	left, right := f.Left == nil || *f.Left, f.Right == nil || *f.Right
 	return func(text string) string {
 		if left {
@@ -138,7 +138,7 @@ func (f *normalizerFile) strip() normalizer {
 
 // replace follows plain texts and the one pattern that files have in use: two
 // dialects of regular expressions agree on little more for certain.
-func (f *normalizerFile) replace() (normalizer, error) {
+func (f *normalizerFile) newReplacer() (normalizer, error) {
 	if len(f.Content) > 16 {
 		return nil, errors.New("the normalizer Replace by more than 16 bytes is not supported")
 	}
@@ -167,7 +167,7 @@ func replaceSpaces(text, by string) string {
 	return b.String()
 }
 
-func (f *normalizerFile) precompiled() (normalizer, error) {
+func (f *normalizerFile) newCharsmapNormalizer() (normalizer, error) {
 	raw, err := base64.StdEncoding.DecodeString(f.Charsmap)
 	if err != nil {
 		return nil, errors.New("the Precompiled charsmap is not base64")
@@ -181,7 +181,7 @@ func (f *normalizerFile) precompiled() (normalizer, error) {
 
 // bert is BERT's normalizer. Accents go, unless the file says otherwise, where
 // letters become small.
-func (f *normalizerFile) bert() normalizer {
+func (f *normalizerFile) newBERTNormalizer() normalizer {
 	is := func(b *bool) bool { return b == nil || *b }
 	clean, chinese, small := is(f.CleanText), is(f.Chinese), is(f.Lower)
 	accents := f.StripAccent == nil && small || f.StripAccent != nil && *f.StripAccent
@@ -190,10 +190,10 @@ func (f *normalizerFile) bert() normalizer {
 			text = cleanBERT(text, clean, chinese)
 		}
 		if accents {
-			text = without(unicode.Mn, norm.NFD.String(text))
+			text = dropRunes(unicode.Mn, norm.NFD.String(text))
 		}
 		if small {
-			text = lower(text)
+			text = toLower(text)
 		}
 		return text
 	}
@@ -209,7 +209,7 @@ func cleanBERT(text string, clean, chinese bool) string {
 		case clean && (r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)):
 		case clean && unicode.IsSpace(r):
 			b.WriteByte(' ')
-		case chinese && ideograph(r):
+		case chinese && isIdeograph(r):
 			b.WriteByte(' ')
 			b.WriteRune(r)
 			b.WriteByte(' ')

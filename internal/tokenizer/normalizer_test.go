@@ -106,7 +106,7 @@ func TestCharsmapGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.text = bytes.Repeat([]byte("x"), 1<<20)
-	if got := m.normalize(strings.Repeat("Ａ", MaxBytes/3)); len(got) <= MaxBytes || len(got) > maxRaw+1<<20 {
+	if got := m.normalize(strings.Repeat("Ａ", MaxBytes/3)); len(got) <= MaxBytes || len(got) > maxUnpreparedBytes+1<<20 {
 		t.Errorf("%d bytes", len(got))
 	}
 }
@@ -122,7 +122,7 @@ func FuzzCharsmap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := m.normalize(text); len(got) > maxRaw+len(m.text)+len(text) {
+		if got := m.normalize(text); len(got) > maxUnpreparedBytes+len(m.text)+len(text) {
 			t.Errorf("%d bytes became %d", len(text), len(got))
 		}
 	})

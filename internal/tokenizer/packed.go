@@ -12,18 +12,18 @@ import (
 
 // A packed tokenizer begins with this line, in JSON; the slots of its [words]
 // follow, and their texts.
-type packed struct {
-	Size       int            `json:"size"`
-	Pad        int64          `json:"pad"`
-	Before     []int64        `json:"before"`
-	After      []int64        `json:"after"`
-	Normalizer jsontext.Value `json:"normalizer"`
-	Splitter   jsontext.Value `json:"splitter"`
-	Unknown    int64          `json:"unknown"`
-	Prefix     string         `json:"prefix"`
-	Longest    int            `json:"longest"`
-	MaxChars   int            `json:"max_chars"`
-	Slots      int            `json:"slots"` // bytes
+type packedHeader struct {
+	Size          int            `json:"size"`
+	Pad           int64          `json:"pad"`
+	PrefixIDs     []int64        `json:"before"`
+	SuffixIDs     []int64        `json:"after"`
+	Normalizer    jsontext.Value `json:"normalizer"`
+	Splitter      jsontext.Value `json:"splitter"`
+	UnknownID     int64          `json:"unknown"`
+	Prefix        string         `json:"prefix"`
+	MaxTokenBytes int            `json:"longest"`
+	MaxChars      int            `json:"max_chars"`
+	SlotBytes     int            `json:"slots"` // bytes
 }
 
 // Pack returns a tokenizer.json in the form that [OpenPacked] opens. Only WordPiece
@@ -38,32 +38,32 @@ func Pack(data []byte) ([]byte, error) {
 	if !ok || err != nil {
 		return nil, errors.Join(err, errors.New("tokenizer.json: only a WordPiece tokenizer can be packed"))
 	}
-	p := packed{t.size, t.pad, t.prefix, t.suffix, f.Normalizer, f.PreTokenizer, m.unk, m.prefix, m.longest, m.maxChars, len(m.words.slots)}
+	p := packedHeader{t.idCount, t.padID, t.prefixIDs, t.suffixIDs, f.Normalizer, f.PreTokenizer, m.unknownID, m.continuationPrefix, m.maxTokenBytes, m.maxChars, len(m.wordTable.hashSlots)}
 	line, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Join([][]byte{line, []byte("\n"), []byte(m.words.slots), []byte(m.words.texts)}, nil), nil
+	return bytes.Join([][]byte{line, []byte("\n"), []byte(m.wordTable.hashSlots), []byte(m.wordTable.entryBytes)}, nil), nil
 }
 
 // OpenPacked opens what [Pack] has written, of which nothing is copied: a process
 // that tokenizes one text reads what that text needs.
 func OpenPacked(data string) (*Tokenizer, error) {
 	line, rest, _ := strings.Cut(data, "\n")
-	var p packed
+	var p packedHeader
 	if err := json.Unmarshal([]byte(line), &p); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", decodeError(err))
 	}
-	if p.Slots <= 0 || p.Slots > len(rest) || p.Slots&(p.Slots-1) != 0 {
+	if p.SlotBytes <= 0 || p.SlotBytes > len(rest) || p.SlotBytes&(p.SlotBytes-1) != 0 {
 		return nil, errors.New("packed tokenizer: the file is truncated")
 	}
-	t := &Tokenizer{size: p.Size, pad: p.Pad, prefix: p.Before, suffix: p.After}
+	t := &Tokenizer{idCount: p.Size, padID: p.Pad, prefixIDs: p.PrefixIDs, suffixIDs: p.SuffixIDs}
 	var err, also error
 	t.normalize, err = parseNormalizer(p.Normalizer)
 	t.split, also = parseSplitter(p.Splitter)
 	if err = errors.Join(err, also); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", err)
 	}
-	t.model = &wordPiece{words: words{rest[:p.Slots], rest[p.Slots:]}, prefix: p.Prefix, begun: hash(newHash, p.Prefix), longest: p.Longest, maxChars: p.MaxChars, unk: p.Unknown}
+	t.model = &wordPiece{wordTable: packedVocab{rest[:p.SlotBytes], rest[p.SlotBytes:]}, continuationPrefix: p.Prefix, prefixHash: hashText(emptyHash, p.Prefix), maxTokenBytes: p.MaxTokenBytes, maxChars: p.MaxChars, unknownID: p.UnknownID}
 	return t, nil
 }

@@ -24,8 +24,8 @@ func openPacked(t testing.TB, name string) *Tokenizer {
 func TestPacked(t *testing.T) {
 	t.Parallel()
 	file, packed := openModel(t, "bert"), openPacked(t, "bert")
-	if packed.Size() != file.Size() || packed.PadID() != file.PadID() || !slices.Equal(packed.Frame(nil, nil), file.Frame(nil, nil)) {
-		t.Errorf("size %d, padding %d, frame %v", packed.Size(), packed.PadID(), packed.Frame(nil, nil))
+	if packed.Size() != file.Size() || packed.PadID() != file.PadID() || !slices.Equal(packed.AddSpecialTokens(nil, nil), file.AddSpecialTokens(nil, nil)) {
+		t.Errorf("size %d, padding %d, frame %v", packed.Size(), packed.PadID(), packed.AddSpecialTokens(nil, nil))
 	}
 	for _, row := range readReferences(t, "bert") {
 		if got, err := packed.Encode(t.Context(), row.Text); err != nil || !slices.Equal(got, row.IDs) {
@@ -77,23 +77,23 @@ func TestPackedRefuses(t *testing.T) {
 // TestWords holds that each token is found, by its own text alone.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	tokens := []token{{text: "a", id: 1}, {text: "##a", id: 2}, {text: "ab", id: 1<<20 - 1}, {text: strings.Repeat("x", maxToken), id: 0}}
-	w := newWords(tokens)
+	tokens := []token{{text: "a", id: 1}, {text: "##a", id: 2}, {text: "ab", id: 1<<20 - 1}, {text: strings.Repeat("x", maxTokenBytes), id: 0}}
+	w := newPackedVocab(tokens)
 	for _, want := range tokens {
 		for cut := range len(want.text) + 1 {
 			prefix, text := want.text[:cut], want.text[cut:]
-			if id, ok := w.find(hash(newHash, want.text), prefix, text); !ok || id != want.id {
+			if id, ok := w.findID(hashText(emptyHash, want.text), prefix, text); !ok || id != want.id {
 				t.Errorf("%.10q and %.10q: %d, %v; want %d", prefix, text, id, ok, want.id)
 			}
 		}
 	}
-	for _, text := range []string{"", "b", "aa", "#a", strings.Repeat("x", maxToken-1)} {
-		if id, ok := w.find(hash(newHash, text), "", text); ok {
+	for _, text := range []string{"", "b", "aa", "#a", strings.Repeat("x", maxTokenBytes-1)} {
+		if id, ok := w.findID(hashText(emptyHash, text), "", text); ok {
 			t.Errorf("%.10q has the id %d", text, id)
 		}
 	}
 	n := 0
-	for text, id := range w.all() {
+	for text, id := range w.allTokens() {
 		if text != tokens[n].text || id != tokens[n].id {
 			t.Errorf("token %d is %.10q with the id %d", n, text, id)
 		}

@@ -32,13 +32,13 @@ func Prepare(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/8)
 	b.WriteString(text[:i])
-	w := writer{b: &b, space: i == 0 || text[i-1] == ' '}
+	w := spacedWriter{b: &b, endsWithSpace: i == 0 || text[i-1] == ' '}
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c >= utf8.RuneSelf {
 			return prepareRunes(text[i:], &w)
 		}
-		w.ascii(c)
+		w.writeASCII(c)
 	}
 	return strings.TrimSuffix(b.String(), " ")
 }
@@ -58,29 +58,29 @@ func preparedPrefix(text string) int {
 }
 
 // A writer appends runes and at most one space between them.
-type writer struct {
-	b     *strings.Builder
-	space bool // the last byte is a space, or there is none yet
+type spacedWriter struct {
+	b             *strings.Builder
+	endsWithSpace bool // the last byte is a space, or there is none yet
 }
 
-func (w *writer) ascii(c byte) {
+func (w *spacedWriter) writeASCII(c byte) {
 	switch {
 	case c == ' ' || '\t' <= c && c <= '\r':
-		w.gap()
+		w.writeSpace()
 	case c < ' ' || c == 0x7f:
 	default:
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
 		w.b.WriteByte(c)
-		w.space = false
+		w.endsWithSpace = false
 	}
 }
 
-func (w *writer) gap() {
-	if !w.space {
+func (w *spacedWriter) writeSpace() {
+	if !w.endsWithSpace {
 		w.b.WriteByte(' ')
-		w.space = true
+		w.endsWithSpace = true
 	}
 }
 
@@ -89,30 +89,30 @@ func (w *writer) gap() {
 //
 // Composing last makes the result stable: Hangul syllables and the vowel signs
 // of Indic scripts, which have a width, come together again.
-func prepareRunes(rest string, w *writer) string {
+func prepareRunes(rest string, w *spacedWriter) string {
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(rest, ""))
 	for _, r := range decomposed {
 		switch {
 		case r < utf8.RuneSelf:
-			w.ascii(byte(r))
+			w.writeASCII(byte(r))
 		case unicode.IsSpace(r):
-			w.gap()
-		case dropped(r):
-		case alone(r):
-			w.gap()
+			w.writeSpace()
+		case isDropped(r):
+		case isStandalone(r):
+			w.writeSpace()
 			w.b.WriteRune(unicode.ToLower(r))
-			w.space = false
-			w.gap()
+			w.endsWithSpace = false
+			w.writeSpace()
 		default:
 			w.b.WriteRune(unicode.ToLower(r))
-			w.space = false
+			w.endsWithSpace = false
 		}
 	}
 	return norm.NFC.String(strings.TrimSuffix(w.b.String(), " "))
 }
 
 // dropped reports a rune, not white space, that leaves no trace.
-func dropped(r rune) bool {
+func isDropped(r rune) bool {
 	if unicode.IsLetter(r) || unicode.IsPunct(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) {
 		// Fillers are letters without ink.
 		return r == '\u115F' || r == '\u1160' || r == '\u3164' || r == '\uFFA0' || r == utf8.RuneError
@@ -121,13 +121,13 @@ func dropped(r rune) bool {
 }
 
 // alone reports a rune that Prepare puts between spaces.
-func alone(r rune) bool {
-	return r > 0xFFFF || ideograph(r) || unicode.Is(unicode.So, r)
+func isStandalone(r rune) bool {
+	return r > 0xFFFF || isIdeograph(r) || unicode.Is(unicode.So, r)
 }
 
 // ideograph reports a Chinese character, as BERT's tokenizers define it, with the
 // gap that theirs has.
-func ideograph(r rune) bool {
+func isIdeograph(r rune) bool {
 	return r >= 0x3400 && (r <= 0x4DBF || 0x4E00 <= r && r <= 0x9FFF || 0xF900 <= r && r <= 0xFAFF ||
 		0x20000 <= r && r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F)
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // A word is a part of a text that the model divides on its own.
-type word struct {
-	text  string
-	first bool // it begins where the text does
+type textPart struct {
+	text        string
+	atTextStart bool // it begins where the text does
 }
 
 // A splitter appends the parts of a word, none of them empty, to dst.
-type splitter func(dst []word, w word) []word
+type splitter func(dst []textPart, w textPart) []textPart
 
 type splitterFile struct {
 	Type           string           `json:"type"`
@@ -36,11 +36,11 @@ func parseSplitter(raw jsontext.Value) (splitter, error) {
 }
 
 func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error) {
-	if *steps++; depth > maxDepth || *steps > maxSteps {
+	if *steps++; depth > maxDepth || *steps > maxSequenceSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
-		return whole, nil
+		return splitNothing, nil
 	}
 	var f splitterFile
 	if err := json.Unmarshal(raw, &f); err != nil {
@@ -74,10 +74,10 @@ func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error
 
 // splitAll applies one splitter after the other.
 func splitAll(all []splitter) splitter {
-	return func(dst []word, w word) []word {
-		words := whole(nil, w)
+	return func(dst []textPart, w textPart) []textPart {
+		words := splitNothing(nil, w)
 		for _, s := range all {
-			var next []word
+			var next []textPart
 			for _, w := range words {
 				next = s(next, w)
 			}
@@ -88,7 +88,7 @@ func splitAll(all []splitter) splitter {
 }
 
 // whole leaves a text as it is.
-func whole(dst []word, w word) []word {
+func splitNothing(dst []textPart, w textPart) []textPart {
 	if w.text == "" {
 		return dst
 	}
@@ -96,17 +96,17 @@ func whole(dst []word, w word) []word {
 }
 
 // splitSpace divides at white space and drops it.
-func splitSpace(dst []word, w word) []word { return splitAt(dst, w, false) }
+func splitSpace(dst []textPart, w textPart) []textPart { return splitAt(dst, w, false) }
 
 // splitBert divides at white space, which it drops, and around each punctuation
 // mark.
-func splitBert(dst []word, w word) []word { return splitAt(dst, w, true) }
+func splitBert(dst []textPart, w textPart) []textPart { return splitAt(dst, w, true) }
 
-func splitAt(dst []word, w word, punctuation bool) []word {
+func splitAt(dst []textPart, w textPart, punctuation bool) []textPart {
 	start := 0
 	take := func(from, to int) {
 		if from < to {
-			dst = append(dst, word{w.text[from:to], w.first && from == 0})
+			dst = append(dst, textPart{w.text[from:to], w.atTextStart && from == 0})
 		}
 	}
 	for i, r := range w.text {
@@ -125,20 +125,20 @@ func splitAt(dst []word, w word, punctuation bool) []word {
 }
 
 // splitPunctuation divides around each punctuation mark.
-func splitPunctuation(dst []word, w word) []word {
+func splitPunctuation(dst []textPart, w textPart) []textPart {
 	start := 0
 	for i, r := range w.text {
 		if !isPunctuation(r) {
 			continue
 		}
 		if start < i {
-			dst = append(dst, word{w.text[start:i], w.first && start == 0})
+			dst = append(dst, textPart{w.text[start:i], w.atTextStart && start == 0})
 		}
 		start = i + utf8.RuneLen(r)
-		dst = append(dst, word{w.text[i:start], w.first && i == 0})
+		dst = append(dst, textPart{w.text[i:start], w.atTextStart && i == 0})
 	}
 	if start < len(w.text) {
-		dst = append(dst, word{w.text[start:], w.first && start == 0})
+		dst = append(dst, textPart{w.text[start:], w.atTextStart && start == 0})
 	}
 	return dst
 }
@@ -170,27 +170,27 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 		return nil, fmt.Errorf("the splitter Metaspace with prepend_scheme %.80q is not supported", scheme)
 	}
 	apart := f.Split == nil || *f.Split
-	return func(dst []word, w word) []word {
+	return func(dst []textPart, w textPart) []textPart {
 		text := strings.ReplaceAll(w.text, " ", mark)
-		if text != "" && !strings.HasPrefix(text, mark) && (scheme == "always" || scheme == "first" && w.first) {
+		if text != "" && !strings.HasPrefix(text, mark) && (scheme == "always" || scheme == "first" && w.atTextStart) {
 			text = mark + text
 		}
-		first := w.first
+		first := w.atTextStart
 		for apart && text != "" {
-			next := strings.Index(text[len(leading(text, mark)):], mark)
+			next := strings.Index(text[len(leadingMark(text, mark)):], mark)
 			if next < 0 {
 				break
 			}
-			next += len(leading(text, mark))
-			dst = append(dst, word{text[:next], first})
+			next += len(leadingMark(text, mark))
+			dst = append(dst, textPart{text[:next], first})
 			text, first = text[next:], false
 		}
-		return whole(dst, word{text, first})
+		return splitNothing(dst, textPart{text, first})
 	}, nil
 }
 
 // leading returns mark if text begins with it.
-func leading(text, mark string) string {
+func leadingMark(text, mark string) string {
 	if strings.HasPrefix(text, mark) {
 		return mark
 	}

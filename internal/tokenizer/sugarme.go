@@ -13,10 +13,10 @@ import (
 
 // maxLookups bounds how often sugarme looks into its vocabulary for one text: it
 // tries every part of a word that its letters leave it.
-const maxLookups = 1 << 19
+const maxVocabLookups = 1 << 19
 
 // A sugarme divides words as [wordPiece] does, by the library of that name.
-type sugarme struct {
+type libraryWordPiece struct {
 	model    wordpiece.WordPiece
 	maxChars int
 }
@@ -24,21 +24,21 @@ type sugarme struct {
 // sugarme returns a model that does the same by the library. It is given the
 // vocabulary that was read here, since its own reading ignores the prefix of
 // tokens within a word.
-func (w *wordPiece) sugarme() model {
+func (w *wordPiece) useLibrary() wordModel {
 	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
 	const unknown = "\xff"
 	vocab := library.Vocab{}
-	for text, id := range w.words.all() {
+	for text, id := range w.wordTable.allTokens() {
 		vocab[text] = int(id)
 	}
-	vocab[unknown] = int(w.unk)
+	vocab[unknown] = int(w.unknownID)
 	m := wordpiece.NewWordPieceBuilder().Vocab(&vocab).UnkToken(unknown).
-		ContinuingSubwordPrefix(w.prefix).MaxInputCharsPerWord(w.maxChars).Build()
-	return &sugarme{m, w.maxChars}
+		ContinuingSubwordPrefix(w.continuationPrefix).MaxInputCharsPerWord(w.maxChars).Build()
+	return &libraryWordPiece{m, w.maxChars}
 }
 
-func (s *sugarme) affords(words []word) bool {
-	left := maxLookups
+func (s *libraryWordPiece) fitsLookupLimit(words []textPart) bool {
+	left := maxVocabLookups
 	for _, w := range words {
 		if n := utf8.RuneCountInString(w.text); n <= s.maxChars {
 			left -= n * (n + 1) / 2
@@ -51,7 +51,7 @@ func (s *sugarme) affords(words []word) bool {
 }
 
 // tokens panics where the library fails, which [Tokenizer.Encode] makes an error.
-func (s *sugarme) tokens(dst []int64, word string) []int64 {
+func (s *libraryWordPiece) appendTokens(dst []int64, word string) []int64 {
 	tokens, err := s.model.Tokenize(word)
 	if err != nil {
 		panic(err)

@@ -15,7 +15,7 @@ import (
 
 func openForeign(t testing.TB, name string) *Tokenizer {
 	t.Helper()
-	tok, err := OpenForeign(readModel(t, name))
+	tok, err := OpenUserModel(readModel(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func openForeign(t testing.TB, name string) *Tokenizer {
 func TestForeignParity(t *testing.T) {
 	t.Parallel()
 	tok, own := openForeign(t, "bert"), openModel(t, "bert")
-	if _, ok := tok.model.(*sugarme); !ok {
+	if _, ok := tok.model.(*libraryWordPiece); !ok {
 		t.Fatalf("words are divided by %T", tok.model)
 	}
 	if _, ok := own.model.(*wordPiece); !ok {
@@ -54,7 +54,7 @@ func TestForeignSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := OpenForeign([]byte(file))
+	foreign, err := OpenUserModel([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestForeignBound(t *testing.T) {
 // A library that panics or fails makes an error, never ids.
 func TestForeignFailure(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]*sugarme{
+	for name, broken := range map[string]*libraryWordPiece{
 		"no unknown token": {wordpiece.NewWordPiece(), 100},
 		"no vocabulary":    {wordpiece.WordPiece{}, 100},
 	} {

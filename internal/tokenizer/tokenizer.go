@@ -13,7 +13,7 @@
 //
 // # Whose code runs
 //
-// [Open] is for the model that comes with shield, and [OpenForeign] for one that
+// [Open] is for the model that comes with shield, and [OpenUserModel] for one that
 // a user names. There, words of WordPiece are divided by
 // github.com/sugarme/tokenizer v0.3.0; reading the file, normalizing and
 // splitting into words, and Unigram, are this package's own in both cases. That
@@ -58,40 +58,40 @@ const MaxBytes = 64 << 10
 // maxRaw is the length of a text, in bytes, beyond which it is not prepared
 // either. Preparing may shorten a text, but honest text does not have four
 // times as many invisible characters as others.
-const maxRaw = 4 * MaxBytes
+const maxUnpreparedBytes = 4 * MaxBytes
 
 // ErrTooLong means that a text was too long to be read to its end.
 var ErrTooLong = errors.New("text is too long for the tokenizer")
 
 // A Tokenizer is what a tokenizer.json says. Goroutines may share it.
 type Tokenizer struct {
-	size      int
-	pad       int64
+	idCount   int
+	padID     int64
 	normalize normalizer // nil for Prepare
 	split     splitter
-	model     model
-	prefix    []int64
-	suffix    []int64
+	model     wordModel
+	prefixIDs []int64
+	suffixIDs []int64
 }
 
 // A model divides one word into tokens.
-type model interface {
+type wordModel interface {
 	// tokens appends the ids of the word, which is not empty, to dst.
-	tokens(dst []int64, word string) []int64
+	appendTokens(dst []int64, word string) []int64
 }
 
 // A bounded model says whether it can divide words within its bounds.
-type bounded interface{ affords(words []word) bool }
+type boundedModel interface{ fitsLookupLimit(words []textPart) bool }
 
 // Open reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
 // such as an unknown normalizer, is an error that names it.
-func Open(data []byte) (*Tokenizer, error) { return open(data, false) }
+func Open(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
 
 // OpenForeign is [Open] for the tokenizer of a user's model: see above whose code
 // runs.
-func OpenForeign(data []byte) (*Tokenizer, error) { return open(data, true) }
+func OpenUserModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
 
-func open(data []byte, foreign bool) (t *Tokenizer, err error) {
+func openTokenizer(data []byte, foreign bool) (t *Tokenizer, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			t, err = nil, fmt.Errorf("tokenizer.json: panic: %.200v", r)
@@ -99,7 +99,7 @@ func open(data []byte, foreign bool) (t *Tokenizer, err error) {
 	}()
 	f, err := parseFile(data)
 	if err == nil {
-		t, err = f.build(foreign)
+		t, err = f.buildTokenizer(foreign)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
@@ -109,20 +109,20 @@ func open(data []byte, foreign bool) (t *Tokenizer, err error) {
 
 // Size returns 1 + the largest id, which is how many rows the model's table of
 // embeddings needs.
-func (t *Tokenizer) Size() int { return t.size }
+func (t *Tokenizer) Size() int { return t.idCount }
 
 // PadID returns the id that fills up short texts among longer ones: the one
 // that the file names, or 0.
-func (t *Tokenizer) PadID() int64 { return t.pad }
+func (t *Tokenizer) PadID() int64 { return t.padID }
 
-// Overhead returns how many ids [Tokenizer.Frame] adds.
-func (t *Tokenizer) Overhead() int { return len(t.prefix) + len(t.suffix) }
+// Overhead returns how many ids [Tokenizer.AddSpecialTokens] adds.
+func (t *Tokenizer) SpecialTokenCount() int { return len(t.prefixIDs) + len(t.suffixIDs) }
 
 // Frame appends ids to dst between the special tokens that begin and end a text.
-func (t *Tokenizer) Frame(dst, ids []int64) []int64 {
-	dst = append(dst, t.prefix...)
+func (t *Tokenizer) AddSpecialTokens(dst, ids []int64) []int64 {
+	dst = append(dst, t.prefixIDs...)
 	dst = append(dst, ids...)
-	return append(dst, t.suffix...)
+	return append(dst, t.suffixIDs...)
 }
 
 // Prepare returns the text as the model was trained to see it. The result for a
@@ -135,7 +135,7 @@ func (t *Tokenizer) Prepare(text string) string {
 }
 
 // Encode prepares a text and returns its tokens, without those that
-// [Tokenizer.Frame] adds. The error is [ErrTooLong], ctx's, or that of a bug, and
+// [Tokenizer.AddSpecialTokens] adds. The error is [ErrTooLong], ctx's, or that of a bug, and
 // never comes with tokens.
 func (t *Tokenizer) Encode(ctx context.Context, text string) (ids []int64, err error) {
 	defer func() {
@@ -143,15 +143,15 @@ func (t *Tokenizer) Encode(ctx context.Context, text string) (ids []int64, err e
 			ids, err = nil, fmt.Errorf("tokenize: panic: %.200v", r)
 		}
 	}()
-	if len(text) > maxRaw {
+	if len(text) > maxUnpreparedBytes {
 		return nil, ErrTooLong
 	}
 	text = t.Prepare(text)
 	if len(text) > MaxBytes {
 		return nil, ErrTooLong
 	}
-	words := t.split(nil, word{text, true})
-	if b, ok := t.model.(bounded); ok && !b.affords(words) {
+	words := t.split(nil, textPart{text, true})
+	if b, ok := t.model.(boundedModel); ok && !b.fitsLookupLimit(words) {
 		return nil, ErrTooLong
 	}
 	ids = make([]int64, 0, len(text)/3+1)
@@ -159,7 +159,7 @@ func (t *Tokenizer) Encode(ctx context.Context, text string) (ids []int64, err e
 		if i%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		ids = t.model.tokens(ids, w.text)
+		ids = t.model.appendTokens(ids, w.text)
 	}
 	return ids, nil
 }

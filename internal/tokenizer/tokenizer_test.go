@@ -20,11 +20,11 @@ func TestFrame(t *testing.T) {
 		if err != nil || len(ids) != 0 {
 			t.Errorf("%s: the empty text has %v, %v", name, ids, err)
 		}
-		if got := tok.Frame([]int64{9}, []int64{7, 8}); !slices.Equal(got, []int64{9, 1, 7, 8, 2}) {
+		if got := tok.AddSpecialTokens([]int64{9}, []int64{7, 8}); !slices.Equal(got, []int64{9, 1, 7, 8, 2}) {
 			t.Errorf("%s: Frame = %v", name, got)
 		}
-		if tok.Overhead() != 2 || tok.PadID() != 0 {
-			t.Errorf("%s: Overhead %d, PadID %d", name, tok.Overhead(), tok.PadID())
+		if tok.SpecialTokenCount() != 2 || tok.PadID() != 0 {
+			t.Errorf("%s: Overhead %d, PadID %d", name, tok.SpecialTokenCount(), tok.PadID())
 		}
 	}
 	if got := openModel(t, "bert").Size(); got != 4000 {

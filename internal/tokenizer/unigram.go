@@ -14,12 +14,12 @@ const unkPenalty = 10
 // A unigram divides a word where the sum of its tokens' scores is largest.
 // Consecutive unknown characters are one unknown token.
 type unigram struct {
-	pieces   map[string]int64
-	scores   []float64 // by id
-	longest  [256]int  // bytes of the longest token, by first byte
-	unkScore float64
-	unk      int64
-	bytes    *[256]int64 // tokens that spell an unknown character, or nil
+	tokenIDs      map[string]int64
+	scores        []float64 // by id
+	longestTokens [256]int  // bytes of the longest token, by first byte
+	unkScore      float64
+	unknownID     int64
+	byteTokenIDs  *[256]int64 // tokens that spell an unknown character, or nil
 }
 
 // newUnigram takes over known, the ids of the vocabulary.
@@ -28,11 +28,11 @@ func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (
 	if m.UnkID == nil || *m.UnkID < 0 || *m.UnkID >= int64(len(tokens)) {
 		return nil, errors.New("unk_id is not in the vocabulary; export the tokenizer again")
 	}
-	u := &unigram{pieces: known, scores: make([]float64, len(tokens)), unk: *m.UnkID}
+	u := &unigram{tokenIDs: known, scores: make([]float64, len(tokens)), unknownID: *m.UnkID}
 	if m.ByteFallback {
-		u.bytes = byteTokens(known, special)
+		u.byteTokenIDs = byteTokens(known, special)
 	}
-	special[tokens[u.unk].text] = true
+	special[tokens[u.unknownID].text] = true
 	for text := range special {
 		delete(known, text)
 	}
@@ -40,7 +40,7 @@ func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (
 	for _, t := range tokens {
 		least = min(least, t.score)
 		u.scores[t.id] = t.score
-		u.longest[t.text[0]] = max(u.longest[t.text[0]], len(t.text))
+		u.longestTokens[t.text[0]] = max(u.longestTokens[t.text[0]], len(t.text))
 	}
 	u.unkScore = least - unkPenalty
 	return u, nil
@@ -64,7 +64,7 @@ func byteTokens(known map[string]int64, special map[string]bool) *[256]int64 {
 
 // A step is the best way to an end: the token that leads there, where it begins,
 // and the sum of the scores so far.
-type step struct {
+type bestPath struct {
 	score float64
 	start int32 // or -1
 	id    int32
@@ -72,8 +72,8 @@ type step struct {
 
 // tokens follows HuggingFace's order of additions and comparisons, so that equal
 // sums are decided equally.
-func (u *unigram) tokens(dst []int64, word string) []int64 {
-	best := make([]step, len(word)+1)
+func (u *unigram) appendTokens(dst []int64, word string) []int64 {
+	best := make([]bestPath, len(word)+1)
 	for i := range best {
 		best[i].start = -1
 	}
@@ -81,19 +81,19 @@ func (u *unigram) tokens(dst []int64, word string) []int64 {
 		here := best[at].score
 		_, char := utf8.DecodeRuneInString(word[at:])
 		single := false
-		for end := at + 1; end <= min(len(word), at+u.longest[word[at]]); end++ {
+		for end := at + 1; end <= min(len(word), at+u.longestTokens[word[at]]); end++ {
 			if end < len(word) && !utf8.RuneStart(word[end]) {
 				continue
 			}
-			id, ok := u.pieces[word[at:end]]
+			id, ok := u.tokenIDs[word[at:end]]
 			if !ok {
 				continue
 			}
-			best[end].offer(here+u.scores[id], at, id)
+			best[end].keepBetter(here+u.scores[id], at, id)
 			single = single || end == at+char
 		}
 		if !single {
-			best[at+char].offer(here+u.unkScore, at, u.unk)
+			best[at+char].keepBetter(here+u.unkScore, at, u.unknownID)
 		}
 		at += char
 	}
@@ -102,14 +102,14 @@ func (u *unigram) tokens(dst []int64, word string) []int64 {
 		b := best[end]
 		start := int(b.start)
 		switch {
-		case int64(b.id) != u.unk:
+		case int64(b.id) != u.unknownID:
 			dst = append(dst, int64(b.id))
-		case u.bytes != nil:
+		case u.byteTokenIDs != nil:
 			for i := end - 1; i >= start; i-- {
-				dst = append(dst, u.bytes[word[i]])
+				dst = append(dst, u.byteTokenIDs[word[i]])
 			}
-		case end == len(word) || dst[len(dst)-1] != u.unk:
-			dst = append(dst, u.unk)
+		case end == len(word) || dst[len(dst)-1] != u.unknownID:
+			dst = append(dst, u.unknownID)
 		}
 		end = start
 	}
@@ -117,8 +117,8 @@ func (u *unigram) tokens(dst []int64, word string) []int64 {
 	return dst
 }
 
-func (s *step) offer(score float64, start int, id int64) {
+func (s *bestPath) keepBetter(score float64, start int, id int64) {
 	if s.start < 0 || score > s.score {
-		*s = step{score, int32(start), int32(id)}
+		*s = bestPath{score, int32(start), int32(id)}
 	}
 }

@@ -9,12 +9,12 @@ import (
 // A wordPiece divides a word into the longest tokens, from its beginning on. A
 // word that leaves a rest is one unknown token as a whole.
 type wordPiece struct {
-	words    words
-	prefix   string // of the tokens that continue a word
-	begun    uint32 // its hash
-	longest  int    // bytes of the longest token
-	maxChars int    // a longer word is unknown
-	unk      int64
+	wordTable          packedVocab
+	continuationPrefix string // of the tokens that continue a word
+	prefixHash         uint32 // its hash
+	maxTokenBytes      int    // bytes of the longest token
+	maxChars           int    // a longer word is unknown
+	unknownID          int64
 }
 
 // newWordPiece returns the model of a vocabulary whose ids are known.
@@ -30,59 +30,59 @@ func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool)
 	if m.MaxChars != nil {
 		w.maxChars = *m.MaxChars
 	}
-	if prefix == "" || len(prefix) > maxToken {
+	if prefix == "" || len(prefix) > maxTokenBytes {
 		return nil, errors.New("continuing_subword_prefix must be a short text")
 	}
 	if w.maxChars < 1 || w.maxChars > 10_000 {
 		return nil, fmt.Errorf("max_input_chars_per_word is %d; use 1 to 10000", w.maxChars)
 	}
 	var ok bool
-	if w.unk, ok = known[unk]; !ok {
+	if w.unknownID, ok = known[unk]; !ok {
 		return nil, fmt.Errorf("the unknown token %.80q is not in the vocabulary", unk)
 	}
-	w.prefix, w.begun = prefix, hash(newHash, prefix)
+	w.continuationPrefix, w.prefixHash = prefix, hashText(emptyHash, prefix)
 	spelled := make([]token, 0, len(m.Vocab.tokens))
 	for _, t := range m.Vocab.tokens {
 		if t.text != unk && !special[t.text] {
 			spelled = append(spelled, t)
-			w.longest = max(w.longest, len(t.text))
+			w.maxTokenBytes = max(w.maxTokenBytes, len(t.text))
 		}
 	}
-	w.words = newWords(spelled)
+	w.wordTable = newPackedVocab(spelled)
 	return w, nil
 }
 
-func (w *wordPiece) tokens(dst []int64, word string) []int64 {
+func (w *wordPiece) appendTokens(dst []int64, word string) []int64 {
 	before := len(dst)
 	if len(word) > w.maxChars && utf8.RuneCountInString(word) > w.maxChars {
-		return append(dst, w.unk)
+		return append(dst, w.unknownID)
 	}
-	prefix, begun := "", newHash
+	prefix, begun := "", emptyHash
 	for word != "" {
-		id, n := w.first(prefix, begun, word)
+		id, n := w.longestToken(prefix, begun, word)
 		if n == 0 {
-			return append(dst[:before], w.unk)
+			return append(dst[:before], w.unknownID)
 		}
 		dst = append(dst, id)
-		word, prefix, begun = word[n:], w.prefix, w.begun
+		word, prefix, begun = word[n:], w.continuationPrefix, w.prefixHash
 	}
 	return dst
 }
 
 // first returns the longest token that is prefix, whose hash is h, and the
 // beginning of word, and how much of word that is; 0 if there is none.
-func (w *wordPiece) first(prefix string, h uint32, word string) (id int64, n int) {
-	var hashes [maxToken]uint32 // of prefix and each beginning of word
-	end := min(len(word), w.longest-len(prefix))
+func (w *wordPiece) longestToken(prefix string, h uint32, word string) (id int64, n int) {
+	var hashes [maxTokenBytes]uint32 // of prefix and each beginning of word
+	end := min(len(word), w.maxTokenBytes-len(prefix))
 	for i := range end {
-		h = mix(h, word[i])
+		h = hashByte(h, word[i])
 		hashes[i] = h
 	}
 	for ; end > 0; end-- {
 		if end < len(word) && !utf8.RuneStart(word[end]) {
 			continue
 		}
-		if id, ok := w.words.find(hashes[end-1], prefix, word[:end]); ok {
+		if id, ok := w.wordTable.findID(hashes[end-1], prefix, word[:end]); ok {
 			return id, end
 		}
 	}

@@ -9,18 +9,18 @@ import (
 // A words is the vocabulary of a WordPiece model, laid out to be looked up where it
 // lies: a hash table with open addresses, whose slots say where in texts an entry
 // begins. An entry is its id and its length less 1 in four bytes, and its text.
-type words struct {
-	slots string // four bytes each, a power of two of them; 0 is empty, otherwise 1 + the beginning
-	texts string
+type packedVocab struct {
+	hashSlots  string // four bytes each, a power of two of them; 0 is empty, otherwise 1 + the beginning
+	entryBytes string
 }
 
 // newWords lays out tokens. One that occurs twice has the same id twice.
-func newWords(tokens []token) words {
+func newPackedVocab(tokens []token) packedVocab {
 	size := 1 << bits.Len(uint(4*len(tokens)))
 	slots, texts := make([]byte, 4*size), make([]byte, 0, 16*len(tokens))
 	for i := range tokens {
 		t := &tokens[i]
-		at := hash(newHash, t.text)
+		at := hashText(emptyHash, t.text)
 		for binary.LittleEndian.Uint32(slots[4*(at&uint32(size-1)):]) != 0 {
 			at++
 		}
@@ -28,19 +28,19 @@ func newWords(tokens []token) words {
 		texts = binary.LittleEndian.AppendUint32(texts, uint32(t.id)<<8|uint32(len(t.text)-1))
 		texts = append(texts, t.text...)
 	}
-	return words{string(slots), string(texts)}
+	return packedVocab{string(slots), string(texts)}
 }
 
 // find returns the id of the token that is prefix and text, whose hash is at.
-func (w *words) find(at uint32, prefix, text string) (id int64, ok bool) {
-	mask := uint32(len(w.slots)/4 - 1)
+func (w *packedVocab) findID(at uint32, prefix, text string) (id int64, ok bool) {
+	mask := uint32(len(w.hashSlots)/4 - 1)
 	for {
-		slot := w.slots[4*(at&mask):]
+		slot := w.hashSlots[4*(at&mask):]
 		entry := uint32(slot[0]) | uint32(slot[1])<<8 | uint32(slot[2])<<16 | uint32(slot[3])<<24
 		if entry == 0 {
 			return 0, false
 		}
-		id, found := w.entry(int(entry - 1))
+		id, found := w.readEntry(int(entry - 1))
 		if len(found) == len(prefix)+len(text) && found[:len(prefix)] == prefix && found[len(prefix):] == text {
 			return id, true
 		}
@@ -48,17 +48,17 @@ func (w *words) find(at uint32, prefix, text string) (id int64, ok bool) {
 	}
 }
 
-func (w *words) entry(at int) (id int64, text string) {
-	e := w.texts[at:]
+func (w *packedVocab) readEntry(at int) (id int64, text string) {
+	e := w.entryBytes[at:]
 	n := int(e[0]) + 1
 	return int64(e[1]) | int64(e[2])<<8 | int64(e[3])<<16, e[4 : 4+n]
 }
 
 // all yields the tokens and their ids.
-func (w *words) all() iter.Seq2[string, int64] {
+func (w *packedVocab) allTokens() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
-		for at := 0; at < len(w.texts); {
-			id, text := w.entry(at)
+		for at := 0; at < len(w.entryBytes); {
+			id, text := w.readEntry(at)
 			if !yield(text, id) {
 				return
 			}
@@ -68,14 +68,14 @@ func (w *words) all() iter.Seq2[string, int64] {
 }
 
 // newHash is the hash of nothing.
-const newHash uint32 = 2166136261
+const emptyHash uint32 = 2166136261
 
 // hash continues the FNV-1a hash h (32 bits) with a text.
-func hash(h uint32, text string) uint32 {
+func hashText(h uint32, text string) uint32 {
 	for i := range len(text) {
-		h = mix(h, text[i])
+		h = hashByte(h, text[i])
 	}
 	return h
 }
 
-func mix(h uint32, b byte) uint32 { return (h ^ uint32(b)) * 16777619 }
+func hashByte(h uint32, b byte) uint32 { return (h ^ uint32(b)) * 16777619 }

@@ -7,15 +7,15 @@ import (
 )
 
 // A Host is an agent program whose hooks are handled before the rest of shield is initialized. Neutral
-// is the response that leaves an action to the host's own permissions, one JSON text, in which [ID] is
+// is the response that leaves an action to the host's own permissions, one JSON text, in which [IDPlaceholder] is
 // replaced by the action's id.
-type Host struct{ Name, Neutral string }
+type Host struct{ Name, NeutralResponse string }
 
 // ID is the placeholder for an action's id.
-const ID = "@"
+const IDPlaceholder = "@"
 
 // answerWithID is the answer that contains the action's id.
-const answerWithID = `{"decision":"allow","id":"` + ID + `"}`
+const answerWithID = `{"decision":"allow","id":"` + IDPlaceholder + `"}`
 
 // Hosts are all hosts that shield has a hook for.
 var Hosts = []Host{
@@ -39,27 +39,27 @@ var Hosts = []Host{
 }
 
 // Allowed returns the judge's answer for which the host gets the neutral response.
-func Allowed(neutral string) string {
+func AllowedAnswer(neutral string) string {
 	return `{"allow":true,"failed":false,"answer":` + neutral + "}\n"
 }
 
 // finalAnswer returns the response for the host, and whether nothing else has to be done: the judge's
 // answer is exactly the neutral one.
-func finalAnswer(host string, got reply) (answer string, ok bool) {
+func finalAnswer(host string, got judgeReply) (answer string, ok bool) {
 	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == host })
 	if i < 0 || got.err != nil {
 		return "", false
 	}
-	neutral, line := Hosts[i].Neutral, string(got.line)
-	if begin, end, names := strings.Cut(Allowed(neutral), ID); names {
+	neutral, line := Hosts[i].NeutralResponse, string(got.line)
+	if begin, end, names := strings.Cut(AllowedAnswer(neutral), IDPlaceholder); names {
 		id, begins := strings.CutPrefix(line, begin)
 		id, ends := strings.CutSuffix(id, end)
 		if !begins || !ends || id == "" || strings.ContainsFunc(id, isEscapedInID) {
 			return "", false
 		}
-		neutral = strings.Replace(neutral, ID, id, 1)
+		neutral = strings.Replace(neutral, IDPlaceholder, id, 1)
 	}
-	if line != Allowed(neutral) {
+	if line != AllowedAnswer(neutral) {
 		return "", false
 	}
 	return neutral + "\n", true
@@ -71,21 +71,21 @@ func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
-var ahead *Watch
+var earlyWatch *EventWatch
 
 // Ahead returns the watch that this process started before the rest of shield was initialized; nil if
 // there is none.
-func Ahead() *Watch { return ahead }
+func EarlyWatch() *EventWatch { return earlyWatch }
 
 // installed reports whether a command line is one that hook install writes.
-func installed(args []string) bool {
+func isInstalledLine(args []string) bool {
 	if len(args) < 2 || args[0] != "hook" || !slices.ContainsFunc(Hosts, func(h Host) bool { return h.Name == args[1] }) {
 		return false
 	}
 	if len(args) == 2 {
 		return true
 	}
-	if judgesAlone(args) {
+	if judgesInProcess(args) {
 		args = args[:4]
 	}
 	if len(args) != 4 || args[2] != "--timeout" {
@@ -96,9 +96,9 @@ func installed(args []string) bool {
 }
 
 // judgesAlone reports whether an installed command line judges in its own process.
-func judgesAlone(args []string) bool {
-	return len(args) == 5 && args[4] == "--"+Alone || len(args) == 6 && args[4] == "--"+Line && Asker(args) != 0
+func judgesInProcess(args []string) bool {
+	return len(args) == 5 && args[4] == "--"+InProcessFlag || len(args) == 6 && args[4] == "--"+InstalledLineFlag && AskingPID(args) != 0
 }
 
 // judgeArgs returns the judge's command line for an installed command line.
-func judgeArgs(args []string) []string { return slices.Insert(slices.Clone(args), 2, "--"+Flag) }
+func judgeArgs(args []string) []string { return slices.Insert(slices.Clone(args), 2, "--"+JudgeFlag) }

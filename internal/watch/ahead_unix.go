@@ -18,40 +18,40 @@ const earlyWait = 250 * time.Millisecond
 // init begins before the packages that shield judges with are there: an action that
 // is allowed needs nothing of them here. A process that judges by itself begins only to
 // ask the service. Whatever else comes, and whatever is
-// unclear, is left to the whole program, which finds it in [Ahead].
+// unclear, is left to the whole program, which finds it in [EarlyWatch].
 func init() {
 	program, err := os.Executable()
-	if err != nil || len(os.Args) == 0 || !installed(os.Args[1:]) || onTerminal(os.Stdin) {
+	if err != nil || len(os.Args) == 0 || !isInstalledLine(os.Args[1:]) || onTerminal(os.Stdin) {
 		return
 	}
 	args := judgeArgs(os.Args[1:])
 	dir, _ := os.Getwd()
-	parent := Asker(args)
+	parent := AskingPID(args)
 	lined := parent != 0
 	if !lined {
 		parent = os.Getppid()
 	}
 	dial := func() ServiceCall {
-		return Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: parent, Args: args, Environ: os.Environ()})
+		return DialService(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: parent, Args: args, Environ: os.Environ()})
 	}
-	if judgesAlone(os.Args[1:]) {
+	if judgesInProcess(os.Args[1:]) {
 		ask := dial()
 		if ask == nil {
 			return
 		}
 		dial = func() ServiceCall { return ask }
 	}
-	ahead = Start(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
-	ahead.signals = make(chan os.Signal, 1)
+	earlyWatch = Start(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
+	earlyWatch.earlySignals = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
-	signal.Notify(ahead.signals, ends...)
+	signal.Notify(earlyWatch.earlySignals, ends...)
 	late := time.NewTimer(earlyWait)
 	defer late.Stop()
 	select {
-	case got := <-ahead.said:
+	case got := <-earlyWatch.replies:
 		if answer, ok := finalAnswer(os.Args[2], got); ok {
 			if lined {
 				answer = "0" + answer
@@ -60,14 +60,14 @@ func init() {
 			// whole program denies for, and no death by a signal.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
 				if lined {
-					Taken(1, Asker(os.Args))
+					WaitUntilRead(1, AskingPID(os.Args))
 				}
 				os.Exit(0)
 			}
 		}
-		ahead.said <- got
-	case sig := <-ahead.signals:
-		ahead.signals <- sig
+		earlyWatch.replies <- got
+	case sig := <-earlyWatch.earlySignals:
+		earlyWatch.earlySignals <- sig
 	case <-late.C:
 	}
 }

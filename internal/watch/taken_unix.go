@@ -11,29 +11,29 @@ import (
 // How long the reader of an answer is waited for before it is taken to be stopped, how
 // often it is continued then, and for how long.
 const (
-	takeInterval     = 200 * time.Millisecond
-	continueInterval = 20 * time.Millisecond
-	giveUpAfter      = time.Minute
-	ends             = 2 * time.Second // for the shell that the host waits for, once its reader has ended
+	readerStopTimeout = 200 * time.Millisecond
+	continueInterval  = 20 * time.Millisecond
+	giveUpAfter       = time.Minute
+	shellEndTimeout   = 2 * time.Second // for the shell that the host waits for, once its reader has ended
 )
 
 // Taken waits until no one reads from a pipe any more: the shell that reads the answer has
 // ended; and then for a moment until the process with the ID asker has, the shell that the
 // host waits for. What is stopped is continued, with the others of the process group, for
 // the host takes a hook that does not end for permission.
-func Taken(pipe, asker int) {
+func WaitUntilRead(pipe, asker int) {
 	var info unix.Stat_t
 	if unix.Fstat(pipe, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return
 	}
-	for wait, waited := takeInterval, time.Duration(0); waited < giveUpAfter; wait, waited = continueInterval, waited+wait {
+	for wait, waited := readerStopTimeout, time.Duration(0); waited < giveUpAfter; wait, waited = continueInterval, waited+wait {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipe)}}, int(wait.Milliseconds()))
 		if n > 0 || err != nil && err != unix.EINTR {
 			break
 		}
 		_ = unix.Kill(0, unix.SIGCONT) // no error: this process is in the group
 	}
-	for waited := time.Duration(0); waited < ends && unix.Kill(asker, 0) == nil; waited += continueInterval {
+	for waited := time.Duration(0); waited < shellEndTimeout && unix.Kill(asker, 0) == nil; waited += continueInterval {
 		time.Sleep(continueInterval)
 		_ = unix.Kill(0, unix.SIGCONT)
 	}

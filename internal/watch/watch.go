@@ -4,7 +4,7 @@
 //
 // A host starts a hook for each action, and start time delays the agent. Hence this package imports
 // little of the standard library, and package peer: Go initializes packages in the order of their
-// paths after their imports, so this one is initialized before most of shield, and [Ahead] starts
+// paths after their imports, so this one is initialized before most of shield, and [EarlyWatch] starts
 // there.
 package watch
 
@@ -32,25 +32,25 @@ const (
 // How long after a hook's deadline each process waits for another: the judge for the verdict due at
 // the deadline, the watchdog for the judge, and the finished judge for the watchdog to exit.
 const (
-	JudgeGrace = time.Second
-	Grace      = 2 * time.Second
-	GuardGrace = 4 * time.Second
+	JudgeGrace    = time.Second
+	WatchdogGrace = 2 * time.Second
+	GuardGrace    = 4 * time.Second
 )
 
 // Flag marks a process as the judge that its watchdog started. Line makes it judge in the process that
-// an installed command line started, whose shell has the PID that follows; it answers in [Lines].
+// an installed command line started, whose shell has the PID that follows; it answers in [LineOutput].
 // Alone was installed by older versions: shield judges in the process that the host waits for, limited
 // by timeout(1).
 const (
-	Flag  = "judge"
-	Alone = "alone"
-	Line  = "line"
+	JudgeFlag         = "judge"
+	InProcessFlag     = "alone"
+	InstalledLineFlag = "line"
 )
 
-// Asker returns the PID of the asking process from a command line with [Line]; 0 if it names none.
-func Asker(args []string) int {
+// Asker returns the PID of the asking process from a command line with [InstalledLineFlag]; 0 if it names none.
+func AskingPID(args []string) int {
 	for i, arg := range args {
-		if arg == "--"+Line && i+1 < len(args) {
+		if arg == "--"+InstalledLineFlag && i+1 < len(args) {
 			pid, err := strconv.Atoi(args[i+1])
 			if err == nil && pid > 0 {
 				return pid
@@ -83,15 +83,15 @@ func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 }
 
 // A Watch is one event being judged.
-type Watch struct {
-	judge   atomic.Pointer[Judge] // nil until it has started
-	unread  atomic.Bool           // the judge has started, but the event is incomplete
-	said    chan reply
-	parent  int            // PID of the asking process
-	signals chan os.Signal // signals received before the rest of shield was initialized; nil if it was
+type EventWatch struct {
+	judge           atomic.Pointer[Judge] // nil until it has started
+	eventIncomplete atomic.Bool           // the judge has started, but the event is incomplete
+	replies         chan judgeReply
+	askingPID       int            // PID of the asking process
+	earlySignals    chan os.Signal // signals received before the rest of shield was initialized; nil if it was
 }
 
-type reply struct {
+type judgeReply struct {
 	line []byte
 	err  error
 }
@@ -105,16 +105,16 @@ type ServiceCall func(event []byte) (line []byte, ok bool)
 
 // Start sends the event read from in to the service that dial finds, or else to a judge that start
 // starts. parent is the PID of the asking process. It does not block.
-func Start(in io.Reader, parent int, dial func() ServiceCall, start func() (*Judge, error)) *Watch {
-	w := &Watch{said: make(chan reply, 1), parent: parent}
+func Start(in io.Reader, parent int, dial func() ServiceCall, start func() (*Judge, error)) *EventWatch {
+	w := &EventWatch{replies: make(chan judgeReply, 1), askingPID: parent}
 	go func() {
-		line, err := w.pass(in, dial(), start)
-		w.said <- reply{line, err}
+		line, err := w.judgeEvent(in, dial(), start)
+		w.replies <- judgeReply{line, err}
 	}()
 	return w
 }
 
-func (w *Watch) pass(in io.Reader, ask ServiceCall, start func() (*Judge, error)) ([]byte, error) {
+func (w *EventWatch) judgeEvent(in io.Reader, ask ServiceCall, start func() (*Judge, error)) ([]byte, error) {
 	var judge *Judge
 	begin := func() (err error) {
 		if judge, err = start(); err != nil {
@@ -128,9 +128,9 @@ func (w *Watch) pass(in io.Reader, ask ServiceCall, start func() (*Judge, error)
 			return nil, err
 		}
 	}
-	w.unread.Store(true)
+	w.eventIncomplete.Store(true)
 	event, err := ReadEvent(in)
-	w.unread.Store(false)
+	w.eventIncomplete.Store(false)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (w *Watch) pass(in io.Reader, ask ServiceCall, start func() (*Judge, error)
 			return nil, err
 		}
 	}
-	return judge.Ask(event, w.parent)
+	return judge.Ask(event, w.askingPID)
 }
 
 // ReadEvent reads a host's event.
@@ -161,11 +161,11 @@ func ReadEvent(in io.Reader) ([]byte, error) {
 
 // Service returns a function that asks this user's service instead of a judge; nil if no service
 // listens.
-func Service(state string, q peer.Question) ServiceCall {
+func DialService(state string, q peer.Question) ServiceCall {
 	if state == "" {
 		return nil
 	}
-	line, err := peer.Dial(peer.Folder(state))
+	line, err := peer.Dial(peer.ServiceFolder(state))
 	if err != nil {
 		return nil
 	}
@@ -179,19 +179,19 @@ func Service(state string, q peer.Question) ServiceCall {
 // ErrUnread is the error for an event without an end.
 var ErrUnread = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
-// Wait returns the judge's answer line, at the latest [Grace] after the hook's deadline. If ctx ends,
+// Wait returns the judge's answer line, at the latest [WatchdogGrace] after the hook's deadline. If ctx ends,
 // the judge has a second to withdraw a question from the screen.
-func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
-	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+Grace)
+func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
+	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+WatchdogGrace)
 	defer unread.Stop()
 	defer late.Stop()
 	ended, interrupted := ctx.Done(), false
 	for {
 		select {
-		case got := <-w.said:
+		case got := <-w.replies:
 			return got.line, got.err
 		case <-unread.C:
-			if w.unread.Load() {
+			if w.eventIncomplete.Load() {
 				return nil, ErrUnread
 			}
 			continue
@@ -202,26 +202,26 @@ func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, 
 			return nil, errors.New("hook: no verdict in time; raise hook.timeout, or run 'shield doctor'")
 		case <-ended:
 			ended = nil
-		case <-w.signals:
+		case <-w.earlySignals:
 		}
-		if w.unread.Load() {
+		if w.eventIncomplete.Load() {
 			return nil, ErrUnread
 		}
 		interrupted = true
-		w.hangUp()
+		w.closeJudgeInput()
 		late.Reset(JudgeGrace)
 	}
 }
 
 // End releases the judge; a judge that has not answered is killed.
-func (w *Watch) End(answered bool) {
-	w.hangUp()
+func (w *EventWatch) End(answered bool) {
+	w.closeJudgeInput()
 	if judge := w.judge.Load(); judge != nil && !answered {
 		judge.Kill()
 	}
 }
 
-func (w *Watch) hangUp() {
+func (w *EventWatch) closeJudgeInput() {
 	if judge := w.judge.Load(); judge != nil {
 		_ = judge.In.Close()
 	}

@@ -11,9 +11,9 @@ import (
 
 // Limits of third-party files, in which anchors, tags and several documents are common.
 const (
-	manyTokens = 60_000
-	deepest    = 24  // nesting of brackets
-	rightmost  = 160 // column of a key or list entry
+	maxDocumentTokens = 60_000
+	maxBracketDepth   = 24  // nesting of brackets
+	maxDocumentColumn = 160 // column of a key or list entry
 )
 
 // ErrTooLarge is the error for a third-party file that exceeds a limit.
@@ -47,22 +47,22 @@ func Documents(data []byte) ([]ast.Node, error) {
 			case token.SequenceEndType, token.MappingEndType:
 				depth--
 			case token.SequenceEntryType, token.MappingKeyType:
-				if entries++; tk.Position.Column > rightmost || entries > deepest {
+				if entries++; tk.Position.Column > maxDocumentColumn || entries > maxBracketDepth {
 					return nil, ErrTooLarge
 				}
 			case token.AnchorType, token.TagType:
-				if entries++; entries > 4*deepest {
+				if entries++; entries > 4*maxBracketDepth {
 					return nil, ErrTooLarge
 				}
 			case token.InvalidType:
-				return nil, Pos{line, tk.Position.Column}.Errorf("%s", printable(tk.Error))
+				return nil, Pos{line, tk.Position.Column}.Errorf("%s", printableMessage(tk.Error))
 			default: // plain tokens
 			}
-			if depth > deepest {
+			if depth > maxBracketDepth {
 				return nil, ErrTooLarge
 			}
 		}
-		if all.Add(found...); len(all) > manyTokens {
+		if all.Add(found...); len(all) > maxDocumentTokens {
 			return nil, ErrTooLarge
 		}
 	}

@@ -96,7 +96,7 @@ func (e Errors) Err() error {
 
 // In returns err with the kind and name of the file given to all that it
 // consists of.
-func In(kind, name string, err error) error {
+func WithFile(kind, name string, err error) error {
 	var e Errors
 	e.Add(err)
 	for _, one := range e {
@@ -113,7 +113,7 @@ func Quote(s string) string {
 
 // printable returns a message of the YAML parser on one line, short, and
 // without the control characters that it may quote.
-func printable(s string) string {
+func printableMessage(s string) string {
 	return brief.Text(strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
 			return ' '

@@ -19,7 +19,7 @@ const (
 )
 
 // tokens splits a file into tokens and rejects YAML features that policies do not use.
-func tokens(data []byte, what string) (token.Tokens, error) {
+func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
 		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxBytes>>10)
 	}
@@ -32,7 +32,7 @@ func tokens(data []byte, what string) (token.Tokens, error) {
 	var s scanner.Scanner
 	s.Init(string(data))
 	var all token.Tokens
-	g := guard{what: what}
+	g := tokenChecker{fileKind: what}
 	for {
 		found, err := s.Scan()
 		if err != nil { // always the end of the text; syntax errors are tokens
@@ -51,17 +51,17 @@ func tokens(data []byte, what string) (token.Tokens, error) {
 }
 
 // A guard checks tokens one by one, so that a hostile file is rejected before all of it is read.
-type guard struct {
-	what    string // kind of file
-	depth   int    // nesting of brackets
-	line    int
-	entries int // number of entries in this line
+type tokenChecker struct {
+	fileKind     string // kind of file
+	bracketDepth int    // nesting of brackets
+	line         int
+	lineEntries  int // number of entries in this line
 }
 
-func (g *guard) check(tk *token.Token) error {
+func (g *tokenChecker) check(tk *token.Token) error {
 	at := Pos{tk.Position.Line, tk.Position.Column}
 	if at.Line != g.line {
-		g.line, g.entries = at.Line, 0
+		g.line, g.lineEntries = at.Line, 0
 	}
 	switch tk.Type {
 	case token.AnchorType, token.AliasType, token.MergeKeyType:
@@ -69,23 +69,23 @@ func (g *guard) check(tk *token.Token) error {
 	case token.TagType, token.DirectiveType:
 		return at.Errorf("tags and directives are not supported; remove them")
 	case token.DocumentEndType:
-		return at.Errorf("%s must be one document", g.what)
+		return at.Errorf("%s must be one document", g.fileKind)
 	case token.InvalidType:
-		return at.Errorf("%s", printable(tk.Error))
+		return at.Errorf("%s", printableMessage(tk.Error))
 	case token.SequenceStartType, token.MappingStartType:
-		g.depth++
+		g.bracketDepth++
 	case token.SequenceEndType, token.MappingEndType:
-		g.depth--
+		g.bracketDepth--
 	case token.SequenceEntryType, token.MappingKeyType:
-		g.entries++
+		g.lineEntries++
 		if at.Column > maxColumn {
 			return at.Errorf("the line is indented too far; remove spaces")
 		}
 	case token.MappingValueType:
-		g.entries++
+		g.lineEntries++
 	default: // what stands for itself
 	}
-	if g.depth > maxDepth || g.entries > maxDepth && g.depth == 0 {
+	if g.bracketDepth > maxDepth || g.lineEntries > maxDepth && g.bracketDepth == 0 {
 		return at.Errorf("the YAML is nested deeper than %d levels; flatten it", maxDepth)
 	}
 	return nil

@@ -28,7 +28,7 @@ func Parse(data []byte, what string) (ast.Node, error) {
 }
 
 func parse(data []byte, what string) (ast.Node, error) {
-	tks, err := tokens(data, what)
+	tks, err := tokenizeFile(data, what)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,9 @@ func parse(data []byte, what string) (ast.Node, error) {
 		var syntax yaml.Error
 		if errors.As(err, &syntax) && syntax.GetToken() != nil {
 			at := syntax.GetToken().Position
-			return nil, Pos{at.Line, at.Column}.Errorf("%s", printable(syntax.GetMessage()))
+			return nil, Pos{at.Line, at.Column}.Errorf("%s", printableMessage(syntax.GetMessage()))
 		}
-		return nil, Pos{}.Errorf("not YAML: %s", printable(err.Error()))
+		return nil, Pos{}.Errorf("not YAML: %s", printableMessage(err.Error()))
 	}
 	var top ast.Node
 	for _, doc := range file.Docs {
@@ -115,7 +115,7 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 		switch {
 		case err != nil:
 			errs.Add(err)
-		case known != nil && !contains(known, key):
+		case known != nil && !containsString(known, key):
 			errs.Add(At(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.Question(key, known)))
 		default:
 			out = append(out, Field{key, v.Value, At(v.Key)})
@@ -124,7 +124,7 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 	return out, errs.Err()
 }
 
-func contains(list []string, s string) bool {
+func containsString(list []string, s string) bool {
 	for _, l := range list {
 		if l == s {
 			return true
@@ -186,7 +186,7 @@ func Mapping(n ast.Node, keys []string, one func(Field) error) error {
 
 // Whole returns the value of a node that is a whole number, written in
 // decimal digits.
-func Whole[T int | int64](n ast.Node) (T, error) {
+func WholeNumber[T int | int64](n ast.Node) (T, error) {
 	switch n := n.(type) {
 	case *ast.IntegerNode:
 		text := n.GetToken().Value

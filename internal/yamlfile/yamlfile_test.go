@@ -26,7 +26,7 @@ func TestTabs(t *testing.T) {
 		"a:\tb\n":                  "",
 	} {
 		_, err := Parse([]byte(text), "a file")
-		if err = In("k", "f", err); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err = WithFile("k", "f", err); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -47,12 +47,12 @@ func TestOneDocument(t *testing.T) {
 func TestWhole(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"0": 0, "60": 60, "-1": -1} {
-		if n, err := Whole[int](value(t, text)); err != nil || n != want {
+		if n, err := WholeNumber[int](value(t, text)); err != nil || n != want {
 			t.Errorf("%s: %d, %v", text, n, err)
 		}
 	}
 	for _, text := range []string{"1.9", "1.0", "1e3", "010", "0x10", "0o7", "0b1", "1_000", "+1", ".inf", ".nan", "'1'", "~", "true", "[1]", "99999999999999999999"} {
-		if n, err := Whole[int](value(t, text)); err == nil {
+		if n, err := WholeNumber[int](value(t, text)); err == nil {
 			t.Errorf("%s is taken for %d", text, n)
 		}
 	}
@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 	}
 	errs.Add(Pos{3, 1}.Errorf("c"))
 	errs.Add(fmt.Errorf("wrapped: %w", Errors{Pos{2, 5}.Errorf("b"), Pos{2, 1}.Errorf("a")}))
-	err := In("policy", "f", errs.Err())
+	err := WithFile("policy", "f", errs.Err())
 	if got := err.Error(); got != "policy f:2:1: a (and 2 more)" {
 		t.Error(got)
 	}

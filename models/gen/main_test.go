@@ -12,7 +12,7 @@ import (
 // TestFresh checks that go generate would change nothing: that digest and tokenizer
 // are those of the files which ship, and that the packed graph holds their weights.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, func() {
+	gentest.CheckUpToDate(t, func() {
 		if err := run(""); err != nil {
 			t.Error(err)
 		}
@@ -37,16 +37,16 @@ func TestOtherGraph(t *testing.T) {
 		{"the file is cut", string(model[:len(model)/2]), string(packed), "EOF"},
 		{"no table", "", string(packed), "no initializer"},
 	} {
-		t.Chdir(gentest.Folder(t, map[string]string{"default/model.onnx": test.model}))
+		t.Chdir(gentest.WriteFolder(t, map[string]string{"default/model.onnx": test.model}))
 		_, _, err := table([]byte(test.packed))
-		gentest.Refused(t, test.name, err, test.want)
+		gentest.CheckErrorNames(t, test.name, err, test.want)
 	}
 }
 
 // TestRefuses holds that no digest is written where there is no model.
 func TestRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	gentest.Refused(t, "no model", run(""), "no such file")
+	gentest.CheckErrorNames(t, "no model", run(""), "no such file")
 	if _, err := os.Stat("digest_gen.go"); err == nil {
 		t.Error("a digest was written")
 	}

@@ -41,7 +41,7 @@ func check(t *testing.T, name string, raw []byte, want action.Code) {
 
 func TestHostileRecords(t *testing.T) {
 	for _, r := range hostile.Records(1) {
-		check(t, r.Class, r.Raw, r.Action)
+		check(t, r.Class, r.Raw, r.ActionError)
 	}
 }
 
@@ -54,6 +54,6 @@ func TestVectors(t *testing.T) {
 		t.Errorf("only %d vectors", len(vectors))
 	}
 	for _, v := range vectors {
-		check(t, v.Name, v.Raw, v.Error)
+		check(t, v.Name, v.Raw, v.ActionError)
 	}
 }

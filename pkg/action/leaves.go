@@ -9,28 +9,28 @@ import (
 
 // A Leaf is one text within a payload.
 type Leaf struct {
-	Path string // its position, such as "headers.Accept" or "to[0]"
-	Name string // name of the nearest field: "Accept", "to"
-	Text string
-	Key  bool // Text is the name of a field that is not a plain word
+	Path        string // its position, such as "headers.Accept" or "to[0]"
+	Name        string // name of the nearest field: "Accept", "to"
+	Text        string
+	IsFieldName bool // Text is the name of a field that is not a plain word
 }
 
 // Leaves returns all strings of the payload in the order of field names, including strings in lists and
 // objects, and field names that are not plain words. It stops after limit texts, or after 16·limit values of
 // any kind; complete is then false.
 func (a *Action) Leaves(limit int) (leaves []Leaf, complete bool) {
-	w := leafWalk{limit: limit, left: 16 * limit}
-	complete = w.object("", a.Payload)
+	w := leafWalk{limit: limit, valuesLeft: 16 * limit}
+	complete = w.walkObject("", a.Payload)
 	return w.leaves, complete
 }
 
 type leafWalk struct {
-	leaves []Leaf
-	limit  int
-	left   int // values that may still be visited
+	leaves     []Leaf
+	limit      int
+	valuesLeft int // values that may still be visited
 }
 
-func (w *leafWalk) add(l Leaf) bool {
+func (w *leafWalk) addLeaf(l Leaf) bool {
 	if len(w.leaves) >= w.limit {
 		return false
 	}
@@ -38,32 +38,32 @@ func (w *leafWalk) add(l Leaf) bool {
 	return true
 }
 
-func (w *leafWalk) value(path, name string, v any) bool {
-	if w.left--; w.left < 0 {
+func (w *leafWalk) walkValue(path, name string, v any) bool {
+	if w.valuesLeft--; w.valuesLeft < 0 {
 		return false
 	}
 	switch v := v.(type) {
 	case string:
-		return w.add(Leaf{Path: path, Name: name, Text: v})
+		return w.addLeaf(Leaf{Path: path, Name: name, Text: v})
 	case []any:
 		for i, e := range v {
-			if !w.value(path+"["+strconv.Itoa(i)+"]", name, e) {
+			if !w.walkValue(path+"["+strconv.Itoa(i)+"]", name, e) {
 				return false
 			}
 		}
 	case map[string]any:
-		return w.object(path+".", v)
+		return w.walkObject(path+".", v)
 	}
 	return true
 }
 
-func (w *leafWalk) object(prefix string, m map[string]any) bool {
+func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	for _, name := range sorted.Keys(m) {
 		path := prefix + brief.Text(name, maxPathName)
-		if !isWord(name) && !w.add(Leaf{Path: path, Name: name, Text: name, Key: true}) {
+		if !isWord(name) && !w.addLeaf(Leaf{Path: path, Name: name, Text: name, IsFieldName: true}) {
 			return false
 		}
-		if !w.value(path, name, m[name]) {
+		if !w.walkValue(path, name, m[name]) {
 			return false
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // as "Bash" for "execute_command". Case, "_", "-" and spaces are ignored. It returns "" if the type is
 // unknown.
 func CanonicalType(name string) string {
-	var few [maxName]byte
-	return canonicalType(normal(few[:0], name))
+	var few [maxNameBytes]byte
+	return canonicalType(normalizeName(few[:0], name))
 }
 
 // Types returns shield's names of action types.
@@ -28,8 +28,8 @@ func Types() []string { return types[:] }
 // such as "file_path" for "path". For an unknown type, or "", it returns the general meaning of the name. It
 // returns "" if the name has no special meaning.
 func CanonicalField(typ, name string) string {
-	var few [maxName]byte
-	key := normal(few[:0], name)
+	var few [maxNameBytes]byte
+	key := normalizeName(few[:0], name)
 	if field := typeField(typ, key); field != "" {
 		return field
 	}
@@ -37,12 +37,12 @@ func CanonicalField(typ, name string) string {
 }
 
 // maxName is the maximum length of an alias, in bytes.
-const maxName = 64
+const maxNameBytes = 64
 
 // normal appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH are
 // equal. It appends nothing for names that are not in any table.
-func normal(dst []byte, name string) []byte {
-	if len(name) > maxName {
+func normalizeName(dst []byte, name string) []byte {
+	if len(name) > maxNameBytes {
 		return nil
 	}
 	for i := range len(name) {
@@ -65,14 +65,14 @@ func normal(dst []byte, name string) []byte {
 func (a *Action) canonicalize() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
-		if !a.looseCommand() {
+		if !a.isGenericCommand() {
 			return nil
 		}
-		typ, a.Given = "execute_command", a.Type
+		typ, a.GivenType = "execute_command", a.Type
 	}
 	required, touches := requiredFields(typ)
 	for _, field := range required {
-		if a.has(typ, field) {
+		if a.hasField(typ, field) {
 			continue
 		}
 		if typ != a.Type {
@@ -82,16 +82,16 @@ func (a *Action) canonicalize() error {
 	}
 	given := a.Type
 	a.Type = typ
-	if err := a.rename(); err != nil || !touches {
+	if err := a.renameFields(); err != nil || !touches {
 		return err
 	}
-	a.PowerShell = typ == "execute_command" && ofPowerShell(given)
+	a.PowerShell = typ == "execute_command" && isPowerShellName(given)
 	for _, field := range [...]string{"command", "path", "source", "destination", "url"} {
 		if err := checkText(field, a.Payload[field]); err != nil {
 			return err
 		}
 	}
-	if typ == "execute_command" && blank(a.Payload["command"]) {
+	if typ == "execute_command" && isBlank(a.Payload["command"]) {
 		return &Error{Code: MissingField, Field: "payload.command", Err: errors.New("empty; " + typ + " needs a command")}
 	}
 	return nil
@@ -99,26 +99,26 @@ func (a *Action) canonicalize() error {
 
 // looseCommand reports whether an action of unknown type is a command: its type is a name that other tools
 // have as well, and the payload has one command and otherwise only a folder and plain fields.
-func (a *Action) looseCommand() bool {
+func (a *Action) isGenericCommand() bool {
 	name := a.Type
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		_, name, _ = strings.Cut(rest, "__")
 	}
-	var few [maxName]byte
-	if key := normal(few[:0], name); !looseCommand(key) && canonicalType(key) != "execute_command" {
+	var few [maxNameBytes]byte
+	if key := normalizeName(few[:0], name); !looseCommand(key) && canonicalType(key) != "execute_command" {
 		return false
 	}
 	commands := 0
 	for field, v := range a.Payload {
 		switch CanonicalField("execute_command", field) {
 		case "command":
-			if text, ok := v.(string); !ok || blank(text) {
+			if text, ok := v.(string); !ok || isBlank(text) {
 				return false
 			}
 			commands++
 		case "cwd":
 		default:
-			if !plainField(normal(few[:0], field)) {
+			if !plainField(normalizeName(few[:0], field)) {
 				return false
 			}
 		}
@@ -127,26 +127,26 @@ func (a *Action) looseCommand() bool {
 }
 
 // ofPowerShell reports whether a tool's name says that its commands are PowerShell.
-func ofPowerShell(name string) bool {
+func isPowerShellName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "powershell") || strings.Contains(name, "pwsh")
 }
 
 // blank reports whether a text, or every text of a list, contains nothing that a
 // shell would run.
-func blank(v any) bool {
+func isBlank(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return strings.TrimSpace(v) == ""
 	case []any:
-		return !slices.ContainsFunc(v, func(e any) bool { return !blank(e) })
+		return !slices.ContainsFunc(v, func(e any) bool { return !isBlank(e) })
 	default:
 		return false
 	}
 }
 
 // has reports whether the payload has a field, by its name or an alias for the type.
-func (a *Action) has(typ, field string) bool {
+func (a *Action) hasField(typ, field string) bool {
 	if a.Payload[field] != nil {
 		return true
 	}
@@ -159,7 +159,7 @@ func (a *Action) has(typ, field string) bool {
 }
 
 // rename renames the payload's fields to their canonical names.
-func (a *Action) rename() error {
+func (a *Action) renameFields() error {
 	var aliases []string
 	for name := range a.Payload {
 		if field := CanonicalField(a.Type, name); field != "" && field != name {
@@ -188,11 +188,11 @@ func checkText(field string, v any) error {
 	case []any:
 		for i, e := range v {
 			if _, ok := e.(string); !ok {
-				return wrongType("payload."+field+"["+strconv.Itoa(i)+"]", "a string", e)
+				return wrongTypeError("payload."+field+"["+strconv.Itoa(i)+"]", "a string", e)
 			}
 		}
 		return nil
 	default:
-		return wrongType("payload."+field, "a string", v)
+		return wrongTypeError("payload."+field, "a string", v)
 	}
 }

@@ -12,8 +12,8 @@ import (
 // texts are fields with text to write, send or edit, in which a NUL is an ordinary byte. Fields whose
 // canonical name is in contents are such fields too.
 var (
-	contents = []string{"content", "body", "code", "patch", "subject"}
-	texts    = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
+	contentFields = []string{"content", "body", "code", "patch", "subject"}
+	textFields    = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
 )
 
 // checkNUL returns an error for a NUL in a name or a command. A C program reads the text only up to the NUL,
@@ -22,29 +22,29 @@ func (a *Action) checkNUL() error {
 	if !bytes.Contains(a.Raw, []byte(`\u0000`)) { // JSON can only write a NUL as this escape
 		return nil
 	}
-	return a.noNUL("", a.Payload)
+	return a.checkValueNUL("", a.Payload)
 }
 
 // noNUL checks the value of a field, whose nesting is bounded.
-func (a *Action) noNUL(field string, v any) error {
+func (a *Action) checkValueNUL(field string, v any) error {
 	switch v := v.(type) {
 	case string:
-		var few [maxName]byte
-		if strings.IndexByte(v, 0) >= 0 && !slices.Contains(contents, CanonicalField(a.Type, field)) && !slices.Contains(texts, string(normal(few[:0], field))) {
-			return invalid("payload."+canonjson.Quote(field), "the value contains a NUL byte; remove it")
+		var few [maxNameBytes]byte
+		if strings.IndexByte(v, 0) >= 0 && !slices.Contains(contentFields, CanonicalField(a.Type, field)) && !slices.Contains(textFields, string(normalizeName(few[:0], field))) {
+			return invalidValueError("payload."+canonjson.Quote(field), "the value contains a NUL byte; remove it")
 		}
 	case []any:
 		for _, e := range v {
-			if err := a.noNUL(field, e); err != nil {
+			if err := a.checkValueNUL(field, e); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, name := range sorted.Keys(v) {
 			if strings.IndexByte(name, 0) >= 0 {
-				return invalid("payload", "the name of a field contains a NUL byte; remove it")
+				return invalidValueError("payload", "the name of a field contains a NUL byte; remove it")
 			}
-			if err := a.noNUL(name, v[name]); err != nil {
+			if err := a.checkValueNUL(name, v[name]); err != nil {
 				return err
 			}
 		}

@@ -33,7 +33,7 @@ func Parse(raw []byte) (*Action, error) {
 	var few [8]canonjson.Member
 	members, err := canonjson.Object(few[:0], raw, MaxDepth)
 	if err != nil {
-		return nil, fromJSON(err)
+		return nil, convertJSONError(err)
 	}
 	return FromMembers(raw, members)
 }
@@ -53,27 +53,27 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 		switch m.Name {
 		case "type":
 			kind, hasType = m.Value, true
-			a.Type, err = text(m, maxType)
+			a.Type, err = memberText(m, maxType)
 			if err == nil && strings.TrimSpace(a.Type) == "" {
-				err = invalid("type", "empty")
+				err = invalidValueError("type", "empty")
 			}
 		case "payload":
 			payload, hasPayload = m.Value, true
 			var ok bool
 			if a.Payload, ok = m.Value.(map[string]any); !ok {
-				err = wrongType("payload", "an object", m.Value)
+				err = wrongTypeError("payload", "an object", m.Value)
 			}
 		case "id":
-			a.ID, err = text(m, maxID)
+			a.ID, err = memberText(m, maxID)
 		case "session":
-			a.Session, err = text(m, maxID)
+			a.Session, err = memberText(m, maxID)
 		case "cwd":
-			a.CWD, err = text(m, maxCWD)
+			a.CWD, err = memberText(m, maxCWD)
 			if err == nil && !isAbsolute(a.CWD) {
-				err = invalid("cwd", "expected an absolute path; write it in full")
+				err = invalidValueError("cwd", "expected an absolute path; write it in full")
 			}
 		case "min_tier":
-			a.MinTier, err = minTier(m.Value)
+			a.MinTier, err = parseMinTier(m.Value)
 		}
 		if err != nil {
 			return nil, err
@@ -81,11 +81,11 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	}
 	switch {
 	case !hasType:
-		return nil, missing("type")
+		return nil, missingFieldError("type")
 	case !hasPayload:
-		return nil, missing("payload")
+		return nil, missingFieldError("payload")
 	}
-	a.hash(members, payload, kind)
+	a.setHash(members, payload, kind)
 	if err := a.canonicalize(); err != nil {
 		return nil, err
 	}
@@ -99,11 +99,11 @@ var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxCanonical is the maximum length of a record whose canonical form is stored: the memory for waiting
 // actions is limited by the bytes of their records.
-const maxCanonical = 64 << 10
+const maxCanonicalBytes = 64 << 10
 
 // hash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
 // the whole record, which contains the payload's.
-func (a *Action) hash(members []canonjson.Member, payload, kind any) {
+func (a *Action) setHash(members []canonjson.Member, payload, kind any) {
 	buf := hashBuffers.Get().(*[]byte)
 	b := append((*buf)[:0], `{"payload":`...)
 	start := len(b)
@@ -116,7 +116,7 @@ func (a *Action) hash(members []canonjson.Member, payload, kind any) {
 	copy(out[:], prefix)
 	hex.Encode(out[len(prefix):], sum[:])
 	a.Hash = string(out[:])
-	if len(a.Raw) <= maxCanonical {
+	if len(a.Raw) <= maxCanonicalBytes {
 		var few [8]canonjson.Member
 		sorted := append(few[:0], members...)
 		for i := range sorted {
@@ -126,34 +126,34 @@ func (a *Action) hash(members []canonjson.Member, payload, kind any) {
 		}
 		a.canonical = canonjson.AppendObject(make([]byte, 0, len(a.Raw)+16), sorted)
 	}
-	if *buf = b; cap(b) <= maxCanonical { // do not keep a large buffer in the pool
+	if *buf = b; cap(b) <= maxCanonicalBytes { // do not keep a large buffer in the pool
 		hashBuffers.Put(buf)
 	}
 }
 
-func text(m canonjson.Member, limit int) (string, error) {
+func memberText(m canonjson.Member, limit int) (string, error) {
 	s, ok := m.Value.(string)
 	switch {
 	case !ok:
-		return "", wrongType(m.Name, "a string", m.Value)
+		return "", wrongTypeError(m.Name, "a string", m.Value)
 	case len(s) > limit:
 		return "", &Error{Code: TooLarge, Field: m.Name, Err: fmt.Errorf("the value is longer than %d bytes; shorten it", limit)}
 	case m.Name != "id" && strings.IndexByte(s, 0) >= 0:
-		return "", invalid(m.Name, "the value contains a NUL byte; remove it")
+		return "", invalidValueError(m.Name, "the value contains a NUL byte; remove it")
 	}
 	return s, nil
 }
 
-func minTier(v any) (int, error) {
+func parseMinTier(v any) (int, error) {
 	lit, ok := v.(jsontext.Value)
 	if !ok {
-		return 0, wrongType("min_tier", "a number", v)
+		return 0, wrongTypeError("min_tier", "a number", v)
 	}
 	var few [24]byte
 	if s := canonjson.AppendValue(few[:0], lit); len(s) == 1 && s[0] >= '0' && s[0] <= '3' {
 		return int(s[0] - '0'), nil
 	}
-	return 0, invalid("min_tier", "expected 0, 1, 2 or 3")
+	return 0, invalidValueError("min_tier", "expected 0, 1, 2 or 3")
 }
 
 // isAbsolute reports whether a path is absolute on any operating system: the agent may run on another one.
@@ -169,7 +169,7 @@ func isAbsolute(path string) bool {
 }
 
 // fromJSON converts an error of canonjson into an [*Error].
-func fromJSON(err error) error {
+func convertJSONError(err error) error {
 	var e *canonjson.Error
 	if !errors.As(err, &e) {
 		return &Error{Code: InvalidJSON, Err: err}
@@ -192,19 +192,19 @@ func fromJSON(err error) error {
 	return out
 }
 
-func missing(field string) error {
+func missingFieldError(field string) error {
 	return &Error{Code: MissingField, Field: field, Err: errors.New("missing")}
 }
 
-func invalid(field, why string) error {
+func invalidValueError(field, why string) error {
 	return &Error{Code: InvalidValue, Field: field, Err: errors.New(why)}
 }
 
-func wrongType(field, want string, got any) error {
-	return &Error{Code: WrongType, Field: field, Err: fmt.Errorf("expected %s, found %s", want, kindOf(got))}
+func wrongTypeError(field, want string, got any) error {
+	return &Error{Code: WrongType, Field: field, Err: fmt.Errorf("expected %s, found %s", want, jsonKind(got))}
 }
 
-func kindOf(v any) string {
+func jsonKind(v any) string {
 	switch v.(type) {
 	case string:
 		return "a string"

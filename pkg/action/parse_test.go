@@ -49,7 +49,7 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s, %v", raw, a.Canonical(), want, err)
 		}
 	}
-	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxCanonical) + `"}}`
+	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxCanonicalBytes) + `"}}`
 	if a, err := Parse([]byte(large)); err != nil || a.Canonical() != nil {
 		t.Errorf("a large record: %v, %d bytes are kept", err, len(a.Canonical()))
 	}
@@ -209,7 +209,7 @@ func TestLeaves(t *testing.T) {
 		{Path: "a.to[0]", Name: "to", Text: "2"},
 		{Path: "a.to[1][0]", Name: "to", Text: "3"},
 		{Path: "a.to[2].b", Name: "b", Text: "4"},
-		{Path: "rm -rf /", Name: "rm -rf /", Text: "rm -rf /", Key: true},
+		{Path: "rm -rf /", Name: "rm -rf /", Text: "rm -rf /", IsFieldName: true},
 		{Path: "z", Name: "z", Text: "1"},
 	}
 	got, complete := a.Leaves(100)

@@ -35,17 +35,17 @@ type Record struct {
 // A record is returned as soon as its last byte has been read; the reader does not wait for more. It must not
 // be used by several goroutines at once.
 type Reader struct {
-	src  io.Reader
-	opts ReaderOptions
-	err  error // error of src, returned when the buffer is empty
+	source io.Reader
+	opts   ReaderOptions
+	err    error // error of src, returned when the buffer is empty
 
 	buf        []byte // buf[start:end] has been read but not returned
 	start, end int
 	pos        int // index in buf up to which the record has been scanned
 	line       int // line number at pos
 
-	skipping bool // after an error, skipping to the next line that starts with "{"
-	begun    bool // the check for a byte order mark is done
+	skipping    bool // after an error, skipping to the next line that starts with "{"
+	markChecked bool // the check for a byte order mark is done
 }
 
 // NewReader returns a reader of r.
@@ -53,13 +53,13 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxBytes <= 0 {
 		opts.MaxBytes = MaxBytes
 	}
-	return &Reader{src: r, opts: opts, line: 1}
+	return &Reader{source: r, opts: opts, line: 1}
 }
 
 const (
-	minBuffer = 64 << 10
+	minBufferBytes = 64 << 10
 	// maxEmpty is the maximum number of consecutive reads without data or error.
-	maxEmpty = 100
+	maxEmptyReads = 100
 )
 
 // Errors of the record that is being scanned.
@@ -72,35 +72,35 @@ var (
 // Next returns the next record. At the end of the input it returns [io.EOF]; after a read error it returns
 // first the truncated record and then the source's error. Errors in the input itself are in Record.Err.
 func (r *Reader) Next() (Record, error) {
-	if err := r.seek(); err != nil {
+	if err := r.seekRecord(); err != nil {
 		return Record{}, err
 	}
 	r.start = r.pos
 	line := r.line
 	if r.buf[r.pos] != '{' {
 		err := r.finishLine()
-		return r.broken(line, err, "expected an object that starts with \"{\"")
+		return r.brokenRecord(line, err, "expected an object that starts with \"{\"")
 	}
-	var o object
-	err := r.scan(&o)
+	var o objectScan
+	err := r.scanObject(&o)
 	switch err {
 	case nil:
 		return Record{Line: line, Raw: bytes.Clone(r.buf[r.start:r.pos])}, nil
 	case errTooLarge:
-		return r.broken(line, err, "")
+		return r.brokenRecord(line, err, "")
 	}
 	why := "the record is not a JSON object; write one object a line"
 	if err != errFraming {
 		why += ": it is truncated"
 	}
-	if err = r.resume(&o, err); err == nil && o.deep {
+	if err = r.resumeAfterBroken(&o, err); err == nil && o.tooDeep {
 		err = errTooDeep
 	}
-	return r.broken(line, err, why)
+	return r.brokenRecord(line, err, why)
 }
 
 // broken returns the error record for input that cannot be parsed.
-func (r *Reader) broken(line int, cause error, why string) (Record, error) {
+func (r *Reader) brokenRecord(line int, cause error, why string) (Record, error) {
 	r.skipping = true
 	rec := Record{Line: line}
 	e := &Error{Code: InvalidJSON, Err: errors.New(why)}
@@ -118,15 +118,15 @@ func (r *Reader) broken(line int, cause error, why string) (Record, error) {
 }
 
 // seek moves to the first byte of the next record.
-func (r *Reader) seek() error {
-	if !r.begun {
-		if err := r.skipMark(); err != nil {
+func (r *Reader) seekRecord() error {
+	if !r.markChecked {
+		if err := r.skipByteOrderMark(); err != nil {
 			return err
 		}
 	}
 	for r.skipping {
 		r.start = r.pos
-		if err := r.need(1); err != nil {
+		if err := r.ensureBytes(1); err != nil {
 			return err
 		}
 		if r.buf[r.pos] == '{' && (r.pos == 0 || r.buf[r.pos-1] == '\n') {
@@ -151,23 +151,23 @@ func (r *Reader) seek() error {
 			}
 		}
 		r.start = r.pos
-		if err := r.need(1); err != nil {
+		if err := r.ensureBytes(1); err != nil {
 			return err
 		}
 	}
 }
 
 // skipMark skips a byte order mark, which Windows programs write before UTF-8.
-func (r *Reader) skipMark() error {
+func (r *Reader) skipByteOrderMark() error {
 	const mark = "\uFEFF"
-	if err := r.need(1); err != nil {
+	if err := r.ensureBytes(1); err != nil {
 		return err
 	}
-	r.begun = true
+	r.markChecked = true
 	if r.buf[r.pos] != mark[0] {
 		return nil
 	}
-	if err := r.need(len(mark)); err == nil && string(r.buf[r.pos:r.pos+len(mark)]) == mark {
+	if err := r.ensureBytes(len(mark)); err == nil && string(r.buf[r.pos:r.pos+len(mark)]) == mark {
 		r.pos += len(mark)
 	}
 	return nil
@@ -185,7 +185,7 @@ func (r *Reader) finishLine() error {
 			return nil
 		}
 		r.pos = r.end
-		if err := r.more(); err != nil {
+		if err := r.readMore(); err != nil {
 			if err == errTooLarge {
 				return err
 			}
@@ -195,9 +195,9 @@ func (r *Reader) finishLine() error {
 }
 
 // need makes n bytes available at pos. It returns the source's error if the input is too short.
-func (r *Reader) need(n int) error {
+func (r *Reader) ensureBytes(n int) error {
 	for r.end-r.pos < n {
-		if err := r.more(); err != nil {
+		if err := r.readMore(); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (r *Reader) need(n int) error {
 
 // more reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
 // it, which shows whether start is the start of a line.
-func (r *Reader) more() error {
+func (r *Reader) readMore() error {
 	if r.pos-r.start > r.opts.MaxBytes {
 		return errTooLarge
 	}
@@ -219,12 +219,12 @@ func (r *Reader) more() error {
 		r.start, r.pos, r.end = r.start-keep, r.pos-keep, r.end-keep
 	}
 	if r.end == len(r.buf) {
-		grown := make([]byte, min(max(2*len(r.buf), minBuffer), r.opts.MaxBytes+minBuffer))
+		grown := make([]byte, min(max(2*len(r.buf), minBufferBytes), r.opts.MaxBytes+minBufferBytes))
 		copy(grown, r.buf)
 		r.buf = grown
 	}
-	for range maxEmpty {
-		n, err := r.src.Read(r.buf[r.end:])
+	for range maxEmptyReads {
+		n, err := r.source.Read(r.buf[r.end:])
 		if n < 0 || n > len(r.buf)-r.end {
 			r.err = errors.New("internal error: the reader of the input returned an impossible count; please report this")
 			return r.err

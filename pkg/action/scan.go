@@ -2,22 +2,22 @@ package action
 
 // An object is the state of scanning one JSON object. The scan follows nesting and strings and rejects a "{"
 // in an invalid place; the parser checks the rest of the grammar.
-type object struct {
-	depth  int
-	arrays uint64 // bit i: the container at depth i+1 is an array; only for the outer 64 levels
-	last   byte   // last byte that was not white space
+type objectScan struct {
+	depth          int
+	arrayLevelBits uint64 // bit i: the container at depth i+1 is an array; only for the outer 64 levels
+	lastByte       byte   // last byte that was not white space
 
 	inString, escaped bool
 
 	// A line in the object that starts with "{". If the object turns out to be broken, the next record starts
 	// there. Offsets are relative to start.
-	candidate, candidateLine int
-	deep                     bool // nested deeper than MaxDepth somewhere
+	restartOffset, restartLine int
+	tooDeep                    bool // nested deeper than MaxDepth somewhere
 }
 
 // scan moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
 // the source.
-func (r *Reader) scan(o *object) error {
+func (r *Reader) scanObject(o *objectScan) error {
 	for {
 		for r.pos < r.end {
 			if o.inString {
@@ -35,23 +35,23 @@ func (r *Reader) scan(o *object) error {
 				o.inString = true
 			case '{', '[':
 				if c == '{' && r.atLineStart() {
-					if o.candidate == 0 {
-						o.candidate, o.candidateLine = r.pos-r.start, r.line
+					if o.restartOffset == 0 {
+						o.restartOffset, o.restartLine = r.pos-r.start, r.line
 					}
-					if o.deep {
+					if o.tooDeep {
 						return errFraming // the record is broken: do not let it swallow more lines
 					}
 				}
-				if !o.open(c) {
+				if !o.enterBracket(c) {
 					return errFraming
 				}
 			case '}', ']':
-				if !o.close(c) {
+				if !o.leaveBracket(c) {
 					return errFraming
 				}
 			}
 			if c > ' ' {
-				o.last = c
+				o.lastByte = c
 			}
 			r.pos++
 			if o.depth == 0 {
@@ -61,7 +61,7 @@ func (r *Reader) scan(o *object) error {
 				return nil
 			}
 		}
-		if err := r.more(); err != nil {
+		if err := r.readMore(); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Reader) scan(o *object) error {
 
 // scanString moves past the end of a string, or to the end of the available data. It returns false at a
 // newline, which no string can contain, so that a truncated line ends there.
-func (r *Reader) scanString(o *object) bool {
+func (r *Reader) scanString(o *objectScan) bool {
 	for i, c := range r.buf[r.pos:r.end] {
 		switch {
 		case c == '\n':
@@ -91,26 +91,26 @@ func (r *Reader) scanString(o *object) bool {
 
 // open enters an array or object. An object can only be the first token of the record, a member's value or an
 // element of an array.
-func (o *object) open(c byte) bool {
-	ok := o.depth == 0 || o.last == ':' || o.depth > 64 ||
-		o.arrays>>(o.depth-1)&1 == 1 && (o.last == '[' || o.last == ',')
+func (o *objectScan) enterBracket(c byte) bool {
+	ok := o.depth == 0 || o.lastByte == ':' || o.depth > 64 ||
+		o.arrayLevelBits>>(o.depth-1)&1 == 1 && (o.lastByte == '[' || o.lastByte == ',')
 	if c == '{' && !ok {
 		return false
 	}
 	if o.depth < 64 {
-		o.arrays &^= 1 << o.depth
+		o.arrayLevelBits &^= 1 << o.depth
 		if c == '[' {
-			o.arrays |= 1 << o.depth
+			o.arrayLevelBits |= 1 << o.depth
 		}
 	}
 	o.depth++
-	o.deep = o.deep || o.depth > MaxDepth
+	o.tooDeep = o.tooDeep || o.depth > MaxDepth
 	return true
 }
 
 // close leaves an array or object, whose bracket must match.
-func (o *object) close(c byte) bool {
-	if o.depth <= 64 && (o.arrays>>(o.depth-1)&1 == 1) != (c == ']') {
+func (o *objectScan) leaveBracket(c byte) bool {
+	if o.depth <= 64 && (o.arrayLevelBits>>(o.depth-1)&1 == 1) != (c == ']') {
 		return false
 	}
 	o.depth--
@@ -124,11 +124,11 @@ func (r *Reader) atLineStart() bool {
 // resume moves to where reading continues after a broken object: back to the first line in it that starts
 // with "{", else past the line on which the scan failed. Each byte is scanned again at most once for each
 // level that was open there, and a scan that is too deep does not go past such a line.
-func (r *Reader) resume(o *object, failure error) error {
+func (r *Reader) resumeAfterBroken(o *objectScan, failure error) error {
 	switch {
-	case o.candidate > 0:
-		r.pos = r.start + o.candidate
-		r.line = o.candidateLine
+	case o.restartOffset > 0:
+		r.pos = r.start + o.restartOffset
+		r.line = o.restartLine
 		return nil
 	case failure != errFraming:
 		return nil // the input ended

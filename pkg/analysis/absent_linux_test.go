@@ -35,12 +35,12 @@ func TestAbsent(t *testing.T) {
 			if err := os.MkdirAll(folder+"/other", 0o700); err != nil {
 				t.Fatal(err)
 			}
-			st, ok := stampOf(folder)
+			st, ok := folderStampOf(folder)
 			if !ok {
 				t.Fatal("no stamp")
 			}
 			var a absenceCache
-			a.of = map[string]absence{folder + "/x/y": {folder, st}}
+			a.byPath = map[string]absence{folder + "/x/y": {folder, st}}
 			if !a.stillAbsent(folder+"/x/y", folderStamps{}) {
 				t.Error("forgotten though nothing changed")
 			}
@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 		{2 * time.Second, true},
 		{-time.Hour, false}, // a clock that was set back
 	} {
-		if got := (folderStamp{changed: now.Add(-tt.since).UnixNano()}).settled(tt.since); got != tt.want {
+		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isSettled(tt.since); got != tt.want {
 			t.Errorf("changed %v ago: settled %v", tt.since, got)
 		}
 	}

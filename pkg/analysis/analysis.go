@@ -11,16 +11,16 @@ import (
 // A Case is one action with everything that the tiers know about it. Only one
 // goroutine at a time may use it.
 type Case struct {
-	Action  *action.Action
-	Effects []effect.Effect
-	Trail   []verdict.Step // the results of earlier tiers and classifiers
-	MinTier int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
-	Memory  Memory         // of the action's session; nil: no earlier actions are known
-	Files   []effect.File  // files that the action leaves behind and that carry labels
+	Action        *action.Action
+	Effects       []effect.Effect
+	EarlierSteps  []verdict.Step // the results of earlier tiers and classifiers
+	MinTier       int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
+	Memory        Memory         // of the action's session; nil: no earlier actions are known
+	LabelledFiles []effect.File  // files that the action leaves behind and that carry labels
 
 	// Uncovered are the words, inputs and fields that no effect covers and that no table declares to be
 	// without effect.
-	Uncovered []string
+	TextsWithoutEffect []string
 
 	// Unexamined says why part of the action was not analysed or scanned; "" if
 	// everything was. Only a person or an evaluator can allow such a case.
@@ -29,44 +29,44 @@ type Case struct {
 
 	// Met has, for each of Effects, the rules that match it. The tiers record them with [Case.RecordMatch].
 	// nil means that nothing is recorded.
-	Met [][]RuleMatch
+	MatchedRules [][]RuleMatch
 
 	// Said are the objects of the action that the user of the session has mentioned.
-	Said []Said
+	UserMentions []UserMention
 
 	// Evidence is filled by Tier 1 if it is not nil.
 	Evidence *Evidence
 
-	shell   Shell
-	written Written
-	place   effect.Place
-	words   string // the resolved words of the command
-	asked   string // the list of verbs with the verb that the payload of an unknown tool contains, if the tool's name has none
-	class   Class  // class that the user has given to the tool; "" if none
-	views   []View
-	texts   []fieldTexts
-	writes  []effect.Text // files that the command writes
-	seen    []effect.Text // files that the analysis read
-	decoded []decodedText
-	folded  []foldedText
-	stated  int     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
-	files   *files  // nil: no file is looked at
-	inputs  *inputs // nil until [Case.Inputs] is called
+	shell             Shell
+	fileAnalyzer      FileAnalyzer
+	place             effect.Place
+	commandWords      string    // the resolved words of the command
+	askedVerbList     string    // the list of verbs with the verb that the payload of an unknown tool contains, if the tool's name has none
+	class             ToolClass // class that the user has given to the tool; "" if none
+	views             []View
+	fieldViewCache    []fieldViews
+	writtenFiles      []effect.FileText // files that the command writes
+	filesRead         []effect.FileText // files that the analysis read
+	decodedCache      []decodedText
+	foldedCache       []foldedText
+	statedEffectCount int           // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	files             *fileAccess   // nil: no file is looked at
+	inputs            *inputsDigest // nil until [Case.InputsDigest] is called
 
 	expansions map[expansionKey]Expansion
 }
 
 // A Said is an object of an action that the user of the session has mentioned.
-type Said struct {
-	Name string // as written in the action
-	Not  bool   // true: the user does not want it done; false: the user asked for it
+type UserMention struct {
+	Name     string // as written in the action
+	Unwanted bool   // true: the user does not want it done; false: the user asked for it
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.
-func (c *Case) At() *effect.Place { return &c.place }
+func (c *Case) Place() *effect.Place { return &c.place }
 
 // unexamined records why part of the action was not read. Only the first reason is kept.
-func (c *Case) unexamined(why string) {
+func (c *Case) setUnexamined(why string) {
 	if c.Unexamined == "" {
 		c.Unexamined = why
 	}
@@ -75,17 +75,17 @@ func (c *Case) unexamined(why string) {
 // dynamic adds an effect that cannot be resolved.
 //
 //go:noinline
-func (c *Case) dynamic(cause effect.Cause, why string) {
-	c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why})
+func (c *Case) addUnknownEffect(cause effect.Cause, why string) {
+	c.Effects = append(c.Effects, effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why})
 }
 
 // A Shell returns what a shell command would do in a place, like shell.Analyze. Text that it cannot parse has
 // an Unknown effect. Goroutines share it.
 type Shell func(text string, at *effect.Place) effect.Result
 
-// Written returns the effects that a file with a text would have when it runs, as shell.Written does. The
+// Written returns the effects that a file with a text would have when it runs, as shell.AnalyzeWrittenFile does. The
 // path is canonical. Goroutines share it.
-type Written func(file, text string, at *effect.Place) []effect.Effect
+type FileAnalyzer func(file, text string, at *effect.Place) []effect.Effect
 
 // A Replay returns the case of the last of a list of actions of one session, as if all earlier ones had run.
 // events are the kinds of effects and the action types to remember; counts says whether the number of actions
@@ -95,31 +95,31 @@ type Replay func(an *Analyzer, events []string, counts bool, actions []*action.A
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
-	Shell   Shell
-	Written Written      // analyses content written to files; nil: not analysed
-	Replay  Replay       // analyses an action after earlier ones; nil: not possible
-	Place   effect.Place // place of actions without a folder; CWD is the first root
+	Shell        Shell
+	FileAnalyzer FileAnalyzer // analyses content written to files; nil: not analysed
+	Replay       Replay       // analyses an action after earlier ones; nil: not possible
+	Place        effect.Place // place of actions without a folder; CWD is the first root
 
-	trust *trust // nil trusts only this machine
-	files *files // nil: no file is looked at
-	page  Page   // nil: no approval page is known
+	trust        *trustMatcher // nil trusts only this machine
+	files        *fileAccess   // nil: no file is looked at
+	approvalPage ApprovalPage  // nil: no approval page is known
 
 	container Container // container in which actions run; nil for none
 }
 
 // Limits of one analysis. A case that exceeds them is dynamic or unexamined.
 const (
-	maxCommand = 64 << 10 // bytes
-	maxDepth   = 200      // nested brackets
-	maxEffects = 512
-	maxLinks   = 64 // paths whose symbolic links are resolved
-	maxLeaves  = 256
-	maxRead    = 16 // files that are kept
+	maxCommandBytes  = 64 << 10 // bytes
+	maxDepth         = 200      // nested brackets
+	maxEffects       = 512
+	maxResolvedPaths = 64 // paths whose symbolic links are resolved
+	maxPayloadTexts  = 256
+	maxFilesRead     = 16 // files that are kept
 )
 
 // Case returns the analysed action.
 func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, shell: an.Shell, written: an.Written, place: an.Place, files: an.files, MinTier: max(a.MinTier, MinTier(a.Type))}
+	c := &Case{Action: a, shell: an.Shell, fileAnalyzer: an.FileAnalyzer, place: an.Place, files: an.files, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
 		// The agent chooses the folder; it does not become part of the workspace, whose roots come from the
 		// user.
@@ -127,32 +127,32 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		if c.place.CWD = cwd; isPattern {
 			c.place.CWD = ""
 		}
-		if c.place.Links != nil {
-			c.place.Script = readRelativeTo(c.place.CWD, c.place.Script)
+		if c.place.ResolveLinks != nil {
+			c.place.ReadScript = readRelativeTo(c.place.CWD, c.place.ReadScript)
 		}
 	}
-	if read := c.place.Script; read != nil {
-		c.place.Script = func(path string) ([]byte, error) {
+	if read := c.place.ReadScript; read != nil {
+		c.place.ReadScript = func(path string) ([]byte, error) {
 			text, err := read(path)
-			if err == nil && len(c.seen) < maxRead {
-				c.seen = append(c.seen, effect.Text{Path: path, Text: string(text)})
+			if err == nil && len(c.filesRead) < maxFilesRead {
+				c.filesRead = append(c.filesRead, effect.FileText{Path: path, Text: string(text)})
 			}
 			return text, err
 		}
 	}
-	c.tool()
-	c.addLeftFiles()
+	c.addToolEffects()
+	c.addLabelledFiles()
 	c.truncateEffects()
-	c.content()
-	c.stated = len(c.Effects)
+	c.addContentEffects()
+	c.statedEffectCount = len(c.Effects)
 	c.resolveLinks()
 	c.addPersistence()
 	c.addURLCredentials()
-	c.addPublished()
+	c.addPublishedCredentials()
 	c.addWeakenedChecks()
-	c.asksHere(an.page)
-	an.trust.mark(c.Effects, c.Action.Text("command"))
-	c.contain(an.container)
+	c.addApprovalPageAccess(an.approvalPage)
+	an.trust.markTrusted(c.Effects, c.Action.Text("command"))
+	c.markContained(an.container)
 	c.markRestorable(an.files)
 	return c
 }
@@ -161,15 +161,15 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 func (c *Case) truncateEffects() {
 	if len(c.Effects) > maxEffects {
 		c.Effects = c.Effects[:maxEffects]
-		c.dynamic(effect.CauseLimit, "the action has more than 512 effects")
-		c.unexamined("the action has more than 512 effects")
+		c.addUnknownEffect(effect.CauseLimit, "the action has more than 512 effects")
+		c.setUnexamined("the action has more than 512 effects")
 	}
 }
 
 // resolveLinks adds the targets of symbolic links that effects touch. The original
 // path stays: rules may refer to a file by either path.
 func (c *Case) resolveLinks() {
-	links := c.place.Links
+	links := c.place.ResolveLinks
 	if links == nil {
 		return
 	}
@@ -179,8 +179,8 @@ func (c *Case) resolveLinks() {
 		if e.Path == "" || i > 0 && e.Path == c.Effects[i-1].Path && e.Kind == c.Effects[i-1].Kind {
 			continue
 		}
-		if asked++; asked > maxLinks {
-			c.dynamic(effect.CauseLimit, "the action has more than 64 paths to resolve")
+		if asked++; asked > maxResolvedPaths {
+			c.addUnknownEffect(effect.CauseLimit, "the action has more than 64 paths to resolve")
 			return
 		}
 		if path, ok := resolveLinks(e.Path, e.Pattern, links); ok {
@@ -202,12 +202,12 @@ func (c *Case) addPersistence() {
 		if e.Path == "" || e.Path == "/dev/null" {
 			continue
 		}
-		if class := c.place.Persists(e.Path, e.Pattern, e.Recursive); class != "" && !(class == "agent_config" && c.worksHere(&e)) {
+		if class := c.place.PersistenceClass(e.Path, e.Pattern, e.Recursive); class != "" && !(class == "agent_config" && c.isAgentScratch(&e)) {
 			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Sure: e.Sure,
+				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, Span: e.Span, Certainty: e.Certainty,
 			})
 			if c.Action.Type == "download_file" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a downloaded file that runs later"})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseDeferred, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a downloaded file that runs later"})
 			}
 		}
 	}

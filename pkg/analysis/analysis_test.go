@@ -20,7 +20,7 @@ func act(name string, payload map[string]any) *action.Action {
 func show(effects []effect.Effect) string {
 	var lines []string
 	for _, e := range effects {
-		line := string(e.Word())
+		line := string(e.RuleKind())
 		for _, s := range []string{e.Path, e.URL, e.Host, e.Program, strings.Join(e.Args, " "), string(e.Class), e.Reason} {
 			if s != "" {
 				line += " " + s
@@ -122,7 +122,7 @@ func TestTools(t *testing.T) {
 			if got := show(c.Effects); got != tt.want {
 				t.Errorf("%v:\n%s\nwant:\n%s", tt.action.Payload, got, tt.want)
 			}
-			if got := c.Harmless(); got != tt.harmless {
+			if got := c.HasOnlyHarmlessEffects(); got != tt.harmless {
 				t.Errorf("%v: harmless = %t", tt.action.Payload, got)
 			}
 			if c.MinTier != tt.min {
@@ -135,7 +135,7 @@ func TestTools(t *testing.T) {
 func TestToolsAreSorted(t *testing.T) {
 	t.Parallel()
 	for i := range tools {
-		if got, ok := toolOf(tools[i].name); !ok || got != &tools[i] {
+		if got, ok := lookupTool(tools[i].name); !ok || got != &tools[i] {
 			t.Errorf("%s is not found", tools[i].name)
 		}
 	}
@@ -171,7 +171,7 @@ func TestBounds(t *testing.T) {
 		many[i] = fmt.Sprintf("/srv/%d", i)
 	}
 	for name, a := range map[string]*action.Action{
-		"long command":     act("execute_command", obj{"command": strings.Repeat("a", maxCommand+1)}),
+		"long command":     act("execute_command", obj{"command": strings.Repeat("a", maxCommandBytes+1)}),
 		"deep command":     act("execute_command", obj{"command": strings.Repeat("(", 200_000)}),
 		"deep but short":   act("execute_command", obj{"command": strings.Repeat("$(", 201)}),
 		"many paths":       act("read_file", obj{"path": many}),
@@ -186,17 +186,17 @@ func TestBounds(t *testing.T) {
 		if n := allocated.Bytes(func() { c = testAnalyzer.Case(a); c.Views() }); n > 128<<20 {
 			t.Errorf("%s: %d bytes allocated", name, n)
 		}
-		if c.Harmless() {
+		if c.HasOnlyHarmlessEffects() {
 			t.Errorf("%s is harmless", name)
 		}
-		if (strings.HasPrefix(name, "deep") || strings.HasPrefix(name, "long")) && (c.Unexamined == "" || c.Effects[0].Sure != effect.Unknown || len(c.Effects) != 1) {
+		if (strings.HasPrefix(name, "deep") || strings.HasPrefix(name, "long")) && (c.Unexamined == "" || c.Effects[0].Certainty != effect.Unknown || len(c.Effects) != 1) {
 			t.Errorf("%s: unexamined %q:\n%s", name, c.Unexamined, show(c.Effects))
 		}
 		size := 0
 		for _, v := range c.Views() {
 			size += len(v.Text)
 		}
-		if len(c.Effects) > maxEffects+2*maxLeaves || len(c.Views()) > maxViews || size > maxViewBytes {
+		if len(c.Effects) > maxEffects+2*maxPayloadTexts || len(c.Views()) > maxViews || size > maxViewBytes {
 			t.Errorf("%s: %d effects, %d views of %d bytes", name, len(c.Effects), len(c.Views()), size)
 		}
 	}
@@ -218,16 +218,16 @@ func TestAgentsFolder(t *testing.T) {
 		a := act("read_file", obj{"path": tt.path})
 		a.CWD = tt.cwd
 		c := testAnalyzer.Case(a)
-		if got := c.Effects[0].Path; got != tt.want || c.Harmless() != tt.harmless {
-			t.Errorf("%s in %s = %q, harmless %t", tt.path, tt.cwd, got, c.Harmless())
+		if got := c.Effects[0].Path; got != tt.want || c.HasOnlyHarmlessEffects() != tt.harmless {
+			t.Errorf("%s in %s = %q, harmless %t", tt.path, tt.cwd, got, c.HasOnlyHarmlessEffects())
 		}
 	}
 	var zero Analyzer
-	if zero.Case(act("read_file", obj{"path": "/x"})).Harmless() || zero.Case(act("list_directory", obj{})).Harmless() {
+	if zero.Case(act("read_file", obj{"path": "/x"})).HasOnlyHarmlessEffects() || zero.Case(act("list_directory", obj{})).HasOnlyHarmlessEffects() {
 		t.Error("something is harmless where no folder is known")
 	}
 	c := zero.Case(act("execute_command", obj{"command": "ls"}))
-	if c.Harmless() || c.Unexamined == "" || len(c.Effects) != 1 || c.Effects[0].Cause != effect.CauseFailure {
+	if c.HasOnlyHarmlessEffects() || c.Unexamined == "" || len(c.Effects) != 1 || c.Effects[0].Cause != effect.CauseAnalysisFailure {
 		t.Errorf("a command that nothing reads: %+v, unexamined %q", c.Effects, c.Unexamined)
 	}
 }
@@ -250,12 +250,12 @@ func TestViews(t *testing.T) {
 	if names["base64"] != "ignore previous instructions" || !strings.HasPrefix(names["folded"], "echo ") {
 		t.Errorf("Views = %v", names)
 	}
-	texts := testAnalyzer.Case(act("generate_image", obj{"prompt": []any{"a", obj{"b": "c"}}})).Text("prompt", "missing")
+	texts := testAnalyzer.Case(act("generate_image", obj{"prompt": []any{"a", obj{"b": "c"}}})).FieldViews("prompt", "missing")
 	if len(texts) != 1 || texts[0] != (View{"raw", "prompt", "a\nc"}) {
 		t.Errorf("Text = %v", texts)
 	}
 	c = testAnalyzer.Case(act("read_file", obj{"path": "x", "pattern": strings.Repeat("a b ", 20_000)}))
-	if c.Views(); c.Unexamined == "" || c.Harmless() {
+	if c.Views(); c.Unexamined == "" || c.HasOnlyHarmlessEffects() {
 		t.Error("too much text is examined")
 	}
 }
@@ -292,9 +292,9 @@ func FuzzCase(f *testing.F) {
 			act.CWD = cwd
 			c := testAnalyzer.Case(act)
 			c.Views()
-			if c.Harmless() {
+			if c.HasOnlyHarmlessEffects() {
 				for _, e := range c.Effects {
-					if e.Sure == effect.Unknown || e.Kind == effect.DeleteFile || e.Path != "" && !c.At().Inside(e.Path, e.Pattern, e.Tree) && !nowhere(&e) {
+					if e.Certainty == effect.Unknown || e.Kind == effect.DeleteFile || e.Path != "" && !c.Place().Inside(e.Path, e.Pattern, e.Tree) && !isNullOrStdStream(&e) {
 						t.Errorf("%s %q is harmless with %+v", name, payload, e)
 					}
 				}

@@ -11,8 +11,8 @@ import (
 // An edit replaces text by other text. The payload may have several such fields, and only the tool knows
 // which of them it reads.
 type edit struct {
-	gone, come []string
-	all        bool // replaces every occurrence, not only the first
+	oldTexts, newTexts []string
+	replaceAll         bool // replaces every occurrence, not only the first
 }
 
 // replacedFields are the fields of a payload or of one of its edits that hold the text to replace;
@@ -23,23 +23,23 @@ var (
 )
 
 // editOf reads the fields of an edit.
-func editOf(fields map[string]any) (e edit) {
+func parseEdit(fields map[string]any) (e edit) {
 	for _, name := range replacedFields {
 		if text, ok := fields[name].(string); ok && text != "" {
-			e.gone = append(e.gone, text)
+			e.oldTexts = append(e.oldTexts, text)
 		}
 	}
 	for _, name := range replacingFields {
 		if text, ok := fields[name].(string); ok {
-			e.come = append(e.come, text)
+			e.newTexts = append(e.newTexts, text)
 		}
 	}
-	e.all = fields["replace_all"] == true
+	e.replaceAll = fields["replace_all"] == true
 	return e
 }
 
 // editsOf returns the edits in a payload's field that lists edits.
-func editsOf(payload map[string]any) (list []edit) {
+func parseEdits(payload map[string]any) (list []edit) {
 	items, isList := payload["edits"].([]any)
 	if !isList && payload["edits"] != nil {
 		items = []any{payload["edits"]}
@@ -47,39 +47,39 @@ func editsOf(payload map[string]any) (list []edit) {
 	for _, item := range items {
 		var e edit
 		if fields, ok := item.(map[string]any); ok {
-			e = editOf(fields)
+			e = parseEdit(fields)
 			fields = maps.Clone(fields)
 			maps.DeleteFunc(fields, func(name string, _ any) bool {
 				return slices.Contains(replacedFields[:], name) || name == "old" || name == "before" || name == "find"
 			})
 			item = fields
 		}
-		if text := textOf(item); len(e.come) == 0 && text != "" {
-			e.come = []string{text}
+		if text := joinTexts(item); len(e.newTexts) == 0 && text != "" {
+			e.newTexts = []string{text}
 		}
-		e.all = e.all || payload["replace_all"] == true
+		e.replaceAll = e.replaceAll || payload["replace_all"] == true
 		list = append(list, e)
 	}
 	return list
 }
 
 // replacing returns the edits of a payload, and the payload as an edit, that name the text they replace.
-func replacing(payload map[string]any) (list []edit) {
-	list = editsOf(payload)
+func editsWithOldText(payload map[string]any) (list []edit) {
+	list = parseEdits(payload)
 	for _, name := range replacedFields {
 		if payload[name] != nil {
-			list = append(list, editOf(payload))
+			list = append(list, parseEdit(payload))
 			break
 		}
 	}
-	return slices.DeleteFunc(list, func(e edit) bool { return len(e.gone) == 0 })
+	return slices.DeleteFunc(list, func(e edit) bool { return len(e.oldTexts) == 0 })
 }
 
 // editedText returns the new text of a payload's edits.
 func editedText(payload map[string]any) string {
 	var parts []string
-	for _, e := range editsOf(payload) {
-		parts = append(parts, e.come...)
+	for _, e := range parseEdits(payload) {
+		parts = append(parts, e.newTexts...)
 	}
 	return strings.Join(parts, "\n")
 }
@@ -87,8 +87,8 @@ func editedText(payload map[string]any) string {
 // replacedText returns the old text of a payload's edits.
 func replacedText(payload map[string]any) string {
 	var gone strings.Builder
-	for _, e := range replacing(payload) {
-		for _, text := range e.gone {
+	for _, e := range editsWithOldText(payload) {
+		for _, text := range e.oldTexts {
 			gone.WriteString(text + "\n")
 		}
 	}
@@ -96,36 +96,36 @@ func replacedText(payload map[string]any) string {
 }
 
 // edited returns what a file holds once a payload has written or edited it.
-func edited(payload map[string]any, old string) (text string, known bool) {
-	list := replacing(payload)
+func contentAfterEdits(payload map[string]any, old string) (text string, known bool) {
+	list := editsWithOldText(payload)
 	if len(list) == 0 && payload["edits"] == nil {
 		text, known = payload["content"].(string)
-		if _, _, isDiff := patch.Parts(text); isDiff {
+		if _, _, isDiff := patch.RemovedAndAdded(text); isDiff {
 			return "", false
 		}
 		return text, known
 	}
-	if slices.ContainsFunc(editsOf(payload), func(e edit) bool { return len(e.gone) == 0 }) {
+	if slices.ContainsFunc(parseEdits(payload), func(e edit) bool { return len(e.oldTexts) == 0 }) {
 		return "", false // an edit of another form
 	}
-	return applied(list, old)
+	return applyEdits(list, old)
 }
 
 // applied returns what a file holds once some edits are made; known is false if there are none, or one fails.
-func applied(list []edit, old string) (text string, known bool) {
+func applyEdits(list []edit, old string) (text string, known bool) {
 	text = old
 	for _, e := range list {
-		if !strings.Contains(text, e.gone[0]) {
+		if !strings.Contains(text, e.oldTexts[0]) {
 			return "", false // the edit fails
 		}
 		come, n := "", 1
-		if len(e.come) > 0 {
-			come = e.come[0]
+		if len(e.newTexts) > 0 {
+			come = e.newTexts[0]
 		}
-		if e.all {
+		if e.replaceAll {
 			n = -1
 		}
-		text, known = strings.Replace(text, e.gone[0], come, n), true
+		text, known = strings.Replace(text, e.oldTexts[0], come, n), true
 	}
 	return text, known
 }
@@ -133,10 +133,10 @@ func applied(list []edit, old string) (text string, known bool) {
 // changeText returns the edits of a payload like a patch: removed lines after a minus, then added lines after
 // a plus, with surrounding blanks trimmed. Comments and imports are left out because they check nothing. It
 // is "" if the payload does not name the text to replace.
-func changeText(payload map[string]any) string {
+func diffOfEdits(payload map[string]any) string {
 	gone := replacedText(payload)
 	text, _ := payload["content"].(string)
-	old, come, isDiff := patch.Parts(text)
+	old, come, isDiff := patch.RemovedAndAdded(text)
 	gone += old
 	if gone == "" {
 		return ""
@@ -152,7 +152,7 @@ func changeText(payload map[string]any) string {
 			}
 		}
 	}
-	went, came := patch.Between(gone, come)
+	went, came := patch.DifferentLines(gone, come)
 	write("-", went)
 	write("+", came)
 	return b.String()

@@ -28,13 +28,13 @@ func TestChange(t *testing.T) {
 	} {
 		var got strings.Builder
 		read := func(one *Case) {
-			for _, v := range one.Text("change") {
+			for _, v := range one.FieldViews("change") {
 				got.WriteString(v.Text)
 			}
 		}
 		whole := testAnalyzer.Case(act(c.typ, c.payload))
 		read(whole)
-		whole.Writes(read)
+		whole.EachWrittenFile(read)
 		if got.String() != c.want {
 			t.Errorf("%s: read %q, want %q", c.name, got.String(), c.want)
 		}
@@ -61,7 +61,7 @@ func TestEdited(t *testing.T) {
 		{obj{"old_string": []any{"a"}, "content": "x"}, "x", true},
 		{obj{"content": "@@ -1 +1 @@\n-a\n+x\n"}, "", false},
 	} {
-		if got, known := edited(c.payload, old); got != c.want || known != c.known {
+		if got, known := contentAfterEdits(c.payload, old); got != c.want || known != c.known {
 			t.Errorf("%v: %q, %t; want %q, %t", c.payload, got, known, c.want, c.known)
 		}
 	}

@@ -16,44 +16,44 @@ import (
 // command adds the effects of a command: text for a shell, or a program with
 // arguments, together with the folder, environment and standard input in the
 // payload.
-func (c *Case) command() {
+func (c *Case) addCommandEffects() {
 	text, ok := commandText(c.Action.Payload)
 	if !ok || strings.TrimSpace(text) == "" {
-		c.dynamic(effect.CauseField, "the command is missing")
+		c.addUnknownEffect(effect.CauseInvalidField, "the command is missing")
 		return
 	}
-	c.inFolder()
+	c.setWorkingFolder()
 	place := c.place
 	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == command.QuoteWord(c.Action.Text("command")) {
 		text, place.PowerShell = c.Action.Text("command"), true
 	}
 	place.PowerShell = place.PowerShell || c.Action.PowerShell && text == c.Action.Text("command")
-	c.run(text, &place, text == c.Action.Text("command"))
+	c.addShellEffects(text, &place, text == c.Action.Text("command"))
 	c.runInOtherFolders(text)
-	c.withList(text)
-	c.addOtherMachine()
+	c.rerunWithListArgs(text)
+	c.addRemoteExecution()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: "sandbox: off"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: "sandbox: off"})
 	}
-	c.elevated()
-	if c.Action.Given != "" && !c.startsKnown() {
-		c.dynamic(effect.CauseTool, toolReason)
+	c.addElevation()
+	if c.Action.GivenType != "" && !c.startsOnlyKnownPrograms() {
+		c.addUnknownEffect(effect.CauseUnknownTool, toolReason)
 	}
 }
 
 // withList analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
-func (c *Case) withList(text string) {
+func (c *Case) rerunWithListArgs(text string) {
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
-		if len(list) > 0 && len(list) <= maxLeaves && commandField(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
-			c.run(text+" "+argv(list), &c.place, false)
+		if len(list) > 0 && len(list) <= maxPayloadTexts && commandField(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
+			c.addShellEffects(text+" "+quoteArgs(list), &c.place, false)
 		}
 	}
 }
 
 // elevated adds the effect of running with more privileges, if a field of the payload asks for them.
-func (c *Case) elevated() {
+func (c *Case) addElevation() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := fmt.Sprint(c.Action.Payload[field])
 		words := knowledge.Words(field)
@@ -63,14 +63,14 @@ func (c *Case) elevated() {
 			return slices.Contains([]string{"sudo", "privileged", "elevated", "elevate", "escalated", "escalation", "escalate", "admin"}, w)
 		}), slices.Contains(words, "sandbox") && (strings.Contains(v, "escalat") || slices.ContainsFunc(words, func(w string) bool { return w == "no" || w == "disable" || w == "bypass" || w == "skip" })),
 			len(words) > 1 && slices.Contains(words, "as") && words[len(words)-1] == "root", v == "true" && field == "root", v == "root" && slices.Contains([]string{"user", "username", "as"}, words[len(words)-1]):
-			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: field + ": " + redact.Cut(v, 40)})
+			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: field + ": " + redact.Cut(v, 40)})
 		}
 	}
 }
 
 // addOtherMachine adds the effect of running on another machine or in a container, if a field of the payload
 // asks for it.
-func (c *Case) addOtherMachine() {
+func (c *Case) addRemoteExecution() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		words := knowledge.Words(field)
 		if len(words) == 0 || c.Action.Text(field) == "" {
@@ -79,17 +79,17 @@ func (c *Case) addOtherMachine() {
 		switch v := c.Action.Text(field); words[len(words)-1] {
 		case "host", "hostname", "connection":
 			if strings.ContainsAny(v, ".@") && !effect.ThisMachine(effect.Host(v)) {
-				c.dynamic(effect.CauseTool, "the command runs on "+redact.Cut(v, 40)+", which is not this machine")
+				c.addUnknownEffect(effect.CauseUnknownTool, "the command runs on "+redact.Cut(v, 40)+", which is not this machine")
 			}
 		case "container", "pod", "vm", "instance", "machine", "device", "ssh", "node", "cluster", "namespace", "remote":
-			c.dynamic(effect.CauseTool, "the command runs in "+redact.Cut(c.Action.Text(field), 40)+", which is not this machine")
+			c.addUnknownEffect(effect.CauseUnknownTool, "the command runs in "+redact.Cut(c.Action.Text(field), 40)+", which is not this machine")
 		}
 	}
 }
 
 // startsKnown reports whether a case starts programs and shield knows all of them. Otherwise a text that a
 // tool calls a command may be a command of a database or a game.
-func (c *Case) startsKnown() bool {
+func (c *Case) startsOnlyKnownPrograms() bool {
 	starts := false
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute {
@@ -103,7 +103,7 @@ func (c *Case) startsKnown() bool {
 }
 
 // inFolder makes the folder that the payload names the case's working directory.
-func (c *Case) inFolder() {
+func (c *Case) setWorkingFolder() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
 			c.place.CWD = c.place.In(dir).CWD
@@ -121,7 +121,7 @@ func (c *Case) runInOtherFolders(text string) {
 			continue
 		}
 		if c.place.CWD = c.place.In(dir).CWD; c.place.CWD != own {
-			c.run(text, &c.place, false)
+			c.addShellEffects(text, &c.place, false)
 		}
 		c.place.CWD = own
 	}
@@ -132,7 +132,7 @@ type fieldRole uint8
 
 const (
 	otherField fieldRole = iota
-	commandItself
+	commandTextField
 	argumentsField
 	environmentField
 	shellField
@@ -152,7 +152,7 @@ func commandField(field string) fieldRole {
 	}
 	switch {
 	case field == "command" || field == "program" || field == "sandbox":
-		return commandItself
+		return commandTextField
 	case slices.Contains([]string{"args", "arg", "argument", "arguments", "argv", "flag", "flags", "option", "options", "opt", "opts", "operand", "operands", "param", "params", "parameter", "parameters", "positional", "positionals"}, last):
 		return argumentsField
 	case slices.Contains([]string{"env", "envs", "environment", "environ", "vars", "variables"}, last):
@@ -169,46 +169,46 @@ func commandField(field string) fieldRole {
 
 // program adds the effects of the code in the payload, which is Python unless the payload names another
 // language. Other interpreters are started by a command.
-func (c *Case) program() {
+func (c *Case) addPayloadCode() {
 	text := c.Action.Text("code")
 	if strings.TrimSpace(text) == "" {
-		c.dynamic(effect.CauseField, "the code is missing")
+		c.addUnknownEffect(effect.CauseInvalidField, "the code is missing")
 		return
 	}
-	c.inFolder()
-	c.code(text, languageOf(c.Action.Payload))
+	c.setWorkingFolder()
+	c.addCodeEffects(text, languageOf(c.Action.Payload))
 	if c.Action.Payload["command"] != nil {
-		c.command()
+		c.addCommandEffects()
 	}
 }
 
 // patch adds the changes of a patch in the format of apply_patch or diff.
-func (c *Case) patch() {
+func (c *Case) addPatchEffects() {
 	text := c.Action.Text("patch")
 	if !strings.Contains(text, "*** ") && !strings.Contains(text, "+++ ") {
-		c.dynamic(effect.CauseField, "the patch names no file")
+		c.addUnknownEffect(effect.CauseInvalidField, "the patch names no file")
 		return
 	}
-	c.inFolder()
-	c.run("apply_patch <<<"+command.QuoteWord(text), &c.place, false)
+	c.setWorkingFolder()
+	c.addShellEffects("apply_patch <<<"+command.QuoteWord(text), &c.place, false)
 }
 
 // run adds the effects of a shell command. spans says that their positions refer to the payload's own text.
-func (c *Case) run(text string, at *effect.Place, spans bool) {
+func (c *Case) addShellEffects(text string, at *effect.Place, spans bool) {
 	switch {
-	case len(text) > maxCommand:
-		c.dynamic(effect.CauseLimit, "the command is longer than 64 KiB")
-		c.unexamined("the command is longer than 64 KiB")
+	case len(text) > maxCommandBytes:
+		c.addUnknownEffect(effect.CauseLimit, "the command is longer than 64 KiB")
+		c.setUnexamined("the command is longer than 64 KiB")
 		return
 	case bracketDepth(text) > maxDepth:
-		c.dynamic(effect.CauseLimit, "the command is nested deeper than 200 levels")
-		c.unexamined("the command is nested deeper than 200 levels")
+		c.addUnknownEffect(effect.CauseLimit, "the command is nested deeper than 200 levels")
+		c.setUnexamined("the command is nested deeper than 200 levels")
 		return
 	}
-	result, err := c.analyze(text, at)
+	result, err := c.analyzeShell(text, at)
 	if err != nil {
-		c.dynamic(effect.CauseFailure, "the command could not be analysed")
-		c.unexamined("the command could not be analysed")
+		c.addUnknownEffect(effect.CauseAnalysisFailure, "the command could not be analysed")
+		c.setUnexamined("the command could not be analysed")
 		return
 	}
 	from := len(c.Effects)
@@ -217,30 +217,30 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	} else {
 		c.Effects = append(c.Effects, result.Effects...)
 	}
-	c.Files = append(c.Files, result.Files...)
-	c.writes = append(c.writes, result.Writes...)
-	for _, text := range result.Uncovered {
-		c.noteUncovered(text)
+	c.LabelledFiles = append(c.LabelledFiles, result.Files...)
+	c.writtenFiles = append(c.writtenFiles, result.Writes...)
+	for _, text := range result.TextsWithoutEffect {
+		c.addTextWithoutEffect(text)
 	}
 	for _, w := range result.Writes {
-		c.Effects = append(c.Effects, servesShell(w.Path, w.Text)...)
+		c.Effects = append(c.Effects, remoteShellEffects(w.Path, w.Text)...)
 	}
-	c.requests(from)
+	c.addRequestVerbs(from)
 	if !spans {
 		for i := range c.Effects[from:] {
-			c.Effects[from+i].From = effect.Span{}
+			c.Effects[from+i].Span = effect.Span{}
 		}
 	}
-	if c.words == "" {
-		c.words = result.Words
-	} else if len(c.words)+len(result.Words) < maxCommand {
-		c.words += "\n" + result.Words
+	if c.commandWords == "" {
+		c.commandWords = result.ResolvedWords
+	} else if len(c.commandWords)+len(result.ResolvedWords) < maxCommandBytes {
+		c.commandWords += "\n" + result.ResolvedWords
 	}
 }
 
 // analyze calls the shell analysis. It returns a panic as an error, because a failing parser must not affect
 // other actions.
-func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err error) {
+func (c *Case) analyzeShell(text string, at *effect.Place) (r effect.Result, err error) {
 	if c.shell == nil {
 		return r, errors.New("analyse command: no shell is configured")
 	}
@@ -273,7 +273,7 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	case string:
 		text = v
 	case []any:
-		text = argv(v)
+		text = quoteArgs(v)
 	case nil:
 		text, _ = payload["program"].(string)
 	default:
@@ -281,19 +281,19 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	}
 	for _, field := range sorted.Keys(payload) {
 		if commandField(field) == argumentsField {
-			text = strings.TrimLeft(text+" "+arguments(payload[field]), " ")
+			text = strings.TrimLeft(text+" "+argumentWords(payload[field]), " ")
 		}
 	}
 	for _, field := range sorted.Keys(payload) {
 		switch commandField(field) {
 		case shellField:
 			if name, _ := payload[field].(string); name != "" {
-				text = inShell(name, text)
+				text = wrapInShell(name, text)
 			}
 		case environmentField:
 			text = withEnvironment(payload[field], text)
 		case inputField:
-			if in := textOf(payload[field]); in != "" {
+			if in := joinTexts(payload[field]); in != "" {
 				text = "printf %s " + command.QuoteWord(in) + " | { " + text + "\n}"
 			}
 		}
@@ -302,12 +302,12 @@ func commandText(payload map[string]any) (text string, ok bool) {
 }
 
 // arguments returns the words that a field adds to a command.
-func arguments(v any) string {
+func argumentWords(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
 	case []any:
-		return argv(v)
+		return quoteArgs(v)
 	}
 	return "" // an object holds settings of the tool, which are judged by their form
 }
@@ -316,7 +316,7 @@ func arguments(v any) string {
 const powerShell = "powershell -Command "
 
 // inShell returns a command that runs text in the given shell.
-func inShell(name, text string) string {
+func wrapInShell(name, text string) string {
 	if program, rest, ok := strings.Cut(name, " "); ok {
 		if last := name[strings.LastIndexByte(name, ' ')+1:]; strings.HasPrefix(last, "-") && strings.HasSuffix(last, "c") {
 			return name + " " + command.QuoteWord(text)
@@ -354,7 +354,7 @@ func withEnvironment(env any, text string) string {
 			set(name, value)
 		}
 	case []any:
-		if name, ok := pairOf(env); ok {
+		if name, ok := nameAndValue(env); ok {
 			set(name[0], name[1])
 			break
 		}
@@ -376,7 +376,7 @@ func withEnvironment(env any, text string) string {
 }
 
 // pairOf returns a list of two texts as a name and a value.
-func pairOf(list []any) (pair [2]string, ok bool) {
+func nameAndValue(list []any) (pair [2]string, ok bool) {
 	if len(list) != 2 {
 		return pair, false
 	}
@@ -389,7 +389,7 @@ func pairOf(list []any) (pair [2]string, ok bool) {
 }
 
 // argv returns a list of arguments as shell text.
-func argv(list []any) string {
+func quoteArgs(list []any) string {
 	words := make([]string, len(list))
 	for i, v := range list {
 		word, isText := v.(string)

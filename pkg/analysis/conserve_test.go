@@ -32,7 +32,7 @@ func (d draw) pick(all []string) string { return all[d.IntN(len(all))] }
 
 // final reports whether an effect is a doubt that no model lifts.
 func final(e effect.Effect) bool {
-	return e.Sure == effect.Unknown && !slices.Contains([]effect.Cause{effect.CauseAbsent, effect.CauseSyntax, effect.CauseVariable, effect.CauseReader}, e.Cause)
+	return e.Certainty == effect.Unknown && !slices.Contains([]effect.Cause{effect.CauseMissingScript, effect.CauseSyntax, effect.CauseVariable, effect.CauseUnknownReadingTool}, e.Cause)
 }
 
 // codeForms are, by language, statements that change a file, what does nothing, and contexts around either.
@@ -98,7 +98,7 @@ func FuzzCodeForms(f *testing.F) {
 					t.Errorf("seed %d, %s: nothing changes in %s:\n%s", seed, language, code, show(c.Effects))
 				}
 				honest := testAnalyzer.Case(act("execute_code", obj{"language": language, "code": strings.ReplaceAll(context, "S", forms.harmless)}))
-				if slices.ContainsFunc(honest.Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown }) {
+				if slices.ContainsFunc(honest.Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown }) {
 					asked++
 					t.Logf("%s: a doubt about %s", language, context)
 				}
@@ -143,7 +143,7 @@ func FuzzFields(f *testing.F) {
 				doubts := func(c *Case) int {
 					n := 0
 					for _, e := range c.Effects {
-						if e.Sure == effect.Unknown {
+						if e.Certainty == effect.Unknown {
 							n++
 						}
 					}
@@ -195,7 +195,7 @@ func FuzzCommandFields(f *testing.F) {
 				}
 			}
 			honest := testAnalyzer.Case(act(tool, obj{"repo_path": ".", "revision": d.word(), "max_count": 3}))
-			if !honest.Harmless() {
+			if !honest.HasOnlyHarmlessEffects() {
 				t.Errorf("seed %d: %s of a revision is not harmless:\n%s", seed, tool, show(honest.Effects))
 			}
 		}

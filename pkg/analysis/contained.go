@@ -10,31 +10,31 @@ import (
 // A Container describes the container in which actions run, as the kernel reports it.
 type Container interface {
 	// Holds reports whether a canonical path and everything below it are on the container's own disk.
-	Holds(path string) bool
+	IsOnOwnDisk(path string) bool
 }
 
 // contain marks effects that stay in the container: packages installed by name from the configured sources,
 // and changes of files outside the home folders. Files that run code later, hold credentials or configure
 // package sources are excepted.
-func (c *Case) contain(in Container) {
+func (c *Case) markContained(in Container) {
 	if in == nil {
 		return
 	}
 	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest })
-	kept, stated := c.Effects[:0], c.stated
+	kept, stated := c.Effects[:0], c.statedEffectCount
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
-		case e.Cause == effect.CausePackage && e.Sure == effect.Unknown && !sources:
+		case e.Cause == effect.CauseUnknownPackage && e.Certainty == effect.Unknown && !sources:
 			if i < stated {
-				c.stated--
+				c.statedEffectCount--
 			}
 			continue
-		case e.Sure == effect.Unknown || len(e.Harms) > 0:
-		case e.Kind == effect.ChangeSystem && e.Cause == effect.CausePackages, e.Kind == effect.Execute && e.Class == effect.Privileged && c.installs(e):
-			e.Cause = effect.CauseContained
-		case changesFiles(e) && e.Cause == "" && c.disposable(e, in):
-			e.Cause = effect.CauseContained
+		case e.Certainty == effect.Unknown || len(e.Harms) > 0:
+		case e.Kind == effect.ChangeSystem && e.Cause == effect.CausePackageInstall, e.Kind == effect.Execute && e.Class == effect.Privileged && c.onlyInstallsPackages(e):
+			e.Cause = effect.CauseInContainer
+		case changesFiles(e) && e.Cause == "" && c.isDisposable(e, in):
+			e.Cause = effect.CauseInContainer
 		}
 		kept = append(kept, *e)
 	}
@@ -43,10 +43,10 @@ func (c *Case) contain(in Container) {
 
 // installs reports whether all changes a program makes to the system are packages from its configured
 // sources.
-func (c *Case) installs(program *effect.Effect) (yes bool) {
+func (c *Case) onlyInstallsPackages(program *effect.Effect) (yes bool) {
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.ChangeSystem && e.Program == program.Program && e.From == program.From {
-			if e.Cause != effect.CausePackages && e.Cause != effect.CauseContained {
+		if e := &c.Effects[i]; e.Kind == effect.ChangeSystem && e.Program == program.Program && e.Span == program.Span {
+			if e.Cause != effect.CausePackageInstall && e.Cause != effect.CauseInContainer {
 				return false
 			}
 			yes = true
@@ -65,7 +65,7 @@ func changesFiles(e *effect.Effect) bool {
 
 // disposable reports whether the files of an effect are on the container's own disk, and none is sensitive by
 // its path.
-func (c *Case) disposable(e *effect.Effect, in Container) bool {
+func (c *Case) isDisposable(e *effect.Effect, in Container) bool {
 	path := e.Path
 	if e.Pattern {
 		at := strings.IndexAny(path, `*?[\`)
@@ -75,7 +75,7 @@ func (c *Case) disposable(e *effect.Effect, in Container) bool {
 		path = path[:strings.LastIndexByte(path[:at], '/')+1]
 		path = strings.TrimSuffix(path, "/")
 	}
-	if !strings.HasPrefix(path, "/") || !in.Holds(path) || len(effect.Persists(e.Path, e.Pattern, e.Recursive)) > 0 || effect.SecretPath(e.Path, e.Pattern) {
+	if !strings.HasPrefix(path, "/") || !in.IsOnOwnDisk(path) || len(effect.PersistenceClass(e.Path, e.Pattern, e.Recursive)) > 0 || effect.SecretPath(e.Path, e.Pattern) {
 		return false
 	}
 	for _, home := range [...]string{c.place.Home, "/root", "/home"} {
@@ -83,7 +83,7 @@ func (c *Case) disposable(e *effect.Effect, in Container) bool {
 			return false
 		}
 	}
-	_, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive)
+	_, rights := permissionFiles().Touches(e.Path, e.Pattern, e.Recursive)
 	_, sources := packageSources().Touches(e.Path, e.Pattern, e.Recursive)
 	if rights || sources {
 		return false
@@ -100,4 +100,4 @@ func (c *Case) disposable(e *effect.Effect, in Container) bool {
 }
 
 // packageSources are the files that configure package sources, name resolution and trusted keys.
-var packageSources = known("package_sources")
+var packageSources = lazyListGlobs("package_sources")

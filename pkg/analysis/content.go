@@ -13,8 +13,8 @@ import (
 )
 
 // content adds the effects that the files written by an action of a file tool would have when they run.
-func (c *Case) content() {
-	if c.written == nil || c.Action.Type == "execute_command" {
+func (c *Case) addContentEffects() {
+	if c.fileAnalyzer == nil || c.Action.Type == "execute_command" {
 		return
 	}
 	for _, text := range c.writtenTexts(writtenText(c.Action.Payload)) {
@@ -31,8 +31,8 @@ func (c *Case) addWrittenEffects(text string) {
 		if e.Kind != effect.WriteFile || e.Pattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
 			continue
 		}
-		c.Effects = append(c.Effects, c.written(e.Path, text, &c.place)...)
-		c.Effects = append(c.Effects, servesShell(e.Path, text)...)
+		c.Effects = append(c.Effects, c.fileAnalyzer(e.Path, text, &c.place)...)
+		c.Effects = append(c.Effects, remoteShellEffects(e.Path, text)...)
 	}
 }
 
@@ -48,9 +48,9 @@ func (c *Case) writtenTexts(text string) []string {
 			break
 		}
 	}
-	if from := c.Action.Text("source"); from != "" && text == "" && c.place.Script != nil {
+	if from := c.Action.Text("source"); from != "" && text == "" && c.place.ReadScript != nil {
 		if path, isPattern := c.place.Path(from, false); !isPattern {
-			if data, err := c.place.Script(path); err == nil {
+			if data, err := c.place.ReadScript(path); err == nil {
 				texts = append(texts, string(data))
 			}
 		}
@@ -60,11 +60,11 @@ func (c *Case) writtenTexts(text string) []string {
 
 // Writes calls f once for each text that a command writes to a file, with the case of a file tool that writes
 // the same.
-func (c *Case) Writes(f func(*Case)) {
-	for _, w := range c.writes {
+func (c *Case) EachWrittenFile(f func(*Case)) {
+	for _, w := range c.writtenFiles {
 		payload := map[string]any{"path": w.Path, "content": w.Text}
-		if w.Gone != "" {
-			payload["old_string"] = w.Gone
+		if w.Replaced != "" {
+			payload["old_string"] = w.Replaced
 		}
 		one := &Case{
 			Action:  &action.Action{Type: "write_file", Payload: payload},
@@ -72,36 +72,38 @@ func (c *Case) Writes(f func(*Case)) {
 			place:   c.place,
 		}
 		f(one)
-		c.unexamined(one.Unexamined)
+		c.setUnexamined(one.Unexamined)
 	}
 }
 
 // Replaced returns the text that an action of a file tool replaces; "" if the action does not name it.
-func (c *Case) Replaced() string { return replacedText(c.Action.Payload) }
+func (c *Case) ReplacedText() string { return replacedText(c.Action.Payload) }
 
 // Edited returns the content of a file after an action of a file tool, given its old content.
-func (c *Case) Edited(old string) (text string, known bool) { return edited(c.Action.Payload, old) }
+func (c *Case) ContentAfterEdit(old string) (text string, known bool) {
+	return contentAfterEdits(c.Action.Payload, old)
+}
 
 // onlyPrints matches code that does nothing except print literal texts.
 var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
 // Runs returns the files of the workspace and of temporary folders that the case runs, and whose code is
 // analysed only as far as its calls are literal.
-func (c *Case) Runs() (out []effect.Text) {
+func (c *Case) ExecutedFiles() (out []effect.FileText) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
 		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass && !compilesAndRuns(by) {
 			continue
 		}
-		at := slices.IndexFunc(c.seen, func(t effect.Text) bool { return t.Path == e.Path })
+		at := slices.IndexFunc(c.filesRead, func(t effect.FileText) bool { return t.Path == e.Path })
 		switch {
-		case !c.harmless(e) && !temporary(e):
-		case at >= 0 && onlyPrints().MatchString(c.seen[at].Text):
+		case !c.isHarmlessEffect(e) && !isTemporaryFile(e):
+		case at >= 0 && onlyPrints().MatchString(c.filesRead[at].Text):
 		case at >= 0:
-			out = append(out, c.seen[at])
-		case compilesAndRuns(by) && c.place.Script != nil:
-			if text, err := c.place.Script(e.Path); err == nil {
-				out = append(out, effect.Text{Path: e.Path, Text: string(text)})
+			out = append(out, c.filesRead[at])
+		case compilesAndRuns(by) && c.place.ReadScript != nil:
+			if text, err := c.place.ReadScript(e.Path); err == nil {
+				out = append(out, effect.FileText{Path: e.Path, Text: string(text)})
 			}
 		}
 	}
@@ -124,9 +126,9 @@ func writtenText(payload map[string]any) string {
 	}
 	edited := editedText(payload)
 	if text == "" && edited == "" {
-		text = otherText(payload)
+		text = unlistedFieldsText(payload)
 	}
-	if _, come, ok := patch.Parts(text); ok {
+	if _, come, ok := patch.RemovedAndAdded(text); ok {
 		text += "\n" + come
 	}
 	if text == "" || edited == "" {
@@ -136,15 +138,15 @@ func writtenText(payload map[string]any) string {
 }
 
 // otherText returns the texts of fields that are neither known fields nor hold text to replace.
-func otherText(payload map[string]any) string {
+func unlistedFieldsText(payload map[string]any) string {
 	left := map[string]any{}
 	for name, v := range payload {
 		switch {
-		case slices.Contains(fields[:], name) || slices.Contains(replacedFields[:], name):
+		case slices.Contains(defaultViewFields[:], name) || slices.Contains(replacedFields[:], name):
 		case name == "edits" || name == "description" || name == "explanation" || name == "instructions":
 		default:
 			left[name] = v
 		}
 	}
-	return textOf(left)
+	return joinTexts(left)
 }

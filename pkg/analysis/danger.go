@@ -14,20 +14,20 @@ import (
 
 // A danger is a row of policies/dangers.yaml: who may allow an effect of some kinds under some conditions.
 type danger struct {
-	level    level
-	name     string // "": the effect's kind or cause is the name
-	effects  []effect.Kind
-	all, any []fact
-	who      verdict.Who
-	least    float64
-	reason   string
+	level              dangerLevel
+	name               string // "": the effect's kind or cause is the name
+	effects            []effect.Kind
+	allFacts, anyFacts []fact
+	minAuthority       verdict.Authority
+	minConfidence      float64
+	reason             string
 }
 
 // A level is a section of policies/dangers.yaml.
-type level uint8
+type dangerLevel uint8
 
 const (
-	doubtful level = iota
+	doubtful dangerLevel = iota
 	harmless
 	ordinary
 	unusual
@@ -35,14 +35,14 @@ const (
 
 // A fact is a condition that an effect must meet, or, with not, must not meet.
 type fact struct {
-	not      bool
-	name, of string
+	negated     bool
+	name, value string
 }
 
 // dangersOf maps each kind of effect to its rows, in the order of the table.
-var dangersOf = sync.OnceValue(func() map[effect.Kind][]*danger {
+var dangersByKind = sync.OnceValue(func() map[effect.Kind][]*danger {
 	rows := map[effect.Kind][]*danger{}
-	for _, word := range append(slices.Clone(effect.Kinds()), unexamined) {
+	for _, word := range append(slices.Clone(effect.Kinds()), kindUnexamined) {
 		for i := range dangers {
 			if d := &dangers[i]; len(d.effects) == 0 || slices.Contains(d.effects, word) {
 				rows[word] = append(rows[word], d)
@@ -53,13 +53,13 @@ var dangersOf = sync.OnceValue(func() map[effect.Kind][]*danger {
 })
 
 // unexamined is the kind under which the table lists parts of a case that were not examined.
-const unexamined effect.Kind = "unexamined"
+const kindUnexamined effect.Kind = "unexamined"
 
 // danger returns the first row of the table that applies to an effect of the case.
-func (c *Case) danger(e *effect.Effect) *danger {
-	holds := func(f fact) bool { return c.has(e, f) != f.not }
-	for _, d := range dangersOf()[e.Word()] {
-		if !slices.ContainsFunc(d.all, func(f fact) bool { return !holds(f) }) && (len(d.any) == 0 || slices.ContainsFunc(d.any, holds)) {
+func (c *Case) findDanger(e *effect.Effect) *danger {
+	holds := func(f fact) bool { return c.factHolds(e, f) != f.negated }
+	for _, d := range dangersByKind()[e.RuleKind()] {
+		if !slices.ContainsFunc(d.allFacts, func(f fact) bool { return !holds(f) }) && (len(d.anyFacts) == 0 || slices.ContainsFunc(d.anyFacts, holds)) {
 			return d
 		}
 	}
@@ -67,38 +67,38 @@ func (c *Case) danger(e *effect.Effect) *danger {
 }
 
 // has reports whether a fact holds for an effect.
-func (c *Case) has(e *effect.Effect, f fact) bool {
+func (c *Case) factHolds(e *effect.Effect, f fact) bool {
 	switch f.name {
 	case "label":
-		return e.Is(effect.Label(f.of))
+		return e.HasLabel(effect.Label(f.value))
 	case "harm":
-		return f.of == "" && len(e.Harms) > 0 || e.Does(effect.Harm(f.of))
+		return f.value == "" && len(e.Harms) > 0 || e.HasHarm(effect.Harm(f.value))
 	case "cause":
-		return f.of == "" && e.Variant() != "" || f.of != "" && e.Variant() == f.of
+		return f.value == "" && e.Variant() != "" || f.value != "" && e.Variant() == f.value
 	case "class":
-		return f.of == "" && e.Class != effect.UnknownClass || f.of != "" && string(e.Class) == f.of
+		return f.value == "" && e.Class != effect.UnknownClass || f.value != "" && string(e.Class) == f.value
 	case "verb":
-		return e.Verb == f.of
+		return e.Verb == f.value
 	case "path":
 		return e.Path != ""
 	case "trusted":
 		return e.Trusted
 	case "kept":
-		return e.Kept
+		return e.BackedUp
 	case "loopback":
 		return effect.Loopback(e.Host)
 	case "nowhere":
-		return nowhere(e)
+		return isNullOrStdStream(e)
 	case "workspace":
 		return c.place.Inside(e.Path, e.Pattern, e.Tree)
 	case "temporary":
-		return temporary(e)
+		return isTemporaryFile(e)
 	case "own-caches":
 		return c.ClearsCache(e)
 	case "agent-workings":
-		return c.worksHere(e)
+		return c.isAgentScratch(e)
 	case "others":
-		return c.stopsOthers(e)
+		return c.stopsOtherUsersProcesses(e)
 	case "unread":
 		return c.runsUnreadScript(e)
 	}
@@ -108,32 +108,32 @@ func (c *Case) has(e *effect.Effect, f fact) bool {
 // A Doubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
 // zero Doubt is no doubt.
 type Doubt struct {
-	Cause  string      // the name of the danger
-	Reason string      // for people
-	Who    verdict.Who // the lowest authority that may allow it
-	Least  float64     // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
+	Cause         string            // the name of the danger
+	Reason        string            // for people
+	MinAuthority  verdict.Authority // the lowest authority that may allow it
+	MinConfidence float64           // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
 
 	Unusual bool // the effect is known but not ordinary
 }
 
 // Final reports whether no confidence of the model can clear a doubt.
-func (d Doubt) Final() bool { return d.Who > verdict.Classifier }
+func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.Classifier }
 
 // Doubt returns the most severe doubt about the case. clears, from a model's card, maps names of dangers to
 // the confidence that clears them; the model clears no others. nil means the confidences of the table. An
 // unknown effect is more severe than an unusual one.
-func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
+func (c *Case) WorstDoubt(clears map[string]float64) (worst Doubt) {
 	if c.Unexamined != "" {
-		worst = c.doubt(&effect.Effect{Kind: unexamined, Reason: c.Unexamined}, clears)
-		c.Evidence.Doubt(worst)
+		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.Unexamined}, clears)
+		c.Evidence.AddDoubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.Who == verdict.Never && c.Evidence == nil {
+		if worst.MinAuthority == verdict.NeverAllowed && c.Evidence == nil {
 			break
 		}
-		d := c.doubt(&c.Effects[i], clears)
-		c.Evidence.Doubt(d)
-		if moreSevere(d, worst) {
+		d := c.doubtAbout(&c.Effects[i], clears)
+		c.Evidence.AddDoubt(d)
+		if isMoreSevere(d, worst) {
 			worst = d
 		}
 	}
@@ -142,45 +142,45 @@ func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
 
 // moreSevere reports whether doubt d is more severe than another: only a higher authority may allow it, the
 // model needs more confidence to clear it, or its effect is unknown and not only unusual.
-func moreSevere(d, than Doubt) bool {
+func isMoreSevere(d, than Doubt) bool {
 	switch {
 	case d.Reason == "" || than.Reason == "":
 		return d.Reason != ""
-	case d.Who != than.Who:
-		return d.Who > than.Who
-	case d.Final():
+	case d.MinAuthority != than.MinAuthority:
+		return d.MinAuthority > than.MinAuthority
+	case d.NeedsMoreThanModel():
 		return false
-	case d.Least != than.Least:
-		return d.Least > than.Least
+	case d.MinConfidence != than.MinConfidence:
+		return d.MinConfidence > than.MinConfidence
 	}
 	return than.Unusual && !d.Unusual
 }
 
 // doubt returns the doubt about an effect.
-func (c *Case) doubt(e *effect.Effect, clears map[string]float64) Doubt {
-	row := c.danger(e)
+func (c *Case) doubtAbout(e *effect.Effect, clears map[string]float64) Doubt {
+	row := c.findDanger(e)
 	if row.reason == "" {
 		return Doubt{}
 	}
-	d := Doubt{Cause: row.name, Who: row.who, Least: row.least, Unusual: row.level == unusual}
+	d := Doubt{Cause: row.name, MinAuthority: row.minAuthority, MinConfidence: row.minConfidence, Unusual: row.level == unusual}
 	if d.Cause == "" {
-		d.Cause = string(e.Word())
-		if e.Sure == effect.Unknown {
+		d.Cause = string(e.RuleKind())
+		if e.Certainty == effect.Unknown {
 			d.Cause = string(e.Cause)
 		}
 	}
-	if clears != nil && row.who == verdict.Classifier {
+	if clears != nil && row.minAuthority == verdict.Classifier {
 		least, ok := clears[d.Cause]
-		if d.Least = least; !ok {
-			d.Who = verdict.Evaluator
+		if d.MinConfidence = least; !ok {
+			d.MinAuthority = verdict.Evaluator
 		}
 	}
-	d.Reason = c.fillReason(row.reason, e)
+	d.Reason = c.expandReason(row.reason, e)
 	return d
 }
 
 // fillReason inserts the object of an effect into the reason of a row.
-func (c *Case) fillReason(text string, e *effect.Effect) string {
+func (c *Case) expandReason(text string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(text, "{")
 	if !open {
 		return text
@@ -196,7 +196,7 @@ func (c *Case) fillReason(text string, e *effect.Effect) string {
 	case "program":
 		name = c.privilegedProgram(e)
 	}
-	return before + name + c.fillReason(rest, e)
+	return before + name + c.expandReason(rest, e)
 }
 
 // effectObject names the object of an effect.
@@ -211,7 +211,7 @@ func effectObject(e *effect.Effect) string {
 
 // privilegedProgram names the program that runs with the privileges of an effect.
 func (c *Case) privilegedProgram(e *effect.Effect) string {
-	for _, x := range c.sameCommandEffects(e) {
+	for _, x := range c.effectsAfter(e) {
 		if x.Kind == effect.Execute {
 			return redact.Clip(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
 		}
@@ -220,7 +220,7 @@ func (c *Case) privilegedProgram(e *effect.Effect) string {
 }
 
 // sameCommandEffects returns the effects of the case that follow one of them.
-func (c *Case) sameCommandEffects(e *effect.Effect) []effect.Effect {
+func (c *Case) effectsAfter(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
 			return c.Effects[i+1:]
@@ -230,8 +230,8 @@ func (c *Case) sameCommandEffects(e *effect.Effect) []effect.Effect {
 }
 
 // Clears reports whether a model may clear the danger with a name.
-func Clears(name string) bool {
+func ModelMayClear(name string) bool {
 	return slices.ContainsFunc(dangers[:], func(d danger) bool {
-		return d.who == verdict.Classifier && (d.name == name && name != "" || d.name == "" && slices.Contains(d.all, fact{name: "cause", of: name}))
+		return d.minAuthority == verdict.Classifier && (d.name == name && name != "" || d.name == "" && slices.Contains(d.allFacts, fact{name: "cause", value: name}))
 	})
 }

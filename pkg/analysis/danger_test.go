@@ -27,10 +27,10 @@ func TestDangers(t *testing.T) {
 	known["verb"] = []string{"change"}
 	var c Case
 	for _, d := range dangers {
-		for _, f := range slices.Concat(d.all, d.any) {
-			c.has(&effect.Effect{}, f) // panics for a fact that is none
-			if words, ok := known[f.name]; f.of != "" && (!ok || !slices.Contains(words, f.of)) {
-				t.Errorf("%+v: no effect is %s=%s", d, f.name, f.of)
+		for _, f := range slices.Concat(d.allFacts, d.anyFacts) {
+			c.factHolds(&effect.Effect{}, f) // panics for a fact that is none
+			if words, ok := known[f.name]; f.value != "" && (!ok || !slices.Contains(words, f.value)) {
+				t.Errorf("%+v: no effect is %s=%s", d, f.name, f.value)
 			}
 		}
 		for _, m := range regexp.MustCompile(`\{(\w*)\}?`).FindAllStringSubmatch(d.reason, -1) {
@@ -39,13 +39,13 @@ func TestDangers(t *testing.T) {
 			}
 		}
 	}
-	for word, rows := range dangersOf() {
+	for word, rows := range dangersByKind() {
 		for i, d := range rows[:len(rows)-1] {
-			if len(d.all)+len(d.any) == 0 && len(rows[i+1].effects) > 0 {
+			if len(d.allFacts)+len(d.anyFacts) == 0 && len(rows[i+1].effects) > 0 {
 				t.Errorf("%s: %+v is never read", word, *rows[i+1])
 			}
 		}
-		if last := rows[len(rows)-1]; len(last.all)+len(last.any) > 0 || last.who == verdict.NoApproval {
+		if last := rows[len(rows)-1]; len(last.allFacts)+len(last.anyFacts) > 0 || last.minAuthority == verdict.NoApproval {
 			t.Errorf("%s: an effect that no row is about", word)
 		}
 	}
@@ -55,14 +55,14 @@ func TestDangers(t *testing.T) {
 // that counts.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
-	variable := effect.Effect{Kind: effect.Execute, Sure: effect.Unknown, Cause: effect.CauseVariable, Reason: "$A"}
-	output := effect.Effect{Kind: effect.Execute, Sure: effect.Unknown, Cause: effect.CauseOutput, Reason: "$(b)"}
+	variable := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseVariable, Reason: "$A"}
+	output := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseOutput, Reason: "$(b)"}
 	outside := effect.Effect{Kind: effect.WriteFile, Path: "/srv/a"}
 	for name, tt := range map[string]struct {
 		effects []effect.Effect
 		clears  map[string]float64
 		cause   string
-		who     verdict.Who
+		who     verdict.Authority
 		least   float64
 	}{
 		"none":                 {[]effect.Effect{{Kind: effect.WriteFile, Path: "/dev/null"}}, nil, "", verdict.NoApproval, 0},
@@ -74,20 +74,20 @@ func TestDoubt(t *testing.T) {
 		"final whatever it is": {[]effect.Effect{output}, map[string]float64{"output": 0.1}, "output", verdict.Evaluator, 0},
 		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.Evaluator, 0},
 	} {
-		d := (&Case{Effects: tt.effects}).Doubt(tt.clears)
-		if d.Cause != tt.cause || d.Who != tt.who || d.Least != tt.least || d.Final() != (tt.who > verdict.Classifier) {
+		d := (&Case{Effects: tt.effects}).WorstDoubt(tt.clears)
+		if d.Cause != tt.cause || d.MinAuthority != tt.who || d.MinConfidence != tt.least || d.NeedsMoreThanModel() != (tt.who > verdict.Classifier) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := (&Case{Unexamined: "too long"}).Doubt(nil); d.Cause != "unexamined" || !d.Final() {
+	if d := (&Case{Unexamined: "too long"}).WorstDoubt(nil); d.Cause != "unexamined" || !d.NeedsMoreThanModel() {
 		t.Errorf("unexamined: %+v", d)
 	}
-	evaluator, person := Doubt{Reason: "a", Who: verdict.Evaluator}, Doubt{Reason: "b", Who: verdict.Person}
-	if !moreSevere(person, evaluator) || moreSevere(evaluator, person) || moreSevere(evaluator, evaluator) {
+	evaluator, person := Doubt{Reason: "a", MinAuthority: verdict.Evaluator}, Doubt{Reason: "b", MinAuthority: verdict.Person}
+	if !isMoreSevere(person, evaluator) || isMoreSevere(evaluator, person) || isMoreSevere(evaluator, evaluator) {
 		t.Error("of two final doubts, not the one counts that fewer may allow")
 	}
 	for name, want := range map[string]bool{"variable": true, "outside": true, "script": false, "output": false, "frob": false, "": false} {
-		if Clears(name) != want {
+		if ModelMayClear(name) != want {
 			t.Errorf("Clears(%q) is not %t", name, want)
 		}
 	}

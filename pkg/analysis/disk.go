@@ -10,13 +10,13 @@ import (
 
 // A disk gives package committed access to files. Paths through a symbolic link or on a file system that is
 // not local are errors.
-type disk struct{ files *files }
+type disk struct{ files *fileAccess }
 
 // checkFolder returns an error if a folder's path goes through a symbolic link or cannot be looked at.
 func (d disk) checkFolder(dir string) error {
-	real, err := d.files.follow(dir)
+	real, err := d.files.resolvePath(dir)
 	if err == nil && real != dir {
-		return errUnseen
+		return errNotRead
 	}
 	return err
 }
@@ -25,14 +25,14 @@ func (d disk) Lstat(name string) (fs.FileInfo, error) {
 	if err := d.checkFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
-	if e, known := d.files.layerEntryAt(name); known {
-		if e.Gone {
+	if e, known := d.files.overlayEntryAt(name); known {
+		if e.Deleted {
 			return nil, fs.ErrNotExist
 		}
-		return layerEntry{path.Base(name), e}, nil
+		return overlayFileInfo{path.Base(name), e}, nil
 	}
-	look := d.files.newLooker()
-	if _, err := look.at(name); err != nil {
+	look := d.files.newLocalLookup()
+	if _, err := look.linkTarget(name); err != nil {
 		return nil, err
 	}
 	return os.Lstat(name)
@@ -56,8 +56,8 @@ func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
 	if err := d.checkFolder(name); err != nil {
 		return nil, err
 	}
-	if d.files.layer != nil {
-		return d.files.merged(name, most)
+	if d.files.overlay != nil {
+		return d.files.readMergedDir(name, most)
 	}
 	return readDir(name, most)
 }

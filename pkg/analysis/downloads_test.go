@@ -14,18 +14,18 @@ import (
 // fresh is the memory of a session that has done nothing.
 type fresh struct{}
 
-func (fresh) Labels() []effect.Label                  { return nil }
-func (fresh) Origin(string) []effect.Label            { return nil }
-func (fresh) Brought() *effect.Paths                  { return nil }
-func (fresh) Made(string) bool                        { return false }
-func (fresh) After([]string, time.Duration, int) bool { return false }
-func (fresh) Err() error                              { return nil }
+func (fresh) Labels() []effect.Label                            { return nil }
+func (fresh) Origin(string) []effect.Label                      { return nil }
+func (fresh) ImportedPaths() *effect.PathList                   { return nil }
+func (fresh) HasCreated(string) bool                            { return false }
+func (fresh) HasRecentAction([]string, time.Duration, int) bool { return false }
+func (fresh) Err() error                                        { return nil }
 
 // TestDownloads holds that files in the folder for downloads came from elsewhere, anyone who
 // fetched them, and stay so where they are copied, linked or unpacked.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,9 @@ func TestDownloads(t *testing.T) {
 		"ls ~/Downloads && bash scripts/x.sh":                      false,
 		"cp ~/Downloads/logo.png public/logo.png && bash build.sh": false,
 	} {
-		c := an.Recall(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}, fresh{})
+		c := an.CaseWithMemory(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}, fresh{})
 		got := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.RunCode && e.Is(effect.LabelNetwork) || e.Word() == effect.RunDownload
+			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelNetwork) || e.RuleKind() == effect.RunDownload
 		})
 		if got != want {
 			t.Errorf("%s: %t: %v", command, got, c.Effects)

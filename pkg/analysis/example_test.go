@@ -15,9 +15,9 @@ func ExampleAnalyzer_Case() {
 	}
 	c := an.Case(&action.Action{Type: "move_file", Payload: map[string]any{"source": "notes", "destination": "~/.bashrc"}})
 	for _, e := range c.Effects {
-		fmt.Println(e.Word(), e.Path)
+		fmt.Println(e.RuleKind(), e.Path)
 	}
-	fmt.Println(c.MinTier, c.Harmless())
+	fmt.Println(c.MinTier, c.HasOnlyHarmlessEffects())
 	// Output:
 	// move_file /home/me/app/notes
 	// write_file /home/me/.bashrc

@@ -12,14 +12,14 @@ import (
 
 // An Expansion is the list of paths on the disk that the pattern of an effect matches.
 type Expansion struct {
-	Paths  []string // canonical, with symbolic links resolved
-	Hidden []string // paths of Paths that a shell omits unless globs match leading dots
-	Whole  bool     // Paths is complete, and the action itself does not change that
+	Paths    []string // canonical, with symbolic links resolved
+	Hidden   []string // paths of Paths that a shell omits unless globs match leading dots
+	Complete bool     // Paths is complete, and the action itself does not change that
 }
 
 const (
-	maxExpanded = 512  // paths
-	maxWalked   = 8192 // names that are compared with the pattern
+	maxExpandedPaths = 512  // paths
+	maxWalkedNames   = 8192 // names that are compared with the pattern
 )
 
 // Expand returns the paths on the disk that the pattern of an effect matches.
@@ -34,20 +34,20 @@ func (c *Case) Expand(e *effect.Effect) Expansion {
 	if c.expansions == nil {
 		c.expansions = map[expansionKey]Expansion{}
 	}
-	w := expander{disk: disk{c.files}, fold: c.place.FoldCase, found: Expansion{Whole: true}, tree: e.Tree}
+	w := expander{disk: disk{c.files}, foldCase: c.place.FoldCase, found: Expansion{Complete: true}, matchDotFiles: e.Tree}
 	wild := strings.IndexAny(e.Path, `*?[\`)
 	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
 	if cut <= 0 || strings.Contains(e.Path, "**") && !e.Tree {
 		return Expansion{}
 	}
-	dir, err := c.files.follow(e.Path[:cut])
+	dir, err := c.files.resolvePath(e.Path[:cut])
 	switch {
 	case err == nil:
-		w.folder(dir, strings.Split(e.Path[cut+1:], "/"), false)
+		w.expandFolder(dir, strings.Split(e.Path[cut+1:], "/"), false)
 	case !errors.Is(err, fs.ErrNotExist):
-		w.found.Whole = false
+		w.found.Complete = false
 	}
-	w.found.Whole = w.found.Whole && !slices.ContainsFunc(c.Effects, makesHistoryUnknown) && !c.mayCreate(e)
+	w.found.Complete = w.found.Complete && !slices.ContainsFunc(c.Effects, makesHistoryUnknown) && !c.mayCreate(e)
 	c.expansions[key] = w.found
 	return w.found
 }
@@ -72,20 +72,20 @@ func (c *Case) mayCreate(e *effect.Effect) bool {
 
 // An expander walks the folders that a pattern matches.
 type expander struct {
-	disk   disk
-	fold   bool
-	tree   bool // wildcards match leading dots
-	walked int
-	found  Expansion
+	disk          disk
+	foldCase      bool
+	matchDotFiles bool // wildcards match leading dots
+	namesWalked   int
+	found         Expansion
 }
 
 // folder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
 // links.
-func (w *expander) folder(dir string, segments []string, hidden bool) {
-	names, err := w.disk.ReadDir(dir, maxWalked-w.walked+1)
-	w.walked += len(names)
-	if err != nil || w.walked > maxWalked {
-		w.found.Whole = w.found.Whole && errors.Is(err, fs.ErrNotExist)
+func (w *expander) expandFolder(dir string, segments []string, hidden bool) {
+	names, err := w.disk.ReadDir(dir, maxWalkedNames-w.namesWalked+1)
+	w.namesWalked += len(names)
+	if err != nil || w.namesWalked > maxWalkedNames {
+		w.found.Complete = w.found.Complete && errors.Is(err, fs.ErrNotExist)
 		return
 	}
 	for _, n := range names {
@@ -93,7 +93,7 @@ func (w *expander) folder(dir string, segments []string, hidden bool) {
 		if segments[0] == "**" && len(segments) > 1 {
 			w.matchName(dir, n, segments[1:], hidden)
 		}
-		if !w.found.Whole {
+		if !w.found.Complete {
 			return
 		}
 	}
@@ -102,14 +102,14 @@ func (w *expander) folder(dir string, segments []string, hidden bool) {
 // matchName adds the paths that the segments match, starting with one entry of a folder.
 func (w *expander) matchName(dir string, n fs.DirEntry, segments []string, hidden bool) {
 	name, first, rest := n.Name(), segments[0], segments[1:]
-	if !effect.Overlap(first, effect.Quote(name), w.fold) {
+	if !effect.Overlap(first, effect.Quote(name), w.foldCase) {
 		return
 	}
 	at := path.Join(dir, name)
-	hidden = hidden || name[0] == '.' && first[0] != '.' && !w.tree
+	hidden = hidden || name[0] == '.' && first[0] != '.' && !w.matchDotFiles
 	if first == "**" {
 		if n.IsDir() {
-			w.folder(at, segments, hidden)
+			w.expandFolder(at, segments, hidden)
 		}
 		if len(rest) > 0 {
 			return
@@ -117,27 +117,27 @@ func (w *expander) matchName(dir string, n fs.DirEntry, segments []string, hidde
 	}
 	link := n.Type()&fs.ModeSymlink != 0
 	if len(rest) == 0 {
-		w.add(at, hidden)
+		w.addPath(at, hidden)
 	} else if n.IsDir() {
-		w.folder(at, rest, hidden)
+		w.expandFolder(at, rest, hidden)
 	}
 	if !link {
 		return
 	}
-	real, err := w.disk.files.follow(at)
+	real, err := w.disk.files.resolvePath(at)
 	switch {
 	case err != nil:
-		w.found.Whole = w.found.Whole && errors.Is(err, fs.ErrNotExist)
+		w.found.Complete = w.found.Complete && errors.Is(err, fs.ErrNotExist)
 	case len(rest) == 0:
-		w.add(real, hidden)
+		w.addPath(real, hidden)
 	default:
-		w.folder(real, rest, hidden)
+		w.expandFolder(real, rest, hidden)
 	}
 }
 
-func (w *expander) add(at string, hidden bool) {
-	if len(w.found.Paths)+len(w.found.Hidden) == maxExpanded {
-		w.found.Whole = false
+func (w *expander) addPath(at string, hidden bool) {
+	if len(w.found.Paths)+len(w.found.Hidden) == maxExpandedPaths {
+		w.found.Complete = false
 		return
 	}
 	if hidden {

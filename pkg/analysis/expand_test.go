@@ -29,10 +29,10 @@ func TestExpand(t *testing.T) {
 		}
 	}
 	many := top + "/many"
-	for i := range maxExpanded + 1 {
+	for i := range maxExpandedPaths + 1 {
 		put(t, fmt.Sprintf("%s/%d.json", many, i), "")
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, Roots: []string{top}, Files: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, Roots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestExpand(t *testing.T) {
 				x = c.Expand(e)
 			}
 		}
-		got := map[bool]string{true: "all", false: "some"}[x.Whole]
+		got := map[bool]string{true: "all", false: "some"}[x.Complete]
 		slices.Sort(x.Paths)
 		for _, p := range x.Paths[:min(len(x.Paths), 9)] {
 			rel, _ := filepath.Rel(top, p)
@@ -93,12 +93,12 @@ func TestExpandUnreadable(t *testing.T) {
 	if err := os.Chmod(top+"/src", 0o111); err != nil {
 		t.Fatal(err)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, Files: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := an.Case(act("execute_command", map[string]any{"command": "cat src/*.go"}))
-	if x := c.Expand(&c.Effects[len(c.Effects)-1]); x.Whole {
+	if x := c.Expand(&c.Effects[len(c.Effects)-1]); x.Complete {
 		t.Errorf("all of an unreadable folder is known: %v", x)
 	}
 }

@@ -12,77 +12,79 @@ import (
 // files looks at local files for an analysis: it follows symbolic links and reads scripts. All its work is
 // bounded. It avoids file systems that may block, except those of the user's home folder and workspace.
 // Goroutines share it: only absent changes once it is in use.
-type files struct {
-	devices []uint64 // file systems that are trusted whatever their type
-	roots   []string // the workspace with links resolved once, each with a final slash
-	absent  absenceCache
-	layer   Layer // files that replace those on the disk; nil for none
+type fileAccess struct {
+	trustedDevices []uint64 // file systems that are trusted whatever their type
+	resolvedRoots  []string // the workspace with links resolved once, each with a final slash
+	absences       absenceCache
+	overlay        FileOverlay // files that replace those on the disk; nil for none
 }
 
 const (
-	maxLookups = 128 // names looked up for one path
-	maxHops    = 40  // symbolic links on one path, as in Linux
-	maxScript  = 64 << 10
+	maxLookups     = 128 // names looked up for one path
+	maxSymlinks    = 40  // symbolic links on one path, as in Linux
+	maxScriptBytes = 64 << 10
 )
 
 // links resolves the symbolic links of a canonical path as far as its names
 // exist on local file systems.
-func (f *files) links(path string) string {
-	real, _ := f.follow(path)
+func (f *fileAccess) resolveLinks(path string) string {
+	real, _ := f.resolvePath(path)
 	return real
 }
 
 // linker returns a function like links that caches the folders it has looked up.
-func (f *files) linker() func(path string) string {
-	known := folders{}
+func (f *fileAccess) newCachingResolver() func(path string) string {
+	known := folderCache{}
 	return func(path string) string {
-		real, _ := f.followCached(path, known)
+		real, _ := f.resolvePathCached(path, known)
 		return real
 	}
 }
 
 // errUnseen says that shield does not look at a path.
-var errUnseen = errors.New("not read")
+var errNotRead = errors.New("not read")
 
 // follow is like links. Its error is [fs.ErrNotExist] if a name on the path certainly does not exist, and
 // another error if that is unknown.
-func (f *files) follow(path string) (real string, err error) { return f.followCached(path, nil) }
+func (f *fileAccess) resolvePath(path string) (real string, err error) {
+	return f.resolvePathCached(path, nil)
+}
 
 // folders caches lookups of folder names; a nil map caches nothing.
-type folders map[string]lookup
+type folderCache map[string]lookupResult
 
-type lookup struct {
-	target string // of a symbolic link
-	err    error
+type lookupResult struct {
+	linkTarget string // of a symbolic link
+	err        error
 }
 
 // look looks up a name; a folder's result is cached.
-func (known folders) look(f *files, look *looker, path string, isFolder bool) (target string, err error) {
+func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
-		return f.at(look, path)
+		return f.lookupName(look, path)
 	}
 	d, ok := known[path]
 	if !ok {
-		d.target, d.err = f.at(look, path)
+		d.linkTarget, d.err = f.lookupName(look, path)
 		known[path] = d
 	}
-	return d.target, d.err
+	return d.linkTarget, d.err
 }
 
 // followCached is follow with a cache of folders.
-func (f *files) followCached(path string, known folders) (real string, err error) {
-	if !lookable(path) {
-		return path, errUnseen
+func (f *fileAccess) resolvePathCached(path string, known folderCache) (real string, err error) {
+	if !mayLookUp(path) {
+		return path, errNotRead
 	}
-	root, rest := cutRoot(path)
+	root, rest := splitRoot(path)
 	at := root // the resolved part, without a final slash
-	for _, r := range f.roots {
+	for _, r := range f.resolvedRoots {
 		if below, ok := strings.CutPrefix(path, r); ok {
 			at, rest = r[:len(r)-1], below
 			break
 		}
 	}
-	look := f.newLooker()
+	look := f.newLocalLookup()
 	hops, lookups := 0, 0
 	for rest != "" {
 		name, more, _ := strings.Cut(rest, "/")
@@ -103,19 +105,19 @@ func (f *files) followCached(path string, known folders) (real string, err error
 		} else {
 			next = at + "/" + name
 		}
-		if lookups++; lookups > maxLookups || hops > 0 && !lookable(next) {
-			return join(at, rest), errUnseen
+		if lookups++; lookups > maxLookups || hops > 0 && !mayLookUp(next) {
+			return joinUnresolved(at, rest), errNotRead
 		}
-		target, err := known.look(f, &look, next, more != "")
+		target, err := known.lookupCached(f, &look, next, more != "")
 		if err != nil {
-			return join(at, rest), err
+			return joinUnresolved(at, rest), err
 		}
 		if target == "" {
 			at, rest = next, more
 			continue
 		}
-		if hops++; hops > maxHops {
-			return join(at, rest), errUnseen
+		if hops++; hops > maxSymlinks {
+			return joinUnresolved(at, rest), errNotRead
 		}
 		if more != "" {
 			target += "/" + more
@@ -132,7 +134,7 @@ func (f *files) followCached(path string, known folders) (real string, err error
 }
 
 // join appends the part of a path that was not looked up, with "." and ".." resolved.
-func join(at, rest string) string {
+func joinUnresolved(at, rest string) string {
 	for rest != "" {
 		name, more, _ := strings.Cut(rest, "/")
 		rest = more
@@ -152,7 +154,7 @@ func join(at, rest string) string {
 
 // lookable reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
 // something (automount), and not in /proc, whose links would be those of this process.
-func lookable(path string) bool {
+func mayLookUp(path string) bool {
 	if len(path) > 4096 {
 		return false
 	}
@@ -168,14 +170,14 @@ func lookable(path string) bool {
 }
 
 // script reads a local script; see [effect.Place].
-func (f *files) script(path string) ([]byte, error) {
-	real, err := f.follow(path)
+func (f *fileAccess) readScript(path string) ([]byte, error) {
+	real, err := f.resolvePath(path)
 	if err != nil {
 		return nil, err
 	}
-	if text, err, known := f.layered(real); known {
-		if len(text) > maxScript {
-			return nil, errUnseen
+	if text, err, known := f.overlayText(real); known {
+		if len(text) > maxScriptBytes {
+			return nil, errNotRead
 		}
 		return text, err
 	}
@@ -184,24 +186,24 @@ func (f *files) script(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || info.Size() > maxScript {
-		return nil, errUnseen
+	if info, err := file.Stat(); err != nil || info.Size() > maxScriptBytes {
+		return nil, errNotRead
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
-	if err != nil || len(text) > maxScript {
-		return nil, errUnseen
+	text, err := io.ReadAll(io.LimitReader(file, maxScriptBytes+1))
+	if err != nil || len(text) > maxScriptBytes {
+		return nil, errNotRead
 	}
 	return text, nil
 }
 
 // archive lists the members of an archive; see [effect.Place].
-func (f *files) archive(path string, q packed.Query) ([]packed.Member, error) {
-	real, err := f.follow(path)
+func (f *fileAccess) listArchive(path string, q packed.Query) ([]packed.Member, error) {
+	real, err := f.resolvePath(path)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, known := f.layered(real); known {
-		return nil, errUnseen
+	if _, _, known := f.overlayText(real); known {
+		return nil, errNotRead
 	}
 	file, err := f.open(real)
 	if err != nil {
@@ -210,20 +212,20 @@ func (f *files) archive(path string, q packed.Query) ([]packed.Member, error) {
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, errUnseen
+		return nil, errNotRead
 	}
 	return packed.Members(file, info.Size(), q)
 }
 
-// noFile is an [effect.Place.Script] for which no file exists.
+// noFile is an [effect.Place.ReadScript] for which no file exists.
 func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// readRelativeTo returns an [effect.Place.Script] for an action that names its folder. If that folder does
+// readRelativeTo returns an [effect.Place.ReadScript] for an action that names its folder. If that folder does
 // not exist here, the action runs on another machine, and its files are unknown.
 func readRelativeTo(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		if _, err := read(folder); errors.Is(err, fs.ErrNotExist) {
-			return nil, errUnseen
+			return nil, errNotRead
 		}
 		return read(path)
 	}

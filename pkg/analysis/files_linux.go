@@ -11,24 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func cutRoot(path string) (root, rest string) { return "", strings.TrimPrefix(path, "/") }
+func splitRoot(path string) (root, rest string) { return "", strings.TrimPrefix(path, "/") }
 
 // trustFileSystem trusts the file system that holds a folder, whatever its type: the home folder and the
 // roots may be on a network or shared file system.
-func (f *files) trustFileSystem(folder string) {
-	if dev, ok := device(folder); ok && folder != "" {
-		f.devices = append(f.devices, dev)
+func (f *fileAccess) trustFileSystem(folder string) {
+	if dev, ok := deviceOf(folder); ok && folder != "" {
+		f.trustedDevices = append(f.trustedDevices, dev)
 	}
 }
 
-func device(path string) (dev uint64, ok bool) {
+func deviceOf(path string) (dev uint64, ok bool) {
 	var st unix.Stat_t
 	err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_NO_AUTOMOUNT)
 	return uint64(st.Dev), err == nil //nolint:unconvert // its type differs between processors
 }
 
 // stampOf returns the stamp of a folder; ok is false if the path is not a folder.
-func stampOf(folder string) (s folderStamp, ok bool) {
+func folderStampOf(folder string) (s folderStamp, ok bool) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, folder, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return s, false
@@ -38,7 +38,7 @@ func stampOf(folder string) (s folderStamp, ok bool) {
 
 // changedLast returns the ctime of a file, the last change of its content or metadata, or its modification
 // time if that is later. A program can make it later, not earlier.
-func changedLast(info fs.FileInfo) time.Time {
+func lastChangeTime(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		if changed := time.Unix(0, st.Ctim.Nano()); changed.After(info.ModTime()) {
 			return changed
@@ -48,46 +48,46 @@ func changedLast(info fs.FileInfo) time.Time {
 }
 
 // newFiles returns files that trust the file system of the root.
-func newFiles() *files {
-	f := &files{}
+func newFiles() *fileAccess {
+	f := &fileAccess{}
 	f.trustFileSystem("/")
 	return f
 }
 
 // A looker looks up names as long as they are on local file systems.
-type looker struct {
-	files *files
-	dev   uint64 // the device that was last found to be local
-	known bool
+type localLookup struct {
+	files       *fileAccess
+	localDevice uint64 // the device that was last found to be local
+	hasDevice   bool
 }
 
-func (f *files) newLooker() looker { return looker{files: f} }
+func (f *fileAccess) newLocalLookup() localLookup { return localLookup{files: f} }
 
 // at looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup, or says that the path is not local.
-func (l *looker) at(path string) (target string, err error) {
+func (l *localLookup) linkTarget(path string) (target string, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil {
 		return "", err
 	}
-	if !l.known || uint64(st.Dev) != l.dev {
-		if !slices.Contains(l.files.devices, uint64(st.Dev)) && !isLocal(path) {
-			return "", errUnseen
+	if !l.hasDevice || uint64(st.Dev) != l.localDevice {
+		if !slices.Contains(l.files.trustedDevices, uint64(st.Dev)) && !isOnLocalDisk(path) {
+			return "", errNotRead
 		}
-		l.dev, l.known = uint64(st.Dev), true
+		l.localDevice, l.hasDevice = uint64(st.Dev), true
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return "", nil
 	}
 	if target, err = os.Readlink(path); err == nil && target == "" {
-		err = errUnseen
+		err = errNotRead
 	}
 	return target, err
 }
 
 // isLocal reports whether a path is on a local file system, which answers at once. Opening it with O_PATH
 // triggers no automount.
-func isLocal(path string) bool {
+func isOnLocalDisk(path string) bool {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -110,17 +110,17 @@ func isLocal(path string) bool {
 }
 
 // open opens a regular file by a path without symbolic links.
-func (f *files) open(real string) (*os.File, error) {
+func (f *fileAccess) open(real string) (*os.File, error) {
 	// O_NONBLOCK: a FIFO or device must not block the analysis.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, errUnseen
+		return nil, errNotRead
 	}
 	file := os.NewFile(uintptr(fd), real)
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		_ = file.Close()
-		return nil, errUnseen
+		return nil, errNotRead
 	}
 	return file, nil
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func cutRoot(path string) (root, rest string) {
+func splitRoot(path string) (root, rest string) {
 	if len(path) > 1 && path[1] == ':' {
 		return path[:2], strings.TrimPrefix(path[2:], "/")
 	}
@@ -18,23 +18,23 @@ func cutRoot(path string) (root, rest string) {
 }
 
 // A looker looks up names.
-type looker struct{}
+type localLookup struct{}
 
 // changedLast returns the modification time of a file.
-func changedLast(info fs.FileInfo) time.Time { return info.ModTime() }
+func lastChangeTime(info fs.FileInfo) time.Time { return info.ModTime() }
 
-func newFiles() *files { return &files{} }
+func newFiles() *fileAccess { return &fileAccess{} }
 
 // stampOf returns no stamp: not every system has a ctime that programs cannot set.
-func stampOf(string) (s folderStamp, ok bool) { return s, false }
+func folderStampOf(string) (s folderStamp, ok bool) { return s, false }
 
-func (*files) newLooker() looker { return looker{} }
+func (*fileAccess) newLocalLookup() localLookup { return localLookup{} }
 
-func (*files) trustFileSystem(string) {}
+func (*fileAccess) trustFileSystem(string) {}
 
 // at looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup.
-func (looker) at(path string) (target string, err error) {
+func (localLookup) linkTarget(path string) (target string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return "", err
@@ -48,24 +48,24 @@ func (looker) at(path string) (target string, err error) {
 		target = target[2:]
 	}
 	if err == nil && target == "" {
-		err = errUnseen
+		err = errNotRead
 	}
 	return target, err
 }
 
 // open opens a regular file by a path without symbolic links.
-func (f *files) open(real string) (*os.File, error) {
+func (f *fileAccess) open(real string) (*os.File, error) {
 	// Opening a FIFO or device could block the analysis.
 	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() {
-		return nil, errUnseen
+		return nil, errNotRead
 	}
 	file, err := os.Open(real)
 	if err != nil {
-		return nil, errUnseen
+		return nil, errNotRead
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = file.Close()
-		return nil, errUnseen
+		return nil, errNotRead
 	}
 	return file, nil
 }

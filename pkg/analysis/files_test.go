@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 	link(t, "loop", dir+"/app/loop")
 	link(t, "in/../../secret", dir+"/app/chain")
 	link(t, "/proc/self/root", dir+"/app/proc")
-	f, known := newFiles(), folders{}
+	f, known := newFiles(), folderCache{}
 	for _, tt := range []struct{ in, want string }{
 		{"/app/src/main.go", "/app/src/main.go"},
 		{"/app/out", "/secret"},
@@ -60,19 +60,19 @@ func TestLinks(t *testing.T) {
 		{"/app/missing", "/app/missing"},
 		{"/app/loop", "/app/loop"},
 	} {
-		if got := f.links(dir + tt.in); got != dir+tt.want {
+		if got := f.resolveLinks(dir + tt.in); got != dir+tt.want {
 			t.Errorf("links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
 		}
-		if got, _ := f.followCached(dir+tt.in, known); got != dir+tt.want {
+		if got, _ := f.resolvePathCached(dir+tt.in, known); got != dir+tt.want {
 			t.Errorf("with known folders, links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
 		}
 	}
 	for _, path := range []string{"/", "/proc/self/exe", "/net/x", "unc:/server/share", "**/x", "", "/" + strings.Repeat("a/", 3000)} {
-		if got := f.links(path); got != path && path != "" {
+		if got := f.resolveLinks(path); got != path && path != "" {
 			t.Errorf("links(%.20q) = %.40q", path, got)
 		}
 	}
-	if got, _ := f.follow(dir + "/app/proc/etc/passwd"); got != "/proc/self/root/etc/passwd" {
+	if got, _ := f.resolvePath(dir + "/app/proc/etc/passwd"); got != "/proc/self/root/etc/passwd" {
 		t.Errorf("a link into /proc leads to %q", got)
 	}
 }
@@ -83,13 +83,13 @@ func TestLinker(t *testing.T) {
 	dir := folder(t)
 	write(t, dir+"/a/x", "x")
 	write(t, dir+"/b/x", "x")
-	a, err := New(Options{Home: dir, Files: true})
+	a, err := New(Options{Home: dir, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"a", "b"} {
 		link(t, to, dir+"/to")
-		links := a.Place.Linker()
+		links := a.Place.NewCachedLinks()
 		for range 2 {
 			if got, want := links(dir+"/to/x"), dir+"/"+to+"/x"; got != want {
 				t.Errorf("%s, want %s", got, want)
@@ -109,7 +109,7 @@ func TestLinksInCases(t *testing.T) {
 	link(t, "../secret", dir+"/app/out")
 	link(t, "/proc/self/root", dir+"/app/proc")
 	link(t, dir+"/app", dir+"/alias")
-	an, err := New(Options{CWD: dir + "/alias", Files: true})
+	an, err := New(Options{CWD: dir + "/alias", UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +128,11 @@ func TestLinksInCases(t *testing.T) {
 		{"proc/etc/passwd", "/etc/passwd", false},
 	} {
 		c := an.Case(act("read_file", obj{"path": tt.path}))
-		if got := c.Effects[len(c.Effects)-1].Path; got != tt.last || c.Harmless() != tt.harmless {
-			t.Errorf("%s is read as %q, harmless %t:\n%s", tt.path, got, c.Harmless(), show(c.Effects))
+		if got := c.Effects[len(c.Effects)-1].Path; got != tt.last || c.HasOnlyHarmlessEffects() != tt.harmless {
+			t.Errorf("%s is read as %q, harmless %t:\n%s", tt.path, got, c.HasOnlyHarmlessEffects(), show(c.Effects))
 		}
 	}
-	if path, _ := resolveLinks(dir+"/app/out/*.pem", true, an.Place.Links); path != dir+"/secret/*.pem" {
+	if path, _ := resolveLinks(dir+"/app/out/*.pem", true, an.Place.ResolveLinks); path != dir+"/secret/*.pem" {
 		t.Errorf("a pattern behind a link is %q", path)
 	}
 }
@@ -141,22 +141,22 @@ func TestScript(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	write(t, dir+"/ok.sh", "echo hello")
-	write(t, dir+"/big.sh", strings.Repeat("x", maxScript+1))
-	write(t, dir+"/full.sh", strings.Repeat("x", maxScript))
+	write(t, dir+"/big.sh", strings.Repeat("x", maxScriptBytes+1))
+	write(t, dir+"/full.sh", strings.Repeat("x", maxScriptBytes))
 	link(t, "ok.sh", dir+"/link.sh")
 	if err := syscall.Mkfifo(dir+"/fifo", 0o644); err != nil {
 		t.Fatal(err)
 	}
 	f := newFiles()
 	for name, want := range map[string]bool{"/ok.sh": true, "/link.sh": true, "/full.sh": true, "/big.sh": false, "/fifo": false, "/missing": false, "": false} {
-		if _, err := f.script(dir + name); (err == nil) != want {
+		if _, err := f.readScript(dir + name); (err == nil) != want {
 			t.Errorf("script(%q): %v", name, err)
 		}
 	}
-	if _, err := f.script("/dev/zero"); err == nil {
+	if _, err := f.readScript("/dev/zero"); err == nil {
 		t.Error("a device is read")
 	}
-	if text, err := f.script(dir + "/ok.sh"); err != nil || string(text) != "echo hello" {
+	if text, err := f.readScript(dir + "/ok.sh"); err != nil || string(text) != "echo hello" {
 		t.Errorf("script = %q", text)
 	}
 }
@@ -188,7 +188,7 @@ func TestNew(t *testing.T) {
 
 func BenchmarkReadWithLinks(b *testing.B) {
 	dir := b.TempDir()
-	an, err := New(Options{CWD: dir, Files: true})
+	an, err := New(Options{CWD: dir, UseLocalFiles: true})
 	if err != nil {
 		b.Fatal(err)
 	}

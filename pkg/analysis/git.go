@@ -13,45 +13,45 @@ import (
 
 // git adds the effects of the git command that a tool such as git_commit runs, in the repository that the
 // payload names.
-func (c *Case) git() {
+func (c *Case) addGitEffects() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
 	g := gitCall{sub: sub}
-	g.fields(c.Action.Payload)
-	if g.left {
-		c.dynamic(effect.CauseField, "unknown field of the git tool")
+	g.addFields(c.Action.Payload)
+	if g.hasUnmappedValue {
+		c.addUnknownEffect(effect.CauseInvalidField, "unknown field of the git tool")
 	}
 	from := len(c.Effects)
 	if sub == "set-working-dir" { // of the tool server, not of git
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{sub}, Class: effect.LocalWrite})
 	} else {
-		c.run(g.line(), &c.place, false)
+		c.addShellEffects(g.shellText(), &c.place, false)
 	}
 	kind := effect.ReadFile
 	if slices.ContainsFunc(c.Effects[from:], func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.ReadOnly }) {
 		kind = effect.WriteFile
 	}
 	for _, repository := range g.repositories {
-		c.path(kind, repository, true)
+		c.addPathEffects(kind, repository, true)
 	}
 	for _, p := range g.paths {
 		if at, pattern := c.place.Path(p, false); !c.place.Inside(at, pattern, false) {
-			c.path(kind, p, false)
+			c.addPathEffects(kind, p, false)
 		}
 	}
 	if c.Action.Payload["command"] != nil {
-		c.command()
+		c.addCommandEffects()
 	}
 }
 
 // A gitCall collects the arguments of a tool call as arguments of git.
 type gitCall struct {
-	sub          string
-	repositories []string
-	verbs        []string // second-level subcommands, as add in git remote add
-	options      []string
-	operands     []gitOperand
-	paths        []string // texts that can only be paths
-	left         bool     // a value could not be turned into an argument of git
+	sub              string
+	repositories     []string
+	verbs            []string // second-level subcommands, as add in git remote add
+	options          []string
+	operands         []gitOperand
+	paths            []string // texts that can only be paths
+	hasUnmappedValue bool     // a value could not be turned into an argument of git
 }
 
 // A gitOperand is an operand with its rank; operands are sorted by rank.
@@ -61,18 +61,18 @@ type gitOperand struct {
 }
 
 // fields adds the fields of an object.
-func (g *gitCall) fields(payload map[string]any) {
+func (g *gitCall) addFields(payload map[string]any) {
 	for _, name := range sorted.Keys(payload) {
-		g.add(name, payload[name])
+		g.addField(name, payload[name])
 	}
 }
 
 // maxGitWords is the maximum number of arguments of a call.
 const maxGitWords = 512
 
-func (g *gitCall) add(field string, v any) {
+func (g *gitCall) addField(field string, v any) {
 	if len(g.options)+len(g.operands) > maxGitWords {
-		g.left = true
+		g.hasUnmappedValue = true
 		return
 	}
 	words := knowledge.Words(field)
@@ -84,32 +84,32 @@ func (g *gitCall) add(field string, v any) {
 	case nil:
 	case bool:
 		if v {
-			g.flag(words)
+			g.addFlag(words)
 		}
 	case string:
-		g.text(strings.Join(words, "-"), last, v)
+		g.addText(strings.Join(words, "-"), last, v)
 	case []any:
 		for _, item := range v {
-			if text, ok := item.(string); ok && field == "path" && !option(text) { // an option in a list of paths is kept as one
-				g.operands = append(g.operands, gitOperand{gitFiles, text})
+			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // an option in a list of paths is kept as one
+				g.operands = append(g.operands, gitOperand{gitFileRank, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
 				}
 				continue
 			}
-			g.add(field, item)
+			g.addField(field, item)
 		}
 	case map[string]any:
-		g.fields(v)
+		g.addFields(v)
 	default: // a number is a count, but 1 is a flag in a field that does not count
-		if fmt.Sprintf("%s", v) == "1" && !gitCounts[last] {
-			g.flag(words)
+		if fmt.Sprintf("%s", v) == "1" && !gitCountFields[last] {
+			g.addFlag(words)
 		}
 	}
 }
 
 // flag adds an option without a value.
-func (g *gitCall) flag(words []string) {
+func (g *gitCall) addFlag(words []string) {
 	name := strings.Join(words, "-")
 	switch {
 	case (g.sub == "checkout" || g.sub == "switch") && (words[0] == "create" || words[0] == "new"):
@@ -122,32 +122,32 @@ func (g *gitCall) flag(words []string) {
 }
 
 // text adds the text of a field.
-func (g *gitCall) text(name, last, text string) {
-	rank, operand := gitRanks[last]
+func (g *gitCall) addText(name, last, text string) {
+	rank, operand := gitOperandRanks[last]
 	if looksLikePath(text) {
 		g.paths = append(g.paths, text)
 	}
 	switch lower := strings.ToLower(text); {
 	case text == "" || name == "command" && g.sub != "command":
-	case gitProse[last]:
+	case gitProseFields[last]:
 		switch {
-		case option(text) && !strings.ContainsAny(text, " \t\n"):
+		case isGitOption(text) && !strings.ContainsAny(text, " \t\n"):
 			g.options = append(g.options, text)
 		case slices.Contains([]string{"commit", "tag", "merge", "stash", "notes"}, g.sub):
 			g.options = append(g.options, "-m", text)
 		}
 	case lower == "true" || lower == "yes":
-		g.flag(strings.Split(name, "-"))
+		g.addFlag(strings.Split(name, "-"))
 	case lower == "false" || lower == "no":
 	case last == "args" || last == "arguments" || last == "options" || last == "flags":
 		g.options = append(g.options, strings.Fields(text)...)
-	case (last == "mode" || last == "type") && resetModes[text]:
+	case (last == "mode" || last == "type") && gitResetModes[text]:
 		g.options = append(g.options, "--"+text)
 	case last == "action" || last == "operation" || last == "subcommand" || last == "mode":
-		g.verbs = append(g.verbs, g.verb(lower))
-	case option(text):
+		g.verbs = append(g.verbs, g.gitVerb(lower))
+	case isGitOption(text):
 		g.options = append(g.options, optionWords(text)...)
-	case gitRepositories[name] && !(g.sub == "clone" || g.sub == "init") || name == "repo" || name == "repo-path":
+	case gitRepositoryFields[name] && !(g.sub == "clone" || g.sub == "init") || name == "repo" || name == "repo-path":
 		g.repositories = append(g.repositories, text)
 	case operand:
 		g.operands = append(g.operands, gitOperand{rank, text})
@@ -166,7 +166,7 @@ func optionWords(text string) []string {
 }
 
 // verb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
-func (g *gitCall) verb(text string) string {
+func (g *gitCall) gitVerb(text string) string {
 	if g.sub == "branch" || g.sub == "tag" {
 		switch text {
 		case "create", "add":
@@ -183,7 +183,7 @@ func (g *gitCall) verb(text string) string {
 }
 
 // line returns the git command as shell text.
-func (g *gitCall) line() string {
+func (g *gitCall) shellText() string {
 	var b strings.Builder
 	b.WriteString("git")
 	word := func(text string) {
@@ -195,7 +195,7 @@ func (g *gitCall) line() string {
 		word("-C")
 		word(repository)
 	}
-	for _, w := range gitWords(g.sub) {
+	for _, w := range gitSubcommandWords(g.sub) {
 		word(w)
 	}
 	for _, w := range append(g.verbs, g.options...) {
@@ -207,7 +207,7 @@ func (g *gitCall) line() string {
 	}
 	files := false
 	for _, o := range g.operands {
-		if o.rank >= gitFiles && !files && g.sub != "clone" && g.sub != "init" && g.sub != "worktree" && !option(o.text) {
+		if o.rank >= gitFileRank && !files && g.sub != "clone" && g.sub != "init" && g.sub != "worktree" && !isGitOption(o.text) {
 			files = true
 			word("--")
 		}
@@ -217,26 +217,26 @@ func (g *gitCall) line() string {
 }
 
 // gitFiles is the lowest rank of operands that are files.
-const gitFiles = 8
+const gitFileRank = 8
 
 // gitRanks gives the rank of an operand by the name, or last word, of its field.
-var gitRanks = map[string]int{
-	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFiles, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
+var gitOperandRanks = map[string]int{
+	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFileRank, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
-	"uri": 6, "destination": gitFiles, "directory": gitFiles, "file": gitFiles, "files": gitFiles, "paths": gitFiles, "pathspec": gitFiles,
+	"uri": 6, "destination": gitFileRank, "directory": gitFileRank, "file": gitFileRank, "files": gitFileRank, "paths": gitFileRank, "pathspec": gitFileRank,
 }
 
 // gitRepositories are the names of fields that name the repository.
-var gitRepositories = map[string]bool{"path": true, "repo": true, "repo-path": true, "repository": true, "repository-path": true, "directory": true, "cwd": true, "working-directory": true}
+var gitRepositoryFields = map[string]bool{"path": true, "repo": true, "repo-path": true, "repository": true, "repository-path": true, "directory": true, "cwd": true, "working-directory": true}
 
 // gitCounts are the last words of the names of fields that hold numbers.
-var gitCounts = map[string]bool{"count": true, "lines": true, "limit": true, "depth": true, "n": true, "number": true, "skip": true, "offset": true, "page": true, "max": true, "index": true, "timeout": true}
+var gitCountFields = map[string]bool{"count": true, "lines": true, "limit": true, "depth": true, "n": true, "number": true, "skip": true, "offset": true, "page": true, "max": true, "index": true, "timeout": true}
 
 // gitProse are the last words of the names of fields that hold text for people.
-var gitProse = map[string]bool{"message": true, "body": true, "title": true, "description": true, "comment": true, "notes": true}
+var gitProseFields = map[string]bool{"message": true, "body": true, "title": true, "description": true, "comment": true, "notes": true}
 
 // gitWords returns git's subcommand and options for a tool by its name without "git_".
-func gitWords(sub string) []string {
+func gitSubcommandWords(sub string) []string {
 	switch sub {
 	case "diff-staged":
 		return []string{"diff", "--staged"}
@@ -251,7 +251,7 @@ func gitWords(sub string) []string {
 }
 
 // resetModes are the values of the field "mode" of git_reset.
-var resetModes = map[string]bool{"hard": true, "soft": true, "mixed": true, "keep": true, "merge": true}
+var gitResetModes = map[string]bool{"hard": true, "soft": true, "mixed": true, "keep": true, "merge": true}
 
 // option reports whether git reads a text as an option.
-func option(text string) bool { return len(text) > 1 && text[0] == '-' && text[1] != ' ' }
+func isGitOption(text string) bool { return len(text) > 1 && text[0] == '-' && text[1] != ' ' }

@@ -19,7 +19,7 @@ func TestGitOptions(t *testing.T) {
 	}
 	has := func(c *analysis.Case, e effect.Effect) bool {
 		for _, o := range c.Effects {
-			if o.Word() == e.Word() && o.Path == e.Path && o.Variant() == e.Variant() && o.Verb == e.Verb && o.URL == e.URL {
+			if o.RuleKind() == e.RuleKind() && o.Path == e.Path && o.Variant() == e.Variant() && o.Verb == e.Verb && o.URL == e.URL {
 				return true
 			}
 		}
@@ -55,8 +55,8 @@ func TestGitOptions(t *testing.T) {
 		}
 		c := an.Case(a)
 		for _, e := range an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}).Effects {
-			if e.Kind != effect.Execute && e.Sure != effect.Unknown && !has(c, e) {
-				t.Errorf("%s lacks %s %s of %s", tool, e.Word(), e.Path, command)
+			if e.Kind != effect.Execute && e.Certainty != effect.Unknown && !has(c, e) {
+				t.Errorf("%s lacks %s %s of %s", tool, e.RuleKind(), e.Path, command)
 			}
 		}
 	}

@@ -13,12 +13,12 @@ import (
 
 // Harmless reports whether the analysis shows that the case is harmless: every effect is known and listed as
 // harmless in policies/dangers.yaml.
-func (c *Case) Harmless() bool {
-	if c.Unexamined != "" || !c.readOnlyType() {
+func (c *Case) HasOnlyHarmlessEffects() bool {
+	if c.Unexamined != "" || !c.hasHarmlessType() {
 		return false
 	}
 	for i := range c.Effects {
-		if !c.harmless(&c.Effects[i]) {
+		if !c.isHarmlessEffect(&c.Effects[i]) {
 			return false
 		}
 	}
@@ -27,28 +27,28 @@ func (c *Case) Harmless() bool {
 
 // readOnlyType reports whether an action of this type can be harmless. A command can if it has effects:
 // without effects it was not analysed.
-func (c *Case) readOnlyType() bool {
+func (c *Case) hasHarmlessType() bool {
 	switch name := c.Action.Type; {
 	case name == "execute_command", strings.HasPrefix(name, "git_"):
 		return len(c.Effects) > 0
 	default:
-		t, ok := toolOf(name)
+		t, ok := lookupTool(name)
 		return ok && t.readOnly
 	}
 }
 
 // harmless reports whether an effect changes nothing and needs no approval.
-func (c *Case) harmless(e *effect.Effect) bool { return c.danger(e).level == harmless }
+func (c *Case) isHarmlessEffect(e *effect.Effect) bool { return c.findDanger(e).level == harmless }
 
 // Ordinary reports whether the analysis shows that the case is ordinary: all effects are known and certain,
 // shield parses the arguments of each program, and only files of the workspace and temporary files change.
 // Whether it reads sensitive files is decided by rules.
-func (c *Case) Ordinary() bool {
-	if c.Unexamined != "" || len(c.Effects) == 0 && c.class == "" || !c.ordinaryType() {
+func (c *Case) HasOnlyOrdinaryEffects() bool {
+	if c.Unexamined != "" || len(c.Effects) == 0 && c.class == "" || !c.hasKnownType() {
 		return false
 	}
 	for i := range c.Effects {
-		if c.Notable(&c.Effects[i]) {
+		if c.IsNotable(&c.Effects[i]) {
 			return false
 		}
 	}
@@ -58,37 +58,37 @@ func (c *Case) Ordinary() bool {
 // Factual reports whether the case is ordinary and can be decided by its effects alone: all are known,
 // certain and local, each program's changes and contacts are among them, and no part of the case is text for
 // a model, a person or a service. A case that contacts another machine may read only the workspace.
-func (c *Case) Factual() bool {
-	if !c.factualType() || !c.Ordinary() || c.setsEnvironment() || c.addressesModel() {
+func (c *Case) DecidedByEffects() bool {
+	if !c.hasFileOrCommandType() || !c.HasOnlyOrdinaryEffects() || c.setsEnvironment() || c.addressesModel() {
 		return false
 	}
 	outside, leaves := false, false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Word() {
+		switch e := &c.Effects[i]; e.RuleKind() {
 		case effect.Execute:
 			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.Loaders(e.Program, e.Args)) > 0)
 			open := e.Class != effect.ReadOnly && e.Program != "kill" && slices.ContainsFunc(e.Args, func(arg string) bool { return strings.Contains(arg, "$") })
-			if !local && !c.hasOwnEffects(e) || open || cmdlet().MatchString(e.Program) {
+			if !local && !c.hasOwnEffects(e) || open || cmdletName().MatchString(e.Program) {
 				return false
 			}
 		case effect.ReadFile, effect.ListDirectory:
-			if !c.harmless(e) {
+			if !c.isHarmlessEffect(e) {
 				outside = true
 				if e.Kind == effect.ListDirectory && !e.Pattern && !e.Recursive && (strings.HasPrefix(e.Path, "/") || len(e.Path) > 2 && e.Path[1:3] == ":/") {
 					continue // a listing shows only names; rules judge listings of folders with credentials
 				}
-				_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
-				_, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive)
-				if rights || !open && !temporary(e) && c.Action.Type != "read_file" && !c.worksHere(e) && !c.inHome(agentTranscripts(), e) {
+				_, open := publicFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
+				_, rights := permissionFiles().Touches(e.Path, e.Pattern, e.Recursive)
+				if rights || !open && !isTemporaryFile(e) && c.Action.Type != "read_file" && !c.isAgentScratch(e) && !c.isHomeFileOn(agentTranscripts(), e) {
 					return false
 				}
 			}
 		case effect.WriteFile:
-			if scripts().MatchString(e.Path) {
+			if shellScriptName().MatchString(e.Path) {
 				return false // a script's effects are those of its content, and anyone may run it later
 			}
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if temporary(e) && !movedToTemp(e) {
+			if isTemporaryFile(e) && !isNamedTempEntry(e) {
 				return false
 			}
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
@@ -104,33 +104,33 @@ func (c *Case) Factual() bool {
 // addressesModel reports whether a text that the case writes addresses a model that may read it.
 func (c *Case) addressesModel() bool {
 	if c.Action.Type != "execute_command" {
-		return forModels().MatchString(writtenText(c.Action.Payload))
+		return modelAddress().MatchString(writtenText(c.Action.Payload))
 	}
-	return slices.ContainsFunc(c.writes, func(w effect.Text) bool { return forModels().MatchString(w.Text) })
+	return slices.ContainsFunc(c.writtenFiles, func(w effect.FileText) bool { return modelAddress().MatchString(w.Text) })
 }
 
-var forModels = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
+var modelAddress = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
 	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
 	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
 // factualType reports whether the action is of a file tool, git, a request or a command.
-func (c *Case) factualType() bool {
+func (c *Case) hasFileOrCommandType() bool {
 	name := c.Action.Type
 	i, known := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
-	return known && (len(tools[i].uses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
+	return known && (len(tools[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
 }
 
 // cmdlet matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
-var cmdlet = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
+var cmdletName = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
 
 // scripts matches the names of shell scripts that every system can run.
-var scripts = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
+var shellScriptName = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
 
 // setsEnvironment reports whether a command sets an environment variable to more than a plain word: it is
 // unknown which programs read the variable and how.
 func (c *Case) setsEnvironment() bool {
 	for _, m := range assignment().FindAllStringSubmatch(c.Action.Text("command"), -1) {
-		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !word().MatchString(m[2]) {
+		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !plainValue().MatchString(m[2]) {
 			return true
 		}
 	}
@@ -139,7 +139,7 @@ func (c *Case) setsEnvironment() bool {
 
 var (
 	assignment = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
-	word       = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
+	plainValue = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
 )
 
 // hasOwnEffects reports whether a program has an effect besides running and reading; for a program that uses
@@ -147,10 +147,10 @@ var (
 func (c *Case) hasOwnEffects(program *effect.Effect) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.From.Start < program.From.Start || e.From.End > program.From.End {
+		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
 			continue
 		}
-		switch e.Word() {
+		switch e.RuleKind() {
 		case effect.Execute, effect.ReadFile, effect.ListDirectory:
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote, effect.Listen:
 			return true
@@ -164,10 +164,10 @@ func (c *Case) hasOwnEffects(program *effect.Effect) bool {
 }
 
 // stopsOthers reports whether a program is told to stop processes of another user.
-func (c *Case) stopsOthers(e *effect.Effect) bool {
+func (c *Case) stopsOtherUsersProcesses(e *effect.Effect) bool {
 	for i := range c.Effects {
 		x := &c.Effects[i]
-		if x.Kind != effect.Execute || x.Program != e.Program || x.From.Start > e.From.Start || x.From.End < e.From.End {
+		if x.Kind != effect.Execute || x.Program != e.Program || x.Span.Start > e.Span.Start || x.Span.End < e.Span.End {
 			continue
 		}
 		for k, arg := range x.Args {
@@ -188,12 +188,12 @@ func (c *Case) stopsOthers(e *effect.Effect) bool {
 
 // openFiles are files outside the workspace that are public; rightsFiles are those that define permissions.
 var (
-	openFiles   = known("open_files", "public_files", "library_files")
-	rightsFiles = known("rights_files")
+	publicFiles     = lazyListGlobs("open_files", "public_files", "library_files")
+	permissionFiles = lazyListGlobs("rights_files")
 )
 
 // known returns the globs of named lists of package knowledge, compiled on first use.
-func known(lists ...string) func() *effect.Globs {
+func lazyListGlobs(lists ...string) func() *effect.Globs {
 	return sync.OnceValue(func() *effect.Globs {
 		var all []string
 		for _, name := range lists {
@@ -210,51 +210,51 @@ func known(lists ...string) func() *effect.Globs {
 
 // movedToTemp reports whether an effect is on an entry of a temporary folder whose name is known and not
 // hidden.
-func movedToTemp(e *effect.Effect) bool {
-	_, rest := effect.Temporary(e.Path)
+func isNamedTempEntry(e *effect.Effect) bool {
+	_, rest := effect.SplitTemporary(e.Path)
 	name, _, _ := strings.Cut(rest, "/")
 	return name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`))
 }
 
 // ordinaryType reports whether the effects of an action's type are complete.
-func (c *Case) ordinaryType() bool {
+func (c *Case) hasKnownType() bool {
 	name := c.Action.Type
-	_, known := toolOf(name)
+	_, known := lookupTool(name)
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
 // worksHere reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
 // files.
-func (c *Case) worksHere(e *effect.Effect) bool { return c.inHome(agentWorkings(), e) }
+func (c *Case) isAgentScratch(e *effect.Effect) bool { return c.isHomeFileOn(agentScratchFiles(), e) }
 
 // ClearsCache reports whether an effect deletes only caches of the user's tools.
 func (c *Case) ClearsCache(e *effect.Effect) bool {
-	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.inHome(ownCaches(), e)
+	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.isHomeFileOn(toolCaches(), e)
 }
 
 // inHome reports whether all files of an effect are in the user's home folder and on a list.
-func (c *Case) inHome(list *effect.Globs, e *effect.Effect) bool {
+func (c *Case) isHomeFileOn(list *effect.Globs, e *effect.Effect) bool {
 	rest, ok := strings.CutPrefix(e.Path, c.place.Home+"/")
 	if !ok || c.place.Home == "" {
 		return false
 	}
-	_, ok = list.Covers(anyHome+"/"+rest, e.Pattern, e.Tree, e.Recursive)
+	_, ok = list.Covers(anyHomePath+"/"+rest, e.Pattern, e.Tree, e.Recursive)
 	return ok
 }
 
 // anyHome replaces the home folder of any user in a path, so that the lists are compiled only once.
-const anyHome = "/~"
+const anyHomePath = "/~"
 
 var (
-	ownCaches     = sync.OnceValue(func() *effect.Globs { return homeList("own_caches") })
-	agentWorkings = sync.OnceValue(func() *effect.Globs { return homeList("agent_workings") })
+	toolCaches        = sync.OnceValue(func() *effect.Globs { return homeGlobs("own_caches") })
+	agentScratchFiles = sync.OnceValue(func() *effect.Globs { return homeGlobs("agent_workings") })
 
-	agentTranscripts = sync.OnceValue(func() *effect.Globs { return homeList("agent_transcripts") })
+	agentTranscripts = sync.OnceValue(func() *effect.Globs { return homeGlobs("agent_transcripts") })
 )
 
-func homeList(name string) *effect.Globs {
+func homeGlobs(name string) *effect.Globs {
 	list, _ := knowledge.Paths(name)
-	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHome}})
+	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHomePath}})
 	if err != nil {
 		panic(err) // unreachable: a test compiles the lists
 	}
@@ -262,13 +262,13 @@ func homeList(name string) *effect.Globs {
 }
 
 // temporary reports whether an effect is on a file in a folder that the system clears.
-func temporary(e *effect.Effect) bool {
-	folder, rest := effect.Temporary(e.Path)
+func isTemporaryFile(e *effect.Effect) bool {
+	folder, rest := effect.SplitTemporary(e.Path)
 	return folder != "" && (!e.Pattern || e.Tree || !strings.Contains(rest, "**"))
 }
 
 // nowhere reports whether an effect is on the null device or a standard stream.
-func nowhere(e *effect.Effect) bool {
+func isNullOrStdStream(e *effect.Effect) bool {
 	if e.Pattern {
 		return false
 	}
@@ -280,21 +280,21 @@ func nowhere(e *effect.Effect) bool {
 }
 
 // Notable reports whether an effect is neither harmless nor ordinary.
-func (c *Case) Notable(e *effect.Effect) bool {
-	level := c.danger(e).level
+func (c *Case) IsNotable(e *effect.Effect) bool {
+	level := c.findDanger(e).level
 	return level != harmless && level != ordinary
 }
 
 // runsUnreadScript reports whether an effect is a program that runs a script which could not be read. The
 // script has an effect of its own, and the doubt is about that.
 func (c *Case) runsUnreadScript(program *effect.Effect) bool {
-	all := c.sameCommandEffects(program)
-	for i := range all[:min(maxParts, len(all))] {
+	all := c.effectsAfter(program)
+	for i := range all[:min(maxProgramEffects, len(all))] {
 		e := &all[i]
-		if e.From.Start < program.From.Start || e.From.End > program.From.End {
+		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
 			break
 		}
-		if e.Sure == effect.Unknown {
+		if e.Certainty == effect.Unknown {
 			return true
 		}
 	}
@@ -302,4 +302,4 @@ func (c *Case) runsUnreadScript(program *effect.Effect) bool {
 }
 
 // maxParts is the maximum number of effects after a program's that are searched for its own effects.
-const maxParts = 16
+const maxProgramEffects = 16

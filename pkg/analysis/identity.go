@@ -10,21 +10,21 @@ import (
 )
 
 // maxIdentified is the maximum size in bytes of a file whose content is read.
-const maxIdentified = 4 << 20
+const maxIdentifiedBytes = 4 << 20
 
 // An Identifier identifies files. It looks at each folder and file only once, so use a new one whenever an
 // action may have run. It is for one goroutine. A nil Identifier sees no files.
 type Identifier struct {
-	files *files
-	known folders
-	seen  folderStamps
-	found map[string]identified
+	files         *fileAccess
+	folderLookups folderCache
+	stamps        folderStamps
+	identities    map[string]identifyResult
 
-	list    []string // argument of the last call of Perhaps
-	perhaps []string
+	lastPaths   []string // argument of the last call of Perhaps
+	lastPresent []string
 }
 
-type identified struct {
+type identifyResult struct {
 	effect.Identity
 	ok bool
 }
@@ -34,7 +34,7 @@ func (an *Analyzer) Identifier() *Identifier {
 	if an.files == nil {
 		return nil
 	}
-	return &Identifier{files: an.files, known: folders{}, seen: folderStamps{}, found: map[string]identified{}}
+	return &Identifier{files: an.files, folderLookups: folderCache{}, stamps: folderStamps{}, identities: map[string]identifyResult{}}
 }
 
 // Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
@@ -43,41 +43,41 @@ func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
 	if i == nil {
 		return id, false
 	}
-	f, looked := i.found[path]
+	f, looked := i.identities[path]
 	if !looked {
-		f.Identity, f.ok = i.files.identify(path, i.known, i.seen)
-		i.found[path] = f
+		f.Identity, f.ok = i.files.identifyFile(path, i.folderLookups, i.stamps)
+		i.identities[path] = f
 	}
 	return f.Identity, f.ok
 }
 
 // Perhaps returns the files of a list that may exist. The others were absent at an earlier lookup, and their
 // folders have not changed since. The caller must not change the list afterwards.
-func (i *Identifier) Perhaps(paths []string) []string {
+func (i *Identifier) PossiblyPresent(paths []string) []string {
 	if i == nil {
 		return nil
 	}
-	if i.files.layer != nil {
+	if i.files.overlay != nil {
 		return paths
 	}
-	if len(paths) != len(i.list) || len(paths) > 0 && &paths[0] != &i.list[0] {
-		i.list, i.perhaps = paths, i.files.absent.possiblyPresent(paths, i.seen)
+	if len(paths) != len(i.lastPaths) || len(paths) > 0 && &paths[0] != &i.lastPaths[0] {
+		i.lastPaths, i.lastPresent = paths, i.files.absences.possiblyPresent(paths, i.stamps)
 	}
-	return i.perhaps
+	return i.lastPresent
 }
 
-func (f *files) identify(path string, known folders, seen folderStamps) (id effect.Identity, ok bool) {
-	if f.layer == nil && f.absent.stillAbsent(path, seen) {
+func (f *fileAccess) identifyFile(path string, known folderCache, seen folderStamps) (id effect.Identity, ok bool) {
+	if f.overlay == nil && f.absences.stillAbsent(path, seen) {
 		return id, false
 	}
-	real, err := f.followCached(path, known)
-	if errors.Is(err, fs.ErrNotExist) && real == path && f.layer == nil {
-		f.absent.noteAbsence(path, seen)
+	real, err := f.resolvePathCached(path, known)
+	if errors.Is(err, fs.ErrNotExist) && real == path && f.overlay == nil {
+		f.absences.noteAbsence(path, seen)
 	}
 	if err != nil {
 		return id, false
 	}
-	if text, err, known := f.layered(real); known {
+	if text, err, known := f.overlayText(real); known {
 		sum := sha256.Sum256(text)
 		copy(id.Sum[:], sum[:])
 		return id, err == nil && len(text) > 0
@@ -88,11 +88,11 @@ func (f *files) identify(path string, known folders, seen folderStamps) (id effe
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 || info.Size() > maxIdentified {
+	if err != nil || info.Size() == 0 || info.Size() > maxIdentifiedBytes {
 		return id, false
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(file, maxIdentified)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(file, maxIdentifiedBytes)); err != nil {
 		return id, false
 	}
 	copy(id.Sum[:], h.Sum(nil))

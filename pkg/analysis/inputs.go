@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Limits of the files that [Case.Inputs] hashes, so that it takes a fraction of a second.
+// Limits of the files that [Case.InputsDigest] hashes, so that it takes a fraction of a second.
 const (
 	maxInputBytes = 32 << 20 // of all files together
 	maxInputFiles = 1024     // folders included
@@ -25,8 +25,8 @@ const (
 	maxInputDepth = 32       // of folders
 )
 
-// inputs is the result of [Case.Inputs], which is computed only once.
-type inputs struct {
+// inputs is the result of [Case.InputsDigest], which is computed only once.
+type inputsDigest struct {
 	digest string
 	err    error
 }
@@ -34,41 +34,41 @@ type inputs struct {
 // Inputs returns a digest of the content of every file that the action reads, runs or sends; "" if there are
 // none. With another digest the same command may do something else. An error says why the content cannot be
 // read; the same command may then do something else later. The first call reads the files.
-func (c *Case) Inputs() (digest string, err error) {
+func (c *Case) InputsDigest() (digest string, err error) {
 	if c.inputs == nil {
-		c.inputs = &inputs{}
-		c.inputs.digest, c.inputs.err = c.readInputs()
+		c.inputs = &inputsDigest{}
+		c.inputs.digest, c.inputs.err = c.hashInputs()
 	}
 	return c.inputs.digest, c.inputs.err
 }
 
-func (c *Case) readInputs() (string, error) {
-	r := inputReader{c: c, sum: sha256.New(), read: map[string]bool{}}
+func (c *Case) hashInputs() (string, error) {
+	r := inputHasher{c: c, digest: sha256.New(), hashedPaths: map[string]bool{}}
 	for i := range c.Effects {
-		if err := r.effect(&c.Effects[i]); err != nil {
+		if err := r.hashEffect(&c.Effects[i]); err != nil {
 			return "", err
 		}
 	}
-	if len(r.read) == 0 {
+	if len(r.hashedPaths) == 0 {
 		return "", nil
 	}
-	return "sha256:" + hex.EncodeToString(r.sum.Sum(nil)), nil
+	return "sha256:" + hex.EncodeToString(r.digest.Sum(nil)), nil
 }
 
 // An inputReader hashes files, each path once.
-type inputReader struct {
-	c     *Case
-	sum   hash.Hash
-	read  map[string]bool
-	files int
-	bytes int64
-	words int
+type inputHasher struct {
+	c           *Case
+	digest      hash.Hash
+	hashedPaths map[string]bool
+	fileCount   int
+	byteCount   int64
+	wordCount   int
 }
 
-var errInputBound = errors.New("its files are too large or too many to be compared later")
+var errInputLimit = errors.New("its files are too large or too many to be compared later")
 
 // effect hashes the files that an effect reads.
-func (r *inputReader) effect(e *effect.Effect) error {
+func (r *inputHasher) hashEffect(e *effect.Effect) error {
 	switch e.Kind {
 	case effect.ReadFile, effect.MoveFile, effect.RunCode, effect.ReadSecret:
 		if e.Path == "" && !e.Pattern {
@@ -84,21 +84,21 @@ func (r *inputReader) effect(e *effect.Effect) error {
 		}
 		return nil
 	case effect.Execute:
-		return r.arguments(e)
+		return r.hashArguments(e)
 	default:
 		return nil
 	}
 	if e.Pattern {
 		return errors.New("it uses files by a pattern")
 	}
-	return r.path(e.Path)
+	return r.hashPath(e.Path)
 }
 
 // checkSentData returns an error unless the data to send is spelled out in the payload or comes from a file
 // that the action reads.
-func (r *inputReader) checkSentData(e *effect.Effect) error {
+func (r *inputHasher) checkSentData(e *effect.Effect) error {
 	if e.Program == "git" {
-		return r.repository(command.GitLine{})
+		return r.hashRepository(command.GitLine{})
 	}
 	if r.c.Action.Type != "execute_command" {
 		return nil
@@ -112,33 +112,33 @@ func (r *inputReader) checkSentData(e *effect.Effect) error {
 
 // repository hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
 // their content.
-func (r *inputReader) repository(git command.GitLine) error {
+func (r *inputHasher) hashRepository(git command.GitLine) error {
 	dir, pattern := r.c.place.CWD, false
 	if git.Folder != "" {
 		dir, pattern = r.c.place.Path(git.Folder, false)
 	}
-	if pattern || git.Elsewhere || git.Has("", "--recurse-submodules") {
+	if pattern || git.OtherRepository || git.HasOption("", "--recurse-submodules") {
 		return errors.New("its repository is not known")
 	}
 	for at := dir; ; at = path.Dir(at) {
-		kind, err := r.kind(path.Join(at, ".git"))
+		kind, err := r.fileMode(path.Join(at, ".git"))
 		switch {
 		case err == nil && !kind.IsDir():
-			return r.linkedRepository(path.Join(at, ".git"))
+			return r.hashLinkedRepository(path.Join(at, ".git"))
 		case err == nil:
-			return r.repositoryFiles(path.Join(at, ".git"))
+			return r.hashRepositoryFiles(path.Join(at, ".git"))
 		case !errors.Is(err, fs.ErrNotExist):
 			return errors.New("its repository cannot be read")
 		case at == path.Dir(at):
-			return r.path(path.Join(dir, ".git")) // the repository does not exist yet
+			return r.hashPath(path.Join(dir, ".git")) // the repository does not exist yet
 		}
 	}
 }
 
 // repositoryFiles hashes the files in a .git folder on which a push depends.
-func (r *inputReader) repositoryFiles(dir string) error {
+func (r *inputHasher) hashRepositoryFiles(dir string) error {
 	for _, name := range []string{"HEAD", "config", "config.worktree", "packed-refs", "refs", "hooks"} {
-		if err := r.path(path.Join(dir, name)); err != nil {
+		if err := r.hashPath(path.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (r *inputReader) repositoryFiles(dir string) error {
 
 // linkedRepository hashes the repository that the .git file of a worktree or submodule names, and the common
 // repository of a worktree.
-func (r *inputReader) linkedRepository(file string) error {
-	text, err := r.line(file)
+func (r *inputHasher) hashLinkedRepository(file string) error {
+	text, err := r.readSingleLine(file)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !found || dir == "" {
 		return errors.New("the .git file of the worktree does not name the folder of its repository; run 'git worktree repair'")
@@ -157,14 +157,14 @@ func (r *inputReader) linkedRepository(file string) error {
 		dir = path.Join(path.Dir(file), dir)
 	}
 	for _, p := range []string{file, path.Join(dir, "commondir")} {
-		if err := r.path(p); err != nil {
+		if err := r.hashPath(p); err != nil {
 			return err
 		}
 	}
-	if err := r.repositoryFiles(dir); err != nil {
+	if err := r.hashRepositoryFiles(dir); err != nil {
 		return err
 	}
-	shared, err := r.line(path.Join(dir, "commondir"))
+	shared, err := r.readSingleLine(path.Join(dir, "commondir"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -173,18 +173,18 @@ func (r *inputReader) linkedRepository(file string) error {
 	case !path.IsAbs(shared):
 		shared = path.Join(dir, shared)
 	}
-	return r.repositoryFiles(shared)
+	return r.hashRepositoryFiles(shared)
 }
 
 // maxGitLine is the maximum length in bytes of a line in the .git file and similar files.
 const maxGitLine = 4096
 
 // line returns the text of a file with a single line.
-func (r *inputReader) line(p string) (string, error) {
+func (r *inputHasher) readSingleLine(p string) (string, error) {
 	if r.c.files == nil {
 		return "", fs.ErrNotExist
 	}
-	real, err := r.c.files.follow(p)
+	real, err := r.c.files.resolvePath(p)
 	if err != nil {
 		return "", err
 	}
@@ -204,11 +204,11 @@ func (r *inputReader) line(p string) (string, error) {
 // arguments hashes the files named in the arguments of a program if shield does not know the role of each
 // argument: of programs that use the network, change the system, run code or are unknown. Programs that only
 // work with files have an effect for each file.
-func (r *inputReader) arguments(e *effect.Effect) error {
+func (r *inputHasher) hashArguments(e *effect.Effect) error {
 	if e.Program == "git" {
-		git := command.Git(e.Args)
+		git := command.ParseGit(e.Args)
 		if _, ok := git.Pushes(); ok {
-			return r.repository(git)
+			return r.hashRepository(git)
 		}
 		return nil
 	}
@@ -226,17 +226,17 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 			if word == "" || word == "/" || strings.HasPrefix(word, "-") || strings.Contains(word, "://") || strings.ContainsRune(word, 0) {
 				continue
 			}
-			if r.words++; r.words > maxInputWords {
-				return errInputBound
+			if r.wordCount++; r.wordCount > maxInputWords {
+				return errInputLimit
 			}
 			p, pattern := r.c.place.Path(word, false)
 			if pattern || p == "" {
 				continue
 			}
-			if kind, err := r.kind(p); err != nil || kind.IsDir() && e.Class != effect.Network {
+			if kind, err := r.fileMode(p); err != nil || kind.IsDir() && e.Class != effect.Network {
 				continue // not a file of this machine
 			}
-			if err := r.path(p); err != nil {
+			if err := r.hashPath(p); err != nil {
 				return err
 			}
 		}
@@ -245,7 +245,7 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 }
 
 // runsCode reports whether a program runs code, which may read the files in its arguments.
-func (r *inputReader) runsCode(e *effect.Effect) bool {
+func (r *inputHasher) runsCode(e *effect.Effect) bool {
 	return slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path != "" && o.Program == e.Program })
 }
 
@@ -253,12 +253,12 @@ func (r *inputReader) runsCode(e *effect.Effect) bool {
 func isSeparator(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
 
 // kind returns the type of the file at a path, following links.
-func (r *inputReader) kind(p string) (fs.FileMode, error) {
+func (r *inputHasher) fileMode(p string) (fs.FileMode, error) {
 	f := r.c.files
 	if f == nil {
 		return 0, fs.ErrNotExist
 	}
-	real, err := f.follow(p)
+	real, err := f.resolvePath(p)
 	if err != nil {
 		return 0, err
 	}
@@ -270,25 +270,25 @@ func (r *inputReader) kind(p string) (fs.FileMode, error) {
 }
 
 // path hashes a file, or a folder with everything in it.
-func (r *inputReader) path(p string) error {
-	if r.read[p] || p == "/dev/null" {
+func (r *inputHasher) hashPath(p string) error {
+	if r.hashedPaths[p] || p == "/dev/null" {
 		return nil
 	}
-	r.read[p] = true
-	fmt.Fprintf(r.sum, "%d:%s", len(p), p) // hash.Hash never returns an error
-	return r.tree(p, 0)
+	r.hashedPaths[p] = true
+	fmt.Fprintf(r.digest, "%d:%s", len(p), p) // hash.Hash never returns an error
+	return r.hashTree(p, 0)
 }
 
-func (r *inputReader) tree(p string, depth int) error {
-	if r.files++; r.files > maxInputFiles || depth > maxInputDepth {
-		return errInputBound
+func (r *inputHasher) hashTree(p string, depth int) error {
+	if r.fileCount++; r.fileCount > maxInputFiles || depth > maxInputDepth {
+		return errInputLimit
 	}
 	if r.c.files == nil { // judge as if no file existed
-		return r.absent(p)
+		return r.hashAbsence(p)
 	}
-	real, err := r.c.files.follow(p)
+	real, err := r.c.files.resolvePath(p)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r.absent(p)
+		return r.hashAbsence(p)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be read", p)
@@ -297,53 +297,53 @@ func (r *inputReader) tree(p string, depth int) error {
 	info, err := on.Lstat(real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r.absent(p)
+		return r.hashAbsence(p)
 	case err != nil:
 		return fmt.Errorf("%s cannot be read", p)
 	case info.IsDir():
 		if depth > 0 && real != p { // a link to a folder may lead to an endless tree
-			return errInputBound
+			return errInputLimit
 		}
 		entries, err := on.ReadDir(real, maxInputFiles+1)
 		if err != nil || len(entries) > maxInputFiles {
-			return errInputBound
+			return errInputLimit
 		}
 		sorted.By(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		fmt.Fprintf(r.sum, "folder %d;", len(entries))
+		fmt.Fprintf(r.digest, "folder %d;", len(entries))
 		for _, e := range entries {
-			fmt.Fprintf(r.sum, "%d:%s", len(e.Name()), e.Name())
-			if err := r.tree(path.Join(real, e.Name()), depth+1); err != nil {
+			fmt.Fprintf(r.digest, "%d:%s", len(e.Name()), e.Name())
+			if err := r.hashTree(path.Join(real, e.Name()), depth+1); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return r.content(p, real)
+	return r.hashContent(p, real)
 }
 
 // absent hashes the absence of a file, so that creating it changes the digest. It fails if the working folder
 // does not exist: then the action runs on another machine, whose files are unknown.
-func (r *inputReader) absent(p string) error {
+func (r *inputHasher) hashAbsence(p string) error {
 	if f := r.c.files; f != nil && r.c.place.CWD != "" {
-		if _, err := f.follow(r.c.place.CWD); err != nil {
+		if _, err := f.resolvePath(r.c.place.CWD); err != nil {
 			return fmt.Errorf("%s cannot be read: the working folder of the action does not exist on this machine", p)
 		}
 	}
-	_, _ = io.WriteString(r.sum, "absent;") // hash.Hash never returns an error
+	_, _ = io.WriteString(r.digest, "absent;") // hash.Hash never returns an error
 	return nil
 }
 
-func (r *inputReader) content(p, real string) error {
+func (r *inputHasher) hashContent(p, real string) error {
 	file, err := r.c.files.open(real)
 	if err != nil {
 		return fmt.Errorf("%s cannot be read", p)
 	}
 	defer file.Close()
 	own := sha256.New()
-	n, err := io.Copy(own, io.LimitReader(file, maxInputBytes-r.bytes+1))
-	if r.bytes += n; err != nil || r.bytes > maxInputBytes {
-		return errInputBound
+	n, err := io.Copy(own, io.LimitReader(file, maxInputBytes-r.byteCount+1))
+	if r.byteCount += n; err != nil || r.byteCount > maxInputBytes {
+		return errInputLimit
 	}
-	fmt.Fprintf(r.sum, "file %x;", own.Sum(nil))
+	fmt.Fprintf(r.digest, "file %x;", own.Sum(nil))
 	return nil
 }

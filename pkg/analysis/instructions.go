@@ -12,20 +12,20 @@ import (
 
 // An Edit is a change by a file tool to a file of the workspace that holds instructions for agents
 // (AGENTS.md): the removed and the added lines.
-type Edit struct {
-	Path       string
-	Gone, Come []string
+type InstructionsEdit struct {
+	Path                     string
+	RemovedLines, AddedLines []string
 }
 
 // Edits returns the change of an instructions file that the action makes. ok is false if the action is
 // something else, does more, or if the change is not known.
-func (c *Case) Edits() (e Edit, ok bool) {
+func (c *Case) InstructionsEdit() (e InstructionsEdit, ok bool) {
 	if c.files == nil || !slices.Contains([]string{"write_file", "edit_file", "append_file"}, c.Action.Type) {
 		return e, false
 	}
 	for i := range c.Effects {
 		switch f := &c.Effects[i]; {
-		case f.Pattern || f.Recursive || f.Sure != effect.Does || f.Path == "" || e.Path != "" && f.Path != e.Path:
+		case f.Pattern || f.Recursive || f.Certainty != effect.Certain || f.Path == "" || e.Path != "" && f.Path != e.Path:
 			return e, false
 		case f.Kind == effect.WriteFile || f.Kind == effect.ReadFile || f.Kind == effect.Persist && f.Reason == "agent_config":
 			e.Path = f.Path
@@ -36,26 +36,26 @@ func (c *Case) Edits() (e Edit, ok bool) {
 	if e.Path == "" || !c.place.Inside(e.Path, false, false) {
 		return e, false
 	}
-	if _, is := instructions().Touches(e.Path, false, false); !is {
+	if _, is := instructionFiles().Touches(e.Path, false, false); !is {
 		return e, false
 	}
 	come := writtenText(c.Action.Payload)
 	gone := replacedText(c.Action.Payload)
-	if _, _, patch := patch.Parts(come); patch || come == "" && gone == "" {
+	if _, _, patch := patch.RemovedAndAdded(come); patch || come == "" && gone == "" {
 		return e, false
 	}
 	if gone == "" && c.Action.Type == "write_file" {
-		text, err := c.files.script(e.Path)
+		text, err := c.files.readScript(e.Path)
 		if err != nil {
 			return e, false
 		}
 		gone = string(text)
 	}
-	e.Gone, e.Come = patch.Between(gone, come)
+	e.RemovedLines, e.AddedLines = patch.DifferentLines(gone, come)
 	return e, true
 }
 
-var instructions = sync.OnceValue(func() *effect.Globs {
+var instructionFiles = sync.OnceValue(func() *effect.Globs {
 	list, _ := knowledge.Paths("agent_instructions")
 	g, err := effect.NewGlobs(list, map[string][]string{"HOME": nil, "WORKSPACE": nil})
 	if err != nil {
@@ -68,13 +68,13 @@ var instructions = sync.OnceValue(func() *effect.Globs {
 const maxShownLines = 60
 
 // Difference returns the removed and added lines of an edit as text for people.
-func (e *Edit) Difference() string {
+func (e *InstructionsEdit) Difference() string {
 	var b strings.Builder
 	left := maxShownLines
 	for _, part := range [...]struct {
 		sign  string
 		lines []string
-	}{{"- ", e.Gone}, {"+ ", e.Come}} {
+	}{{"- ", e.RemovedLines}, {"+ ", e.AddedLines}} {
 		for _, line := range part.lines {
 			if left--; left < 0 {
 				b.WriteString("…\n")

@@ -14,9 +14,9 @@ import (
 // A Layer replaces files of the disk, for judging actions that ran at another time or in a folder that does
 // not exist here: its entries, present or deleted, take precedence over the disk. It is used by one goroutine
 // at a time.
-type Layer interface {
+type FileOverlay interface {
 	// Look returns the entry at a canonical path; known is false if the disk decides.
-	Look(path string) (e Entry, known bool)
+	Look(path string) (e OverlayEntry, known bool)
 
 	// Names returns the names in a folder that the layer has added or deleted.
 	Names(folder string) []string
@@ -26,71 +26,71 @@ type Layer interface {
 	Absent(path string) bool
 }
 
-// An Entry is the state of a path in a [Layer].
-type Entry struct {
-	Text      []byte
-	Folder    bool
-	Gone      bool // deleted
-	Unread    bool // a file whose content is not known
-	Committed bool // identical in the last commit of its repository
+// An Entry is the state of a path in a [FileOverlay].
+type OverlayEntry struct {
+	Text           []byte
+	IsFolder       bool
+	Deleted        bool // deleted
+	ContentUnknown bool // a file whose content is not known
+	Committed      bool // identical in the last commit of its repository
 }
 
 // layerEntryAt returns the layer's entry at a path.
-func (f *files) layerEntryAt(path string) (e Entry, known bool) {
-	if f.layer == nil {
+func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
+	if f.overlay == nil {
 		return e, false
 	}
-	return f.layer.Look(path)
+	return f.overlay.Look(path)
 }
 
 // at is like [looker.at], but asks the layer before the disk.
-func (f *files) at(look *looker, path string) (target string, err error) {
-	e, known := f.layerEntryAt(path)
+func (f *fileAccess) lookupName(look *localLookup, path string) (target string, err error) {
+	e, known := f.overlayEntryAt(path)
 	switch {
-	case known && e.Gone:
+	case known && e.Deleted:
 		return "", fs.ErrNotExist
 	case known:
 		return "", nil
 	}
-	target, err = look.at(path)
-	if f.layer != nil && errors.Is(err, fs.ErrNotExist) && f.layer.Absent(path) {
+	target, err = look.linkTarget(path)
+	if f.overlay != nil && errors.Is(err, fs.ErrNotExist) && f.overlay.Absent(path) {
 		return "", nil
 	}
 	return target, err
 }
 
 // layered returns the text of a file in the layer; known is false if the disk decides.
-func (f *files) layered(path string) (text []byte, err error, known bool) {
-	e, known := f.layerEntryAt(path)
+func (f *fileAccess) overlayText(path string) (text []byte, err error, known bool) {
+	e, known := f.overlayEntryAt(path)
 	switch {
-	case known && e.Gone:
+	case known && e.Deleted:
 		return nil, fs.ErrNotExist, true
-	case known && (e.Folder || e.Unread):
-		return nil, errUnseen, true
+	case known && (e.IsFolder || e.ContentUnknown):
+		return nil, errNotRead, true
 	case known:
 		return e.Text, nil, true
 	}
-	if f.layer == nil {
+	if f.overlay == nil {
 		return nil, nil, false
 	}
-	look := f.newLooker()
-	if _, err := look.at(path); errors.Is(err, fs.ErrNotExist) { // the layer may judge as if an empty file existed
-		return nil, nil, f.layer.Absent(path)
+	look := f.newLocalLookup()
+	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the layer may judge as if an empty file existed
+		return nil, nil, f.overlay.Absent(path)
 	}
 	return nil, nil, false
 }
 
 // merged returns the entries of a folder from disk and layer, sorted by name, at most as many as most says.
-func (f *files) merged(folder string, most int) ([]fs.DirEntry, error) {
-	names := f.layer.Names(folder)
+func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, error) {
+	names := f.overlay.Names(folder)
 	out, err := readDir(folder, most)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || len(names) == 0) {
 		return out, err
 	}
 	for _, name := range names {
 		out = slices.DeleteFunc(out, func(e fs.DirEntry) bool { return e.Name() == name })
-		if e, known := f.layerEntryAt(path.Join(folder, name)); known && !e.Gone && len(out) < most {
-			out = append(out, layerEntry{name, e})
+		if e, known := f.overlayEntryAt(path.Join(folder, name)); known && !e.Deleted && len(out) < most {
+			out = append(out, overlayFileInfo{name, e})
 		}
 	}
 	sorted.By(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -98,20 +98,20 @@ func (f *files) merged(folder string, most int) ([]fs.DirEntry, error) {
 }
 
 // A layerEntry is an entry of a layer as [fs.DirEntry] and [fs.FileInfo].
-type layerEntry struct {
+type overlayFileInfo struct {
 	name  string
-	entry Entry
+	entry OverlayEntry
 }
 
-func (n layerEntry) Name() string               { return n.name }
-func (n layerEntry) IsDir() bool                { return n.entry.Folder }
-func (n layerEntry) Info() (fs.FileInfo, error) { return n, nil }
-func (n layerEntry) Type() fs.FileMode          { return n.Mode().Type() }
-func (n layerEntry) Size() int64                { return int64(len(n.entry.Text)) }
-func (n layerEntry) ModTime() time.Time         { return time.Time{} }
-func (n layerEntry) Sys() any                   { return nil }
-func (n layerEntry) Mode() fs.FileMode {
-	if n.entry.Folder {
+func (n overlayFileInfo) Name() string               { return n.name }
+func (n overlayFileInfo) IsDir() bool                { return n.entry.IsFolder }
+func (n overlayFileInfo) Info() (fs.FileInfo, error) { return n, nil }
+func (n overlayFileInfo) Type() fs.FileMode          { return n.Mode().Type() }
+func (n overlayFileInfo) Size() int64                { return int64(len(n.entry.Text)) }
+func (n overlayFileInfo) ModTime() time.Time         { return time.Time{} }
+func (n overlayFileInfo) Sys() any                   { return nil }
+func (n overlayFileInfo) Mode() fs.FileMode {
+	if n.entry.IsFolder {
 		return fs.ModeDir | 0o755
 	}
 	return 0o644

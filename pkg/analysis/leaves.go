@@ -12,39 +12,39 @@ import (
 // addOtherFields adds effects for the fields that neither the action's type nor the code that reads it uses:
 // each text is judged by its field's name and its form.
 func (c *Case) addOtherFields(t *tool) {
-	s := unknownTool{Case: c, left: maxLeaves, known: true, runs: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.recursive })}
+	s := toolExaminer{Case: c, textsLeft: maxPayloadTexts, isTypeKnown: true, runsCommands: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", onlyReads: t.readOnly, name: c.Action.Type, recursivePaths: t.readOnly && slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.recursive })}
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := c.Action.Payload[field]
 		if v == nil || c.isFieldHandled(t, field) {
 			continue
 		}
 		s.examineTexts(field, v)
-		if c.Action.Type == "http_request" && hasContent(v) && !slices.ContainsFunc(t.sends, func(f string) bool { return hasContent(c.Action.Payload[f]) }) {
-			if _, isFlag := v.(bool); !isFlag && looksSent(v) {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.hostOf()})
+		if c.Action.Type == "http_request" && hasContent(v) && !slices.ContainsFunc(t.sentFields, func(f string) bool { return hasContent(c.Action.Payload[f]) }) {
+			if _, isFlag := v.(bool); !isFlag && looksLikeData(v) {
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.requestHost()})
 			}
 		}
 	}
-	if s.left < 0 {
-		c.unexamined("the payload has more than 256 texts")
+	if s.textsLeft < 0 {
+		c.setUnexamined("the payload has more than 256 texts")
 	}
-	if len(s.to) > 0 && t.kind == "" {
-		c.messages(s.to)
+	if len(s.messageRecipients) > 0 && t.kind == "" {
+		c.addMessageEffects(s.messageRecipients)
 	}
-	if s.askedList == "destroys" || s.askedList == "pays" || s.askedList == "grants" {
-		s.verb(s.asked, s.askedList)
+	if s.payloadVerbList == "destroys" || s.payloadVerbList == "pays" || s.payloadVerbList == "grants" {
+		s.addVerbEffects(s.payloadVerb, s.payloadVerbList)
 	}
 }
 
 // noteUncovered records a word, an input or a field that no effect covers.
-func (c *Case) noteUncovered(text string) {
-	if len(c.Uncovered) < maxLeaves && !slices.Contains(c.Uncovered, text) {
-		c.Uncovered = append(c.Uncovered, text)
+func (c *Case) addTextWithoutEffect(text string) {
+	if len(c.TextsWithoutEffect) < maxPayloadTexts && !slices.Contains(c.TextsWithoutEffect, text) {
+		c.TextsWithoutEffect = append(c.TextsWithoutEffect, text)
 	}
 }
 
 // hostOf returns the host of the first request of a case.
-func (c *Case) hostOf() string {
+func (c *Case) requestHost() string {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest {
 			return e.Host
@@ -55,7 +55,7 @@ func (c *Case) hostOf() string {
 
 // looksSent reports whether the value of an unknown field is data to send rather than a setting of the
 // request.
-func looksSent(v any) bool {
+func looksLikeData(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return len(v) > 16 && !isURL(v)
@@ -67,7 +67,7 @@ func looksSent(v any) bool {
 
 // proseWords are the last words of names of fields that hold text for people or for the tool itself, not
 // names of files or machines.
-var proseWords = map[string]bool{
+var proseFieldWords = map[string]bool{
 	"action": false, "description": true, "explanation": true, "reason": true, "reasoning": true, "justification": true, "thought": true, "thoughts": true, "instruction": true,
 	"instructions": true, "title": true, "summary": true, "subject": true, "note": true, "notes": true, "comment": true, "label": true, "intent": true, "query": true, "prompt": true,
 	"message": true, "body": true, "selector": true, "xpath": true, "ref": true, "element": true, "locator": true, "timezone": true, "language": true, "timeout": true,
@@ -75,7 +75,7 @@ var proseWords = map[string]bool{
 
 // fileWords are the last words of names of fields that hold a file, unless they hold text, a place or a
 // person.
-var fileWords = map[string]bool{"source": true, "src": true, "resource": true, "location": true, "to": true, "from": true}
+var fileFieldWords = map[string]bool{"source": true, "src": true, "resource": true, "location": true, "to": true, "from": true}
 
 // holdsPath reports whether a value, or one nested in it, can only be a path.
 func holdsPath(v any) bool {
@@ -104,10 +104,10 @@ func writesText(name string) bool {
 }
 
 // spokenWords are the proseWords whose text a tool that runs commands may run or type.
-var spokenWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
+var runnableProseWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
 
 // contentWords are the last words of names of fields that hold content for a file, or the text it replaces.
-var contentWords = map[string]bool{
+var contentFieldWords = map[string]bool{
 	"content": true, "contents": true, "text": true, "string": true, "str": true, "code": true, "line": true, "lines": true, "snippet": true, "search": true, "replace": true,
 	"replacement": true, "value": true, "old": true, "new": true, "updated": true, "data": true, "insert": true, "edit": true, "edits": true, "changes": true, "diff": true,
 	"patch": true, "before": true, "after": true, "source": true, "cell": true, "body": true, "query": true,
@@ -120,11 +120,11 @@ func (c *Case) isFieldHandled(t *tool, field string) bool {
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
-	if (fileWords[last] || (last == "edits" || last == "changes") && !writesText(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.field == field }) {
+	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !writesText(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) {
 		return false
 	}
 	runs := c.Action.Type == "execute_command" || c.Action.Type == "execute_code"
-	if slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.field == field }) || slices.Contains(t.sends, field) || proseWords[last] && !(runs && spokenWords[last]) {
+	if slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) || slices.Contains(t.sentFields, field) || proseFieldWords[last] && !(runs && runnableProseWords[last]) {
 		return true
 	}
 	if v := c.Action.Payload[field]; runs {
@@ -148,17 +148,17 @@ func (c *Case) isFieldHandled(t *tool, field string) bool {
 	case "read_file":
 		return field == "resource" // the resource of a tool server
 	case "write_file", "append_file", "create_file", "edit_file":
-		return contentWords[last]
+		return contentFieldWords[last]
 	case "memory_write", "memory_search", "agent_message":
-		return contentWords[last] || field == "key" || field == "to" || field == "from"
+		return contentFieldWords[last] || field == "key" || field == "to" || field == "from"
 	}
 	switch {
 	case strings.HasPrefix(c.Action.Type, "send_"), strings.HasPrefix(c.Action.Type, "reply_"):
-		return contentWords[last] || slices.Contains([]string{"to", "cc", "bcc", "from", "channel", "html"}, field)
+		return contentFieldWords[last] || slices.Contains([]string{"to", "cc", "bcc", "from", "channel", "html"}, field)
 	case strings.HasSuffix(c.Action.Type, "_event"), strings.HasSuffix(c.Action.Type, "_schedule"):
 		return field == "location" || fieldNamed(field, "attendees", "invitees", "guests", "participants")
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
-		return contentWords[last] || isPageCode(field)
+		return contentFieldWords[last] || isPageCode(field)
 	}
 	return false
 }

@@ -10,17 +10,17 @@ import (
 
 // Options describe the place in which actions are judged. The zero Options have no folders.
 type Options struct {
-	Shell    Shell    // analyses commands; nil means that commands are unknown
-	Written  Written  // analyses the content written to files; nil means that it is not read
-	Replay   Replay   // analyses an action after earlier ones; nil: not possible
-	CWD      string   // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
-	Home     string   // the user's home folder
-	Roots    []string // folders that count as workspace
-	FoldCase bool     // the file system ignores case
-	Files    bool     // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
-	Layer    Layer    // with Files: files that replace those on the disk; nil for none
-	Page     Page     // address of the approval page; nil if not known
-	Trusted  Trusted  // places to which data may go in ordinary work
+	Shell         Shell        // analyses commands; nil means that commands are unknown
+	FileAnalyzer  FileAnalyzer // analyses the content written to files; nil means that it is not read
+	Replay        Replay       // analyses an action after earlier ones; nil: not possible
+	CWD           string       // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
+	Home          string       // the user's home folder
+	Roots         []string     // folders that count as workspace
+	FoldCase      bool         // the file system ignores case
+	UseLocalFiles bool         // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
+	Overlay       FileOverlay  // with Files: files that replace those on the disk; nil for none
+	ApprovalPage  ApprovalPage // address of the approval page; nil if not known
+	Trusted       Trusted      // places to which data may go in ordinary work
 
 	Container Container // with Files: container in which actions run; nil for none
 }
@@ -39,7 +39,7 @@ func New(o Options) (*Analyzer, error) {
 		}
 		return p, nil
 	}
-	place := effect.Place{FoldCase: o.FoldCase, Script: noFile}
+	place := effect.Place{FoldCase: o.FoldCase, ReadScript: noFile}
 	var err error
 	if place.Home, err = canonical("home folder", o.Home); err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func New(o Options) (*Analyzer, error) {
 		return nil, err
 	}
 	f := newFiles()
-	if o.Files {
-		f.layer = o.Layer
-		place.Links, place.Linker, place.Script, place.Archive = f.links, f.linker, f.script, f.archive
+	if o.UseLocalFiles {
+		f.overlay = o.Overlay
+		place.ResolveLinks, place.NewCachedLinks, place.ReadScript, place.ListArchive = f.resolveLinks, f.newCachingResolver, f.readScript, f.listArchive
 		f.trustFileSystem(place.Home)
 	}
 	for _, r := range o.Roots {
@@ -77,21 +77,21 @@ func New(o Options) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	an := &Analyzer{Shell: o.Shell, Written: o.Written, Replay: o.Replay, Place: place, trust: trust, page: o.Page}
-	if o.Files {
+	an := &Analyzer{Shell: o.Shell, FileAnalyzer: o.FileAnalyzer, Replay: o.Replay, Place: place, trust: trust, approvalPage: o.ApprovalPage}
+	if o.UseLocalFiles {
 		an.files, an.container = f, o.Container
 	}
 	return an, nil
 }
 
 // addRoot adds a root by its path and by its path without symbolic links.
-func (f *files) addRoot(place *effect.Place, root string) error {
+func (f *fileAccess) addRoot(place *effect.Place, root string) error {
 	place.Roots = append(place.Roots, root)
-	if place.Links == nil {
+	if place.ResolveLinks == nil {
 		return nil
 	}
-	real := place.Links(root)
-	f.roots = append(f.roots, strings.TrimSuffix(real, "/")+"/")
+	real := place.ResolveLinks(root)
+	f.resolvedRoots = append(f.resolvedRoots, strings.TrimSuffix(real, "/")+"/")
 	if real == root || slices.Contains(place.Roots, real) {
 		return nil
 	}

@@ -21,82 +21,82 @@ import (
 
 // Losses are the files that an action deletes or overwrites.
 type Losses struct {
-	List    []undo.Loss // the files to back up
-	Open    string      // why the losses cannot be determined; "" if they can
-	Needed  []undo.Loss // losses of List that are permanent without a backup, though no rule asks
-	Outside bool        // some losses are outside the workspace
+	List             []undo.FileLoss // the files to back up
+	WhyUnknown       string          // why the losses cannot be determined; "" if they can
+	NeedingBackup    []undo.FileLoss // losses of List that are permanent without a backup, though no rule asks
+	OutsideWorkspace bool            // some losses are outside the workspace
 
-	of map[int]bool // indexes of effects whose losses a backup of List restores
+	restorableEffects map[int]bool // indexes of effects whose losses a backup of List restores
 }
 
 const (
-	maxLosses  = 256
-	maxTracked = 50_000 // files in the index of a repository
+	maxLosses       = 256
+	maxTrackedFiles = 50_000 // files in the index of a repository
 )
 
 // Losses returns the files that the action deletes or overwrites, except those that a build or the last
 // commit restores.
 func (c *Case) Losses() *Losses {
-	l := &Losses{of: map[int]bool{}}
+	l := &Losses{restorableEffects: map[int]bool{}}
 	later := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		before := len(l.List)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.stated { // a link's target is not lost when the link is deleted
-				c.loses(l, i, undo.Loss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
+			if i < c.statedEffectCount { // a link's target is not lost when the link is deleted
+				c.addPathLoss(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
 			switch {
-			case e.Loses&effect.LosesNothing != 0:
+			case e.Losses&effect.LosesNothing != 0:
 			case e.Recursive:
-				c.mergeLoses(l, i)
+				c.addMergeLosses(l, i)
 			default:
-				c.loses(l, i, undo.Loss{Write: true})
+				c.addPathLoss(l, i, undo.FileLoss{Write: true})
 			}
 		case effect.Execute:
-			c.programLoses(l, i)
+			c.addProgramLosses(l, i)
 		}
-		if later = later || e.Loses&effect.LosesLater != 0; later && len(l.List) > before {
-			l.noteUnkept("it runs in the background, in a loop, or after a delay")
+		if later = later || e.Losses&effect.LosesLater != 0; later && len(l.List) > before {
+			l.setWhyUnknown("it runs in the background, in a loop, or after a delay")
 		}
 	}
 	if len(l.List) > maxLosses {
-		l.noteUnkept("too many files are named")
+		l.setWhyUnknown("too many files are named")
 	}
 	return l
 }
 
-func (l *Losses) noteUnkept(why string) {
-	if l.Open == "" {
-		l.Open = why
+func (l *Losses) setWhyUnknown(why string) {
+	if l.WhyUnknown == "" {
+		l.WhyUnknown = why
 	}
 }
 
 // loses adds the losses of an effect on a path.
-func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
+func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 	e := &c.Effects[i]
 	deletes := !loss.Write
-	switch _, output := outputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); {
-	case e.Restorable || nowhere(e) || output:
+	switch _, output := buildOutputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); {
+	case e.Restorable || isNullOrStdStream(e) || output:
 		return
 	case e.Path == "":
 		if deletes {
-			l.noteUnkept("its name is known only when the command runs")
+			l.setWhyUnknown("its name is known only when the command runs")
 		}
 		return
 	case !c.place.Inside(e.Path, e.Pattern, e.Tree):
-		if temporary(e) || c.ClearsCache(e) {
+		if isTemporaryFile(e) || c.ClearsCache(e) {
 			return
 		}
-		l.Outside = true
+		l.OutsideWorkspace = true
 	}
 	if e.Pattern {
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
-				l.noteUnkept("the files are unknown")
+				l.setWhyUnknown("the files are unknown")
 			}
 			return
 		}
@@ -111,17 +111,17 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		loss.Path = folder
 	} else {
 		loss.Path = path.Join(c.realFolder(path.Dir(e.Path)), path.Base(e.Path))
-		if !l.Outside && e.Sure != effect.May && c.losesContent(i, loss.Path) {
-			l.Needed = append(l.Needed, loss)
+		if !l.OutsideWorkspace && e.Certainty != effect.Possible && c.discardsContent(i, loss.Path) {
+			l.NeedingBackup = append(l.NeedingBackup, loss)
 		}
 	}
 	l.List = append(l.List, loss)
-	l.of[i] = true
+	l.restorableEffects[i] = true
 }
 
 // mergeLoses adds the losses of a program that copies files and folders into a folder: it overwrites the
 // files whose names also exist in a source folder.
-func (c *Case) mergeLoses(l *Losses, i int) {
+func (c *Case) addMergeLosses(l *Losses, i int) {
 	e := &c.Effects[i]
 	if c.files == nil || e.Path == "" || e.Pattern || !c.place.Inside(e.Path, false, false) {
 		return
@@ -132,7 +132,7 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 		return
 	}
 	if !info.IsDir() {
-		c.loses(l, i, undo.Loss{Write: true})
+		c.addPathLoss(l, i, undo.FileLoss{Write: true})
 		return
 	}
 	var from []string
@@ -148,13 +148,13 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 			}
 		}
 	}
-	deleted := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return deletes(&o) && o.Recursive && o.Path == e.Path })
+	deleted := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return isDeletion(&o) && o.Recursive && o.Path == e.Path })
 	switch {
 	case len(from) == 0 && !deleted:
 		return
 	case len(from) == 0: // the source is another machine: files may be overwritten in place
-		l.List = append(l.List, undo.Loss{Path: into, Tree: true, Write: true})
-		l.of[i] = true
+		l.List = append(l.List, undo.FileLoss{Path: into, Tree: true, Write: true})
+		l.restorableEffects[i] = true
 		return
 	}
 	also := func(p string) (file, folder bool) {
@@ -166,12 +166,12 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 		}
 		return file, folder
 	}
-	l.List = append(l.List, undo.Loss{
+	l.List = append(l.List, undo.FileLoss{
 		Path: into, Under: true, Deep: true, Write: true,
 		Match: func(p string) bool { file, _ := also(p); return file },
 		Skip:  func(p string) bool { _, folder := also(p); return !folder },
 	})
-	l.of[i] = true
+	l.restorableEffects[i] = true
 }
 
 // realFolder returns the path of a folder without symbolic links.
@@ -179,13 +179,13 @@ func (c *Case) realFolder(folder string) string {
 	if c.files == nil {
 		return folder
 	}
-	real, _ := c.files.follow(folder)
+	real, _ := c.files.resolvePath(folder)
 	return real
 }
 
 // losesContent reports whether an effect discards the content of a file that is not empty. An action that
 // also reads the file edits it.
-func (c *Case) losesContent(i int, file string) bool {
+func (c *Case) discardsContent(i int, file string) bool {
 	e := &c.Effects[i]
 	if c.files == nil || e.Kind == effect.MoveFile || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile && o.Path == e.Path }) {
 		return false
@@ -195,37 +195,37 @@ func (c *Case) losesContent(i int, file string) bool {
 }
 
 // programLoses adds the losses of a program that are not named in its operands.
-func (c *Case) programLoses(l *Losses, i int) {
+func (c *Case) addProgramLosses(l *Losses, i int) {
 	e := &c.Effects[i]
-	within := func(o *effect.Effect) bool { return o.From.Start >= e.From.Start && o.From.End <= e.From.End }
+	within := func(o *effect.Effect) bool { return o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End }
 	const ofGit = effect.LosesDirty | effect.LosesBelow | effect.LosesUntracked | effect.LosesRefs
 	switch {
-	case e.Program == "git" && command.Git(e.Args).Sub == "stash" && slices.Contains(e.Args, "pop"):
-		l.noteUnkept("git stash pop changes files first, and keeps no copy of them")
-	case e.Loses&effect.LosesDatabase != 0:
+	case e.Program == "git" && command.ParseGit(e.Args).Subcommand == "stash" && slices.Contains(e.Args, "pop"):
+		l.setWhyUnknown("git stash pop changes files first, and keeps no copy of them")
+	case e.Losses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
 			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern && c.place.Inside(o.Path, false, false) {
 				for k := range l.List {
-					if l.of[j] && l.List[k].Path == o.Path {
+					if l.restorableEffects[j] && l.List[k].Path == o.Path {
 						l.List[k].Store = true
 					}
 				}
-				l.List = append(l.List, undo.Loss{Path: path.Join(c.realFolder(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
-				l.of[i], l.of[j] = true, true
+				l.List = append(l.List, undo.FileLoss{Path: path.Join(c.realFolder(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
+				l.restorableEffects[i], l.restorableEffects[j] = true, true
 			}
 		}
-	case e.Loses&ofGit != 0:
-		if c.gitLoses(l, e, within) {
-			l.of[i] = true
+	case e.Losses&ofGit != 0:
+		if c.addGitLosses(l, e, within) {
+			l.restorableEffects[i] = true
 		} else {
-			l.noteUnkept("the repository cannot be read")
+			l.setWhyUnknown("the repository cannot be read")
 		}
 	}
 }
 
 // gitLoses adds the losses of a git command. ok is false if they cannot be determined.
-func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
-	if e.Folder == "" || !c.place.Inside(e.Folder, false, false) {
+func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
+	if e.LossFolder == "" || !c.place.Inside(e.LossFolder, false, false) {
 		return false
 	}
 	if c.files == nil {
@@ -234,33 +234,33 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
-	folder := c.realFolder(e.Folder)
+	folder := c.realFolder(e.LossFolder)
 	t, ok := r.Tree(folder)
-	if !ok && c.files.layer != nil {
-		return c.files.layer.Absent(path.Join(folder, ".git"))
+	if !ok && c.files.overlay != nil {
+		return c.files.overlay.Absent(path.Join(folder, ".git"))
 	}
-	if !ok || len(t.Files) > maxTracked {
+	if !ok || len(t.Files) > maxTrackedFiles {
 		return false
 	}
 	before := len(l.List)
-	if e.Loses&effect.LosesRefs != 0 {
+	if e.Losses&effect.LosesRefs != 0 {
 		for _, name := range [...]string{"refs/heads", "refs/tags", "refs/stash"} {
-			l.List = append(l.List, undo.Loss{Path: t.Common + "/" + name, Tree: true})
+			l.List = append(l.List, undo.FileLoss{Path: t.Common + "/" + name, Tree: true})
 		}
 		for _, name := range [...]string{"packed-refs", "logs/refs/stash", "logs/refs/heads"} {
-			l.List = append(l.List, undo.Loss{Path: t.Common + "/" + name, Tree: true, Write: true})
+			l.List = append(l.List, undo.FileLoss{Path: t.Common + "/" + name, Tree: true, Write: true})
 		}
 	}
-	dirty := e.Loses&effect.LosesDirty != 0
-	if e.Loses&effect.LosesRefs != 0 {
-		stashed, untracked := c.stashes(e)
+	dirty := e.Losses&effect.LosesDirty != 0
+	if e.Losses&effect.LosesRefs != 0 {
+		stashed, untracked := c.stashesBefore(e)
 		if dirty = dirty || stashed; untracked {
-			l.noteUnkept("git stash drop deletes untracked files that the same command stashes")
+			l.setWhyUnknown("git stash drop deletes untracked files that the same command stashes")
 		}
 	}
-	if dirty || e.Loses&effect.LosesBelow != 0 {
+	if dirty || e.Losses&effect.LosesBelow != 0 {
 		var below []string                                                                                        // nil: all files
-		around := func(o *effect.Effect) bool { return o.From.Start <= e.From.Start && o.From.End >= e.From.End } // the effect of a program that passes file names to git, such as xargs
+		around := func(o *effect.Effect) bool { return o.Span.Start <= e.Span.Start && o.Span.End >= e.Span.End } // the effect of a program that passes file names to git, such as xargs
 		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
@@ -277,25 +277,25 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 			if below != nil && !slices.ContainsFunc(below, func(p string) bool { return file.Path == p || strings.HasPrefix(file.Path, p+"/") }) {
 				continue
 			}
-			if differsFromIndex(&file) || below != nil && fromCommit(e) {
-				l.List = append(l.List, undo.Loss{Path: file.Path, Write: true})
+			if differsFromIndex(&file) || below != nil && restoresFromCommit(e) {
+				l.List = append(l.List, undo.FileLoss{Path: file.Path, Write: true})
 			}
 		}
 		if len(l.List) > before {
-			l.List = append(l.List, undo.Loss{Path: t.Folder + "/index"})
+			l.List = append(l.List, undo.FileLoss{Path: t.Folder + "/index"})
 		}
 	}
-	l.Needed = append(l.Needed, l.List[before:]...)
-	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return deletes(&o) && within(&o) })
-	if e.Loses&effect.LosesUntracked != 0 && !named {
+	l.NeedingBackup = append(l.NeedingBackup, l.List[before:]...)
+	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return isDeletion(&o) && within(&o) })
+	if e.Losses&effect.LosesUntracked != 0 && !named {
 		tracked := make(map[string]bool, len(t.Files))
 		for i := range t.Files {
 			tracked[t.Files[i].Path] = true
 		}
-		from := c.realFolder(e.Folder)
-		l.List = append(l.List, undo.Loss{Path: from, Under: true, Deep: true, Skip: isGitFolder, Match: func(p string) bool {
+		from := c.realFolder(e.LossFolder)
+		l.List = append(l.List, undo.FileLoss{Path: from, Under: true, Deep: true, Skip: isGitFolder, Match: func(p string) bool {
 			info, err := os.Lstat(p)
-			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmpty(p))
+			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmptyFolder(p))
 		}})
 	}
 	return true
@@ -303,26 +303,26 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 
 // fromCommit reports whether git restore takes files from a commit, so that changes that are only in the
 // index are lost too.
-func fromCommit(e *effect.Effect) bool {
-	git := command.Git(e.Args)
-	return git.Sub == "restore" && git.Has("sS", "--staged", "--source")
+func restoresFromCommit(e *effect.Effect) bool {
+	git := command.ParseGit(e.Args)
+	return git.Subcommand == "restore" && git.HasOption("sS", "--staged", "--source")
 }
 
 // stashes reports whether the command stashes changes of tracked files, or untracked files, before a program
 // that may drop the stash.
-func (c *Case) stashes(before *effect.Effect) (changes, untracked bool) {
+func (c *Case) stashesBefore(before *effect.Effect) (changes, untracked bool) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if git := command.Git(e.Args); e.Kind == effect.Execute && e.Program == "git" && e.From.Start < before.From.Start && git.Sub == "stash" {
+		if git := command.ParseGit(e.Args); e.Kind == effect.Execute && e.Program == "git" && e.Span.Start < before.Span.Start && git.Subcommand == "stash" {
 			if len(git.Args) == 0 || strings.HasPrefix(git.Args[0], "-") || git.Args[0] == "push" || git.Args[0] == "save" {
-				changes, untracked = true, untracked || git.Has("ua", "--include-untracked", "--all")
+				changes, untracked = true, untracked || git.HasOption("ua", "--include-untracked", "--all")
 			}
 		}
 	}
 	return changes, untracked
 }
 
-func isEmpty(dir string) bool {
+func isEmptyFolder(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
 		return false
@@ -335,7 +335,7 @@ func isEmpty(dir string) bool {
 func isGitFolder(p string) bool { return path.Base(p) == ".git" }
 
 // differsFromIndex reports whether a tracked file exists and differs from the index.
-func differsFromIndex(f *committed.Tracked) bool {
+func differsFromIndex(f *committed.TrackedFile) bool {
 	info, err := os.Lstat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.IsDir() {
 		return false
@@ -346,8 +346,8 @@ func differsFromIndex(f *committed.Tracked) bool {
 // Lost returns one of the files that the action would lose permanently though no rule asks: it is not
 // identical in the last commit, and the session did not create it. "" means that there is none. The index
 // file does not count.
-func (c *Case) Lost(l *Losses) string {
-	if c.files == nil || len(l.Needed) == 0 {
+func (c *Case) PermanentLoss(l *Losses) string {
+	if c.files == nil || len(l.NeedingBackup) == 0 {
 		return ""
 	}
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
@@ -356,8 +356,8 @@ func (c *Case) Lost(l *Losses) string {
 		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
 	})
 	defer r.Close()
-	for _, loss := range l.Needed {
-		if path.Base(loss.Path) != "index" && !c.madeBySession(loss.Path) && !c.kept(r, c.files, loss.Path) {
+	for _, loss := range l.NeedingBackup {
+		if path.Base(loss.Path) != "index" && !c.madeBySession(loss.Path) && !c.isInLastCommit(r, c.files, loss.Path) {
 			return loss.Path
 		}
 	}
@@ -366,36 +366,36 @@ func (c *Case) Lost(l *Losses) string {
 
 // Kept returns the case under the assumption that all losses are backed up, or nil if that makes no
 // difference, or if the losses cannot be determined.
-func (c *Case) Kept() *Case {
+func (c *Case) AssumingBackup() *Case {
 	l := c.Losses()
-	if len(l.of) == 0 || l.Open != "" {
+	if len(l.restorableEffects) == 0 || l.WhyUnknown != "" {
 		return nil
 	}
 	k := *c
-	k.Effects, k.Met, k.Trail = slices.Clone(c.Effects), nil, nil
+	k.Effects, k.MatchedRules, k.EarlierSteps = slices.Clone(c.Effects), nil, nil
 	if c.Evidence != nil {
 		k.Evidence = &Evidence{}
 	}
-	if c.Met != nil {
-		k.Met = make([][]RuleMatch, len(k.Effects))
+	if c.MatchedRules != nil {
+		k.MatchedRules = make([][]RuleMatch, len(k.Effects))
 	}
 	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
-		if removes := deletes(e) || e.Kind == effect.MoveFile; removes && !l.of[i] && !(e.Restorable || nowhere(e) || i >= c.stated) {
-			if _, output := outputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); !output {
+		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.restorableEffects[i] && !(e.Restorable || isNullOrStdStream(e) || i >= c.statedEffectCount) {
+			if _, output := buildOutputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); !output {
 				lost++
 			}
 		}
-		e.Kept = (l.of[i] || i >= c.stated && (deletes(e) || e.Kind == effect.MoveFile)) && c.place.Inside(e.Path, e.Pattern, e.Tree)
+		e.BackedUp = (l.restorableEffects[i] || i >= c.statedEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.place.Inside(e.Path, e.Pattern, e.Tree)
 	}
 	for i := range k.Effects {
 		if e := &k.Effects[i]; e.Kind == effect.Execute {
-			k.programKept(i, l.of[i])
+			k.markProgramBackedUp(i, l.restorableEffects[i])
 		}
 	}
 	k.MinTier = MinTier(c.Action.Type)
-	if lost == 0 && !l.Outside {
+	if lost == 0 && !l.OutsideWorkspace {
 		k.MinTier = min(k.MinTier, 1)
 	}
 	k.MinTier = max(k.MinTier, c.Action.MinTier)
@@ -404,43 +404,45 @@ func (c *Case) Kept() *Case {
 
 // programKept marks a program as kept if all its losses are backed up, and its destructive effects too.
 // stated says that it has losses of its own.
-func (c *Case) programKept(i int, stated bool) {
+func (c *Case) markProgramBackedUp(i int, stated bool) {
 	e := &c.Effects[i]
 	kept, open := stated, false
 	var destroys []int
 	for j := range c.Effects {
 		o := &c.Effects[j]
-		if o.From.Start < e.From.Start || o.From.End > e.From.End {
+		if o.Span.Start < e.Span.Start || o.Span.End > e.Span.End {
 			continue
 		}
 		switch {
-		case deletes(o) || o.Kind == effect.MoveFile:
-			kept, open = kept || o.Kept, open || !o.Kept && !o.Restorable
-		case stated && (o.Kind == effect.Destroy && o.Program == e.Program || o.Kind == effect.ChangeRemote && e.Loses&effect.LosesDatabase != 0):
+		case isDeletion(o) || o.Kind == effect.MoveFile:
+			kept, open = kept || o.BackedUp, open || !o.BackedUp && !o.Restorable
+		case stated && (o.Kind == effect.Destroy && o.Program == e.Program || o.Kind == effect.ChangeRemote && e.Losses&effect.LosesDatabase != 0):
 			destroys = append(destroys, j)
 		}
 	}
-	if e.Kept = kept && !open; e.Kept {
-		e.Harms = slices.DeleteFunc(slices.Clone(e.Harms), func(h effect.Harm) bool { return h == effect.Discards })
+	if e.BackedUp = kept && !open; e.BackedUp {
+		e.Harms = slices.DeleteFunc(slices.Clone(e.Harms), func(h effect.Harm) bool { return h == effect.DiscardsWork })
 		for _, j := range destroys {
-			c.Effects[j].Kept = true
+			c.Effects[j].BackedUp = true
 		}
 	}
 }
 
 // outputs are the files that a build creates again.
-var outputs = sync.OnceValue(func() *effect.Globs { return listed("build_output") })
+var buildOutputs = sync.OnceValue(func() *effect.Globs { return globsInAnyHome("build_output") })
 
 // secretFiles are the files whose names say that they hold credentials.
-var secretFiles = sync.OnceValue(func() *effect.Globs { return listed("credential_stores", "secret_names", "wallets", "system_secrets") })
+var credentialFiles = sync.OnceValue(func() *effect.Globs {
+	return globsInAnyHome("credential_stores", "secret_names", "wallets", "system_secrets")
+})
 
-func listed(names ...string) *effect.Globs {
+func globsInAnyHome(names ...string) *effect.Globs {
 	var all []string
 	for _, name := range names {
 		list, _ := knowledge.Paths(name)
 		all = append(all, list...)
 	}
-	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {anyHome}, "WORKSPACE": {"/"}})
+	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {anyHomePath}, "WORKSPACE": {"/"}})
 	if err != nil {
 		panic(err) // unreachable: a test compiles the lists
 	}
@@ -448,8 +450,8 @@ func listed(names ...string) *effect.Globs {
 }
 
 // MadeAgain reports whether a build creates a file or folder again.
-func MadeAgain(p string) bool {
-	_, ok := outputs().Covers(p, false, false, true)
+func IsBuildOutput(p string) bool {
+	_, ok := buildOutputs().Covers(p, false, false, true)
 	return ok
 }
 
@@ -462,6 +464,6 @@ func HoldsCredential(p string, start []byte) bool {
 	if slices.ContainsFunc(knowledge.TemplateWords, func(word string) bool { return strings.Contains(path.Base(p), word) }) {
 		return false
 	}
-	_, ok := secretFiles().Covers(p, false, false, false)
+	_, ok := credentialFiles().Covers(p, false, false, false)
 	return ok
 }

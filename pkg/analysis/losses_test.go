@@ -7,7 +7,7 @@ func TestMadeAgain(t *testing.T) {
 	for p, want := range map[string]bool{
 		"/w/node_modules": true, "/w/a/node_modules/x": true, "/w/src": false, "/w/a.log": true, "/w/target/debug": true, "/w/main.go": false, "/w": false, "/w/.git": false,
 	} {
-		if got := MadeAgain(p); got != want {
+		if got := IsBuildOutput(p); got != want {
 			t.Errorf("%s: %t", p, got)
 		}
 	}

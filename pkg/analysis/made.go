@@ -14,21 +14,21 @@ import (
 // Makes returns the paths that an action creates in the workspace or a temporary folder and that certainly do
 // not exist yet: files, and the topmost missing folder above one. It also returns the files it changes that
 // the session has created.
-func (c *Case) Makes() (out []string) {
+func (c *Case) CreatedPaths() (out []string) {
 	if c.files == nil {
 		return nil
 	}
 	moves := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		moves = moves || e.Kind == effect.MoveFile && !(c.place.Made != nil && c.place.Made(e.Path))
+		moves = moves || e.Kind == effect.MoveFile && !(c.place.MadeBySession != nil && c.place.MadeBySession(e.Path))
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Sure == effect.May || e.Pattern || e.Path == "" || len(out) == maxLinks {
+		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Certainty == effect.Possible || e.Pattern || e.Path == "" || len(out) == maxResolvedPaths {
 			continue
 		}
-		if c.place.Made != nil && c.place.Made(e.Path) {
+		if c.place.MadeBySession != nil && c.place.MadeBySession(e.Path) {
 			out = append(out, e.Path)
 			continue
 		}
@@ -47,16 +47,16 @@ func (c *Case) firstMissing(name string) string {
 		return ""
 	}
 	root := c.containingRoot(name)
-	if _, err := c.files.follow(root); root == "" || err != nil {
+	if _, err := c.files.resolvePath(root); root == "" || err != nil {
 		return ""
 	}
-	real, err := c.files.follow(name)
+	real, err := c.files.resolvePath(name)
 	if !errors.Is(err, fs.ErrNotExist) || real != name { // with symbolic links it is another path
 		return ""
 	}
 	for first := name; ; first = path.Dir(first) {
 		up := path.Dir(first)
-		if _, err := c.files.follow(up); err == nil || up == root || len(up) <= 1 {
+		if _, err := c.files.resolvePath(up); err == nil || up == root || len(up) <= 1 {
 			return first
 		}
 	}
@@ -69,31 +69,31 @@ func (c *Case) containingRoot(name string) string {
 			return root
 		}
 	}
-	folder, _ := effect.Temporary(name)
+	folder, _ := effect.SplitTemporary(name)
 	return folder
 }
 
-// maxIntact is the maximum number of entries that [Identifier.Intact] looks at.
-const maxIntact = 4096
+// maxIntact is the maximum number of entries that [Identifier.AllChangedBetween] looks at.
+const maxCheckedEntries = 4096
 
 // Intact reports whether the last change of each file at or below a path was between two instants, or the
 // path does not exist.
-func (i *Identifier) Intact(name string, from, to time.Time) bool {
+func (i *Identifier) AllChangedBetween(name string, from, to time.Time) bool {
 	if i == nil {
 		return false
 	}
-	real, err := i.files.followCached(name, i.known)
+	real, err := i.files.resolvePathCached(name, i.folderLookups)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	if _, known := i.files.layerEntryAt(real); known {
+	if _, known := i.files.overlayEntryAt(real); known {
 		return real == name // the session has put the layer's entry there
 	}
-	left := maxIntact
-	return real == name && i.files.intact(name, from, to, &left)
+	left := maxCheckedEntries
+	return real == name && i.files.allChangedBetween(name, from, to, &left)
 }
 
-func (f *files) intact(name string, from, to time.Time, left *int) bool {
+func (f *fileAccess) allChangedBetween(name string, from, to time.Time, left *int) bool {
 	info, err := disk{f}.Lstat(name)
 	if *left--; err != nil || *left < 0 {
 		return false
@@ -106,7 +106,7 @@ func (f *files) intact(name string, from, to time.Time, left *int) bool {
 	}
 	names, err := disk{f}.ReadDir(name, *left+1)
 	for _, n := range names {
-		if err != nil || !f.intact(name+"/"+n.Name(), from, to, left) {
+		if err != nil || !f.allChangedBetween(name+"/"+n.Name(), from, to, left) {
 			return false
 		}
 	}

@@ -20,14 +20,14 @@ type Memory interface {
 
 	// Brought returns the paths of files that the session downloaded, decoded, unpacked or cloned, see
 	// [effect.Place].
-	Brought() *effect.Paths
+	ImportedPaths() *effect.PathList
 
 	// Made reports whether the session created a file, see [effect.Place].
-	Made(path string) bool
+	HasCreated(path string) bool
 
 	// After reports whether an action of one of the kinds came before, within a duration, or, if actions is
 	// not 0, within that number of actions.
-	After(kinds []string, within time.Duration, actions int) bool
+	HasRecentAction(kinds []string, within time.Duration, actions int) bool
 
 	// Err returns why the state of the session is not known, nil if it is. With an error, only plain reads
 	// may be allowed.
@@ -35,14 +35,14 @@ type Memory interface {
 }
 
 // Recall returns the analysed action of a session. With a nil memory no earlier actions are known.
-func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
+func (an *Analyzer) CaseWithMemory(a *action.Action, m Memory) *Case {
 	if m == nil {
 		return an.Case(a)
 	}
 	with := *an
-	with.Place.Origin, with.Place.Brought, with.Place.Made = m.Origin, m.Brought, m.Made
+	with.Place.OriginLabels, with.Place.ImportedPaths, with.Place.MadeBySession = m.Origin, m.ImportedPaths, m.HasCreated
 	if downloads := an.Place.Home + "/Downloads/"; an.Place.Home != "" {
-		with.Place.Origin = func(path string) []effect.Label {
+		with.Place.OriginLabels = func(path string) []effect.Label {
 			labels := m.Origin(path)
 			if strings.HasPrefix(path, downloads) { // browsers and mail programs save files there
 				labels = appendNewLabels(slices.Clone(labels), effect.LabelNetwork)
@@ -61,7 +61,7 @@ func (c *Case) Remembers(l effect.Label) bool {
 }
 
 // addLeftFiles records the labelled files that an action of a file tool leaves behind.
-func (c *Case) addLeftFiles() {
+func (c *Case) addLabelledFiles() {
 	if c.Action.Type == "execute_command" {
 		return
 	}
@@ -76,8 +76,8 @@ func (c *Case) addLeftFiles() {
 			if effect.SecretPath(e.Path, e.Pattern) {
 				labels = appendNewLabels(labels, effect.LabelSecret)
 			}
-			if c.place.Origin != nil && !e.Pattern {
-				labels = appendNewLabels(labels, c.place.Origin(e.Path)...)
+			if c.place.OriginLabels != nil && !e.Pattern {
+				labels = appendNewLabels(labels, c.place.OriginLabels(e.Path)...)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Case) addLeftFiles() {
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern {
-			c.Files = append(c.Files, effect.File{Path: e.Path, Tree: e.Recursive, Labels: labels})
+			c.LabelledFiles = append(c.LabelledFiles, effect.File{Path: e.Path, Tree: e.Recursive, Labels: labels})
 		}
 	}
 }

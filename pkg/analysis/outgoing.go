@@ -13,12 +13,12 @@ import (
 )
 
 // An Outgoing is the text that a case sends to other machines or people.
-type Outgoing struct {
-	Hosts   []string // recipients; none if not known
-	Said    []string // texts to send, as written and decoded
-	Signing []string // credentials for signing in
-	Cut     bool     // there is more text than was read
-	Perhaps bool     // it may not leave: typed into a page, put into a secret store, an argument of a network program, or a URL in a file
+type OutgoingText struct {
+	Hosts            []string // recipients; none if not known
+	Texts            []string // texts to send, as written and decoded
+	LoginCredentials []string // credentials for signing in
+	Truncated        bool     // there is more text than was read
+	MayNotLeave      bool     // it may not leave: typed into a page, put into a secret store, an argument of a network program, or a URL in a file
 }
 
 // storesSecret reports whether a program is asked to store a secret, as the secret store of the user's own
@@ -30,18 +30,18 @@ func (c *Case) storesSecret() bool {
 }
 
 // addresses matches URLs in files: opening one sends the part after the host.
-var addresses = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
+var urlsInText = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
 // maxAddresses is the maximum number of URLs read in one text.
-const maxAddresses = 256
+const maxURLs = 256
 
 // addressesIn returns the paths and queries of the URLs in a text, except of this machine.
-func addressesIn(text string) string {
+func urlPathsIn(text string) string {
 	if !strings.Contains(text, "://") {
 		return ""
 	}
 	var b strings.Builder
-	for _, m := range addresses().FindAllStringSubmatch(text, maxAddresses) {
+	for _, m := range urlsInText().FindAllStringSubmatch(text, maxURLs) {
 		if host, _, _ := strings.Cut(m[1], ":"); !effect.Loopback(host) {
 			b.WriteString(m[2])
 			b.WriteByte('\n')
@@ -51,13 +51,13 @@ func addressesIn(text string) string {
 }
 
 // addressSeparators separates the parts of URLs, each of which may be encoded.
-var addressSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
+var urlPartSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
 
 // maxOutgoing is the maximum number of bytes of outgoing text that are read.
-const maxOutgoing = 64 << 10
+const maxOutgoingBytes = 64 << 10
 
 // MayTell reports, at little cost, whether [Case.Outgoing] may be other than nil.
-func (c *Case) MayTell() bool {
+func (c *Case) MayHaveOutgoing() bool {
 	raw := c.Action.Raw
 	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash as an escape
 		return true
@@ -71,8 +71,8 @@ func (c *Case) MayTell() bool {
 var outgoingKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
 
 // Outgoing returns the text that a case sends to others, nil if nothing leaves the machine.
-func (c *Case) Outgoing() *Outgoing {
-	o := &Outgoing{}
+func (c *Case) Outgoing() *OutgoingText {
+	o := &OutgoingText{}
 	leaves, stays, stores := false, false, c.storesSecret()
 	uses := strings.HasPrefix(c.Action.Type, "browser_")
 	var text strings.Builder
@@ -90,84 +90,84 @@ func (c *Case) Outgoing() *Outgoing {
 		if e.Host != "" && !slices.Contains(o.Hosts, e.Host) {
 			o.Hosts = append(o.Hosts, e.Host)
 		}
-		if e.Kind == effect.SendData && e.Path != "" && !e.Pattern && c.place.Script != nil {
-			if data, err := c.place.Script(e.Path); err == nil {
+		if e.Kind == effect.SendData && e.Path != "" && !e.Pattern && c.place.ReadScript != nil {
+			if data, err := c.place.ReadScript(e.Path); err == nil {
 				text.Write(data)
 				text.WriteByte('\n')
 			}
 		}
 	}
 	if !leaves && !stays && uses {
-		o.Hosts = c.signsInAt()
+		o.Hosts = c.loginHosts()
 		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.Loopback(host) })
 	}
-	o.Perhaps = !leaves || stores
-	rest, signing := splitSigning(c.words)
-	o.Signing = append(o.Signing, signing...)
+	o.MayNotLeave = !leaves || stores
+	rest, signing := splitLoginCredentials(c.commandWords)
+	o.LoginCredentials = append(o.LoginCredentials, signing...)
 	text.WriteString(rest)
-	c.leavesOf(o, &text, "", c.Action.Payload)
+	c.appendOutgoingTexts(o, &text, "", c.Action.Payload)
 	said := text.String()
 	if !leaves && (stays || !uses) {
-		if said = addressesIn(said); said == "" {
+		if said = urlPathsIn(said); said == "" {
 			return nil
 		}
-		o.Signing = nil
+		o.LoginCredentials = nil
 	}
-	if len(said) > maxOutgoing {
-		said, o.Cut = said[:maxOutgoing], true
+	if len(said) > maxOutgoingBytes {
+		said, o.Truncated = said[:maxOutgoingBytes], true
 	}
-	o.Said = append([]string{said}, spellings(said)...)
-	for _, s := range slices.Clone(o.Signing) {
-		o.Signing = append(o.Signing, spellings(s)...)
+	o.Texts = append([]string{said}, decodedForms(said)...)
+	for _, s := range slices.Clone(o.LoginCredentials) {
+		o.LoginCredentials = append(o.LoginCredentials, decodedForms(s)...)
 	}
 	return o
 }
 
 // Texts returns the texts of a case, as written and decoded, whether they leave the machine or not.
-func (c *Case) Texts() []string {
+func (c *Case) AllTexts() []string {
 	var text strings.Builder
-	text.WriteString(c.words)
-	everyText(&text, c.Action.Payload)
+	text.WriteString(c.commandWords)
+	appendTexts(&text, c.Action.Payload)
 	said := text.String()
-	said = said[:min(len(said), maxOutgoing)]
-	return append([]string{said}, spellings(said)...)
+	said = said[:min(len(said), maxOutgoingBytes)]
+	return append([]string{said}, decodedForms(said)...)
 }
 
 // everyText appends all texts in a value of a payload.
-func everyText(to *strings.Builder, v any) {
+func appendTexts(to *strings.Builder, v any) {
 	switch v := v.(type) {
 	case string:
 		to.WriteByte('\n')
 		to.WriteString(v)
 	case []any:
 		for _, item := range v {
-			everyText(to, item)
+			appendTexts(to, item)
 		}
 	case map[string]any:
 		for _, name := range sorted.Keys(v) {
-			everyText(to, v[name])
+			appendTexts(to, v[name])
 		}
 	}
 }
 
 // leavesOf appends the texts in a value of a payload.
-func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
+func (c *Case) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field string, v any) {
 	switch v := v.(type) {
 	case string:
 		if (redact.IsSecretName(field) || strings.EqualFold(field, "cookie")) && !slices.Contains([]string{"body", "data", "json", "content"}, field) {
-			o.Signing = append(o.Signing, v)
+			o.LoginCredentials = append(o.LoginCredentials, v)
 			return
 		}
 		rest, signing := v, []string(nil)
 		if isCommand(field) {
-			rest, signing = splitSigning(v)
+			rest, signing = splitLoginCredentials(v)
 		}
-		o.Signing = append(o.Signing, signing...)
+		o.LoginCredentials = append(o.LoginCredentials, signing...)
 		to.WriteByte('\n')
 		to.WriteString(rest)
 	case []any:
 		for _, item := range v {
-			c.leavesOf(o, to, field, item)
+			c.appendOutgoingTexts(o, to, field, item)
 		}
 	case map[string]any:
 		for _, name := range sorted.Keys(v) {
@@ -175,15 +175,15 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 			if field != "" && field != "headers" && field != "auth" {
 				under = field // a credential inside a body is data, not a sign-in, whatever its field's name
 			}
-			c.leavesOf(o, to, under, v[name])
+			c.appendOutgoingTexts(o, to, under, v[name])
 		}
 	}
 }
 
 // CarriesValue adds the effect of sending a credential that the session has read. perhaps: the text has only
 // part of one, or the credential is so short that the match may be chance.
-func (c *Case) CarriesValue(perhaps bool) {
-	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.Leaks}, Cause: effect.CauseValue, Sure: effect.If(!perhaps), Reason: "sends a credential that was read in this session"}
+func (c *Case) AddSessionCredential(perhaps bool) {
+	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSessionValue, Certainty: effect.CertainIf(!perhaps), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
 		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
 			e.Host = h
@@ -198,13 +198,13 @@ func (c *Case) CarriesValue(perhaps bool) {
 
 // Uploads adds the effect of sending a repository's content to a host that this session has configured; "" if
 // the host is not known.
-func (c *Case) Uploads(program, host string) {
+func (c *Case) AddRepositoryUpload(program, host string) {
 	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }
 
 func (c *Case) addEffect(e effect.Effect) {
 	c.Effects = append(c.Effects, e)
-	if c.Met != nil {
-		c.Met = append(c.Met, nil)
+	if c.MatchedRules != nil {
+		c.MatchedRules = append(c.MatchedRules, nil)
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 // A Page returns the address of this user's approval page as HOST:PORT, "" if it was never served, and
 // whether a question is waiting there for an answer.
-type Page func() (address string, waits bool)
+type ApprovalPage func() (address string, waits bool)
 
 // asksHere adds an effect if an action contacts the approval page, whose requests answer questions, or if,
 // while a question waits, it reads the page, a notification or the terminal that shows it.
-func (c *Case) asksHere(where Page) {
-	if where == nil || !c.mayReachPage() {
+func (c *Case) addApprovalPageAccess(where ApprovalPage) {
+	if where == nil || !c.mayReachApprovalPage() {
 		return
 	}
 	address, waits := where()
@@ -32,28 +32,28 @@ func (c *Case) asksHere(where Page) {
 	if err != nil {
 		return
 	}
-	if isScreenTool(c.Action.Type) && c.namesPage(host, port) {
+	if isScreenTool(c.Action.Type) && c.containsPageAddress(host, port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
-		if e := &c.Effects[i]; c.reachesPage(e, host, port) {
+		if e := &c.Effects[i]; c.reachesApprovalPage(e, host, port) {
 			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.ChangeGuard, URL: e.URL, Host: e.Host, Program: e.Program, From: e.From,
+				Kind: effect.ChangeGuard, URL: e.URL, Host: e.Host, Program: e.Program, Span: e.Span,
 				Reason: "reaches shield's approval page, where only the user may answer",
 			})
 			break
 		}
 	}
-	if waits && c.seesQuestion(port) {
+	if waits && c.seesApprovalQuestion(port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks the screen, a page or a notification that can show shield's question"})
 	}
 }
 
 // mayReachPage reports whether an effect could contact the page or see a question. It saves a lookup for all
 // other actions.
-func (c *Case) mayReachPage() bool {
+func (c *Case) mayReachApprovalPage() bool {
 	return isScreenTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.Word() {
+		switch e.RuleKind() {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
 			return true
 		case effect.Execute:
@@ -70,7 +70,7 @@ func mayConnect(e *effect.Effect) bool {
 	case effect.Network, effect.Privileged, effect.UnknownClass:
 		return true
 	}
-	return command.Interprets(e.Program) || command.Language(e.Program) == "awk" || command.Relays[e.Program] || connectingPrograms[e.Program]
+	return command.IsCodeInterpreter(e.Program) || command.InterpreterLanguage(e.Program) == "awk" || command.Relays[e.Program] || connectingPrograms[e.Program]
 }
 
 // connectingPrograms are programs of other classes that may connect.
@@ -78,14 +78,14 @@ var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": 
 
 // hasPort reports whether the action's text has a number long enough for an unprivileged port.
 func (c *Case) hasPort() bool {
-	leaves, _ := c.Action.Leaves(maxLeaves)
-	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return longNumber(l.Text) }) || longNumber(c.words)
+	leaves, _ := c.Action.Leaves(maxPayloadTexts)
+	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return hasFourDigits(l.Text) }) || hasFourDigits(c.commandWords)
 }
 
-func longNumber(text string) bool {
+func hasFourDigits(text string) bool {
 	run := 0
 	for i := range len(text) {
-		if run++; !digit(text[i]) {
+		if run++; !isDigit(text[i]) {
 			run = 0
 		}
 		if run == 4 {
@@ -97,18 +97,18 @@ func longNumber(text string) bool {
 
 // reachesPage reports whether an effect is a request or connection to the page: to its port on this machine,
 // or to a name that may resolve to this machine.
-func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
-	switch e.Word() {
+func (c *Case) reachesApprovalPage(e *effect.Effect, host, port string) bool {
+	switch e.RuleKind() {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
 	case effect.Execute:
-		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) }) || c.namesPage(host, port))
+		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return containsHostAndPort(a, host, port) }) || c.containsPageAddress(host, port))
 	default:
 		return false
 	}
-	if e.Kind != effect.ChangeRemote && c.namesPage(host, port) { // the address may be a proxy, a header or a setting
+	if e.Kind != effect.ChangeRemote && c.containsPageAddress(host, port) { // the address may be a proxy, a header or a setting
 		return true
 	}
-	if curlPorts().MatchString(e.URL) {
+	if curlPortRange().MatchString(e.URL) {
 		return true
 	}
 	if u, err := url.Parse(e.URL); err == nil && e.URL != "" && !e.Pattern {
@@ -125,11 +125,11 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 }
 
 // curlPorts matches a URL on this machine with several ports, in curl's glob syntax.
-var curlPorts = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
+var curlPortRange = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
 // names reports whether a text contains the page's port as a number and, anywhere, the page's host or a name
 // of this machine, or is only the port.
-func names(text, host, port string) bool {
+func containsHostAndPort(text, host, port string) bool {
 	i := indexNumber(text, port)
 	if i < 0 {
 		return false
@@ -144,24 +144,24 @@ func names(text, host, port string) bool {
 
 // namesPage reports whether a text of the action has this machine's name directly followed by the page's
 // port.
-func (c *Case) namesPage(host, port string) bool {
+func (c *Case) containsPageAddress(host, port string) bool {
 	if !c.textHasNumber(port) {
 		return false
 	}
 	page, err := regexp.Compile(`(?i)(?:\blocalhost\b|\b127\.[0-9.]*|::1|\b0\.0\.0\.0|` + regexp.QuoteMeta(host) + `)[^0-9]{1,12}0*` + regexp.QuoteMeta(port) + `(?:[^0-9]|$)`)
-	leaves, _ := c.Action.Leaves(maxLeaves)
-	return err != nil || page.MatchString(c.words) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
+	leaves, _ := c.Action.Leaves(maxPayloadTexts)
+	return err != nil || page.MatchString(c.commandWords) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
 }
 
 // textHasNumber reports whether the action's own text contains a number.
 func (c *Case) textHasNumber(port string) bool {
-	leaves, _ := c.Action.Leaves(maxLeaves)
+	leaves, _ := c.Action.Leaves(maxPayloadTexts)
 	for _, l := range leaves {
 		if indexNumber(l.Text, port) >= 0 {
 			return true
 		}
 	}
-	return indexNumber(c.words, port) >= 0
+	return indexNumber(c.commandWords, port) >= 0
 }
 
 // indexNumber returns the index of a number in a text, not counting occurrences inside a longer number; -1 if
@@ -175,14 +175,14 @@ func indexNumber(text, digits string) int {
 		i += from
 		end := i + len(digits)
 		before := strings.TrimRight(text[:i], "0")
-		if (before == "" || !digit(before[len(before)-1])) && (end == len(text) || !digit(text[end])) {
+		if (before == "" || !isDigit(before[len(before)-1])) && (end == len(text) || !isDigit(text[end])) {
 			return i
 		}
 		from = end
 	}
 }
 
-func digit(b byte) bool { return '0' <= b && b <= '9' }
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // isScreenTool reports whether a tool's name says that it shows or controls the screen or a browser.
 func isScreenTool(name string) bool {
@@ -218,7 +218,7 @@ func readsScreen(e *effect.Effect) bool {
 }
 
 // seesQuestion reports whether an action reads or clicks in a window that may show a question.
-func (c *Case) seesQuestion(port string) bool {
+func (c *Case) seesApprovalQuestion(port string) bool {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && readsScreen(e) {
 			return true
@@ -236,7 +236,7 @@ func (c *Case) seesQuestion(port string) bool {
 	if c.textHasNumber(port) {
 		return true
 	}
-	leaves, _ := c.Action.Leaves(maxLeaves)
+	leaves, _ := c.Action.Leaves(maxPayloadTexts)
 	return slices.ContainsFunc(leaves, func(l action.Leaf) bool {
 		text := strings.ToLower(l.Text)
 		return strings.Contains(text, "approve") || strings.Contains(text, "allow once") || strings.Contains(text, "shield")

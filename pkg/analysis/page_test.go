@@ -16,7 +16,7 @@ func TestApprovalPage(t *testing.T) {
 	waits := false
 	an, err := analysis.New(analysis.Options{
 		Shell: shell.Analyze, CWD: "/home/me/app", Home: "/home/me",
-		Page: func() (string, bool) { return "127.0.0.1:40517", waits },
+		ApprovalPage: func() (string, bool) { return "127.0.0.1:40517", waits },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,30 +19,30 @@ import (
 
 // Limits of reading the files that git is told to stage.
 const (
-	maxStaged      = 4096     // files that are read
-	maxStagedBytes = 16 << 20 // of all files together
-	maxStagedOne   = 64 << 10 // of one file
-	maxLookedAt    = 20_000   // names that are looked at
-	maxPatterns    = 4096     // patterns in .gitignore files
+	maxStagedFiles     = 4096     // files that are read
+	maxStagedBytes     = 16 << 20 // of all files together
+	maxStagedFileBytes = 64 << 10 // of one file
+	maxStagingNames    = 20_000   // names that are looked at
+	maxIgnorePatterns  = 4096     // patterns in .gitignore files
 )
 
 // addPublished adds the credentials that an action publishes: in text for people, in a commit, or in a file
 // that git does not ignore.
-func (c *Case) addPublished() {
+func (c *Case) addPublishedCredentials() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.Execute || len(e.Args) == 0 {
 			continue
 		}
 		if where := c.credentialInText(e); where != "" {
-			c.handOn(effect.Effect{Target: e.Program, From: e.From, Sure: e.Sure}, where)
+			c.addCredentialSend(effect.Effect{Target: e.Program, Span: e.Span, Certainty: e.Certainty}, where)
 		}
-		if e.Program == "git" && gitStages(command.Git(e.Args)) {
+		if e.Program == "git" && gitStages(command.ParseGit(e.Args)) {
 			where, whole := c.stagedCredential(e)
 			if where != "" {
-				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
+				c.addCredentialSend(effect.Effect{Target: "git", Span: e.Span, Certainty: e.Certainty}, where)
 			} else if !whole {
-				c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, From: e.From, Reason: "git add would add more files than shield searches for credentials"})
+				c.Effects = append(c.Effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseLimit, Span: e.Span, Reason: "git add would add more files than shield searches for credentials"})
 			}
 		}
 	}
@@ -52,9 +52,9 @@ func (c *Case) addPublished() {
 // credentialInText returns which words of a command that reaches other people hold a credential, or the file
 // from which it reads them; "" if none.
 func (c *Case) credentialInText(e *effect.Effect) string {
-	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.Git(e.Args).Sub)
+	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.ParseGit(e.Args).Subcommand)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
-		return (o.Kind == effect.ChangeRemote || o.Kind == effect.SendMessage) && o.From == e.From && o.Host == ""
+		return (o.Kind == effect.ChangeRemote || o.Kind == effect.SendMessage) && o.Span == e.Span && o.Host == ""
 	}) || slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] || arg == "variable" }) {
 		return ""
 	}
@@ -71,15 +71,15 @@ func (c *Case) credentialInText(e *effect.Effect) string {
 		}
 		switch strings.TrimLeft(name, "-") {
 		case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
-			if redact.Issued(value) != "" {
+			if redact.IssuedCredentialForm(value) != "" {
 				return "the text behind " + name
 			}
 		case "F", "body-file", "notes-file", "file":
-			if file, pattern := c.place.Path(value, false); !pattern && c.place.Script != nil && value != "-" {
-				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, From: e.From, Reason: "publishes a file from outside the workspace"}); !commits && !c.place.Inside(file, false, false) && !temporary(&out) {
+			if file, pattern := c.place.Path(value, false); !pattern && c.place.ReadScript != nil && value != "-" {
+				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, Span: e.Span, Reason: "publishes a file from outside the workspace"}); !commits && !c.place.Inside(file, false, false) && !isTemporaryFile(&out) {
 					c.Effects = append(c.Effects, out)
 				}
-				if text, err := c.place.Script(file); err == nil && redact.Issued(string(text)) != "" {
+				if text, err := c.place.ReadScript(file); err == nil && redact.IssuedCredentialForm(string(text)) != "" {
 					return "the file " + value
 				}
 			}
@@ -90,7 +90,7 @@ func (c *Case) credentialInText(e *effect.Effect) string {
 
 // gitStages reports whether a git command stages files.
 func gitStages(git command.GitLine) bool {
-	return git.Sub == "add" || git.Sub == "stage" || git.Sub == "commit" && git.Has("a", "--all")
+	return git.Subcommand == "add" || git.Subcommand == "stage" || git.Subcommand == "commit" && git.HasOption("a", "--all")
 }
 
 // stagedCredential returns the first file with a credential that git is told to stage, and whether all files
@@ -105,7 +105,7 @@ func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 	folder := c.place.CWD
 	var below []string
 	for i := range c.Effects {
-		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.From.Start >= e.From.Start && o.From.End <= e.From.End && o.Path != "" && !o.Pattern && inside(o.Path) {
+		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End && o.Path != "" && !o.Pattern && inside(o.Path) {
 			below = append(below, c.realFolder(o.Path))
 		}
 	}
@@ -119,42 +119,42 @@ func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
-	s := stagingSearch{files: disk{c.files}, left: maxLookedAt}
-	git := command.Git(e.Args)
-	everything := len(below) == 0 || git.Has("A", "--all")
+	s := stagingSearch{files: disk{c.files}, namesLeft: maxStagingNames}
+	git := command.ParseGit(e.Args)
+	everything := len(below) == 0 || git.HasOption("A", "--all")
 	within := func(p string) bool {
 		return everything && len(below) == 0 || slices.ContainsFunc(below, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
 	}
 	for i := range t.Files {
 		f := &t.Files[i]
 		if tracked[f.Path] = true; within(f.Path) && differsFromIndex(f) {
-			s.found = append(s.found, f.Path)
+			s.stagedFiles = append(s.stagedFiles, f.Path)
 		}
 	}
-	if git.Sub != "commit" && !git.Has("u", "--update") {
-		s.untracked(t, tracked, within, git.Has("f", "--force"))
+	if git.Subcommand != "commit" && !git.HasOption("u", "--update") {
+		s.addUntracked(t, tracked, within, git.HasOption("f", "--force"))
 	}
-	return s.credential(t.Top)
+	return s.findCredential(t.Top)
 }
 
 // A stagingSearch looks for files that git add would stage.
 type stagingSearch struct {
-	files disk
-	found []string
-	left  int // names that may still be looked at
+	files       disk
+	stagedFiles []string
+	namesLeft   int // names that may still be looked at
 }
 
 // untracked adds the files that git neither tracks nor ignores.
-func (s *stagingSearch) untracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
-	ignored := s.patterns(t.Folder+"/info/exclude", nil, nil)
+func (s *stagingSearch) addUntracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
+	ignored := s.appendIgnorePatterns(t.Folder+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
 	walk = func(dir string, at []string, ps []gitignore.Pattern) {
-		entries, err := s.files.ReadDir(dir, s.left+1)
-		if s.left -= len(entries); err != nil || s.left <= 0 || len(at) > 40 {
+		entries, err := s.files.ReadDir(dir, s.namesLeft+1)
+		if s.namesLeft -= len(entries); err != nil || s.namesLeft <= 0 || len(at) > 40 {
 			return
 		}
 		if !forced {
-			ps = s.patterns(dir+"/.gitignore", at, ps)
+			ps = s.appendIgnorePatterns(dir+"/.gitignore", at, ps)
 		}
 		m := gitignore.NewMatcher(ps)
 		for _, d := range entries {
@@ -165,7 +165,7 @@ func (s *stagingSearch) untracked(t *committed.Tree, tracked map[string]bool, wi
 			case d.IsDir():
 				walk(p, below, ps)
 			case d.Type().IsRegular() && within(p):
-				s.found = append(s.found, p)
+				s.stagedFiles = append(s.stagedFiles, p)
 			}
 		}
 	}
@@ -173,48 +173,48 @@ func (s *stagingSearch) untracked(t *committed.Tree, tracked map[string]bool, wi
 }
 
 // patterns adds the patterns of a .gitignore file.
-func (s *stagingSearch) patterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
-	text, _ := s.read(file)
+func (s *stagingSearch) appendIgnorePatterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
+	text, _ := s.readFile(file)
 	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' && len(ps) < maxPatterns {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' && len(ps) < maxIgnorePatterns {
 			ps = append(ps[:len(ps):len(ps)], gitignore.ParsePattern(line, at))
 		}
 	}
 	return ps
 }
 
-func (s *stagingSearch) read(file string) (string, error) {
+func (s *stagingSearch) readFile(file string) (string, error) {
 	f, err := s.files.Open(file)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxStagedOne))
+	data, err := io.ReadAll(io.LimitReader(f, maxStagedFileBytes))
 	return string(data), err
 }
 
 // credential describes the first file that holds a credential, by its name or its content; "" if none. whole
 // is false if files may be left that were not looked at.
-func (s *stagingSearch) credential(top string) (where string, whole bool) {
+func (s *stagingSearch) findCredential(top string) (where string, whole bool) {
 	read := 0
-	for _, p := range s.found {
+	for _, p := range s.stagedFiles {
 		if HoldsCredential(p, nil) {
 			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
 		}
 	}
-	for i, p := range s.found {
-		if i == maxStaged || read > maxStagedBytes {
+	for i, p := range s.stagedFiles {
+		if i == maxStagedFiles || read > maxStagedBytes {
 			return "", false
 		}
-		text, err := s.read(p)
+		text, err := s.readFile(p)
 		if err != nil || strings.IndexByte(text, 0) >= 0 {
 			continue
 		}
-		if read += len(text); redact.Issued(text) != "" {
+		if read += len(text); redact.IssuedCredentialForm(text) != "" {
 			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
 		}
 	}
-	return "", s.left > 0
+	return "", s.namesLeft > 0
 }
 
 // addCommittedCredential adds an effect if an action writes a credential into a file that git does not ignore
@@ -224,14 +224,14 @@ func (c *Case) addCommittedCredential() {
 		return
 	}
 	look := func(p, text string) {
-		kind := redact.Issued(text)
-		if kind == "" || !c.place.Inside(p, false, false) || HoldsCredential(p, nil) || !c.takenUp(p) {
+		kind := redact.IssuedCredentialForm(text)
+		if kind == "" || !c.place.Inside(p, false, false) || HoldsCredential(p, nil) || !c.wouldBeTracked(p) {
 			return
 		}
-		if old, err := c.place.Script(p); err == nil && redact.Issued(string(old)) == kind {
+		if old, err := c.place.ReadScript(p); err == nil && redact.IssuedCredentialForm(string(old)) == kind {
 			return
 		}
-		c.handOn(effect.Effect{Target: p}, "what is written to "+path.Base(p))
+		c.addCredentialSend(effect.Effect{Target: p}, "what is written to "+path.Base(p))
 	}
 	if c.Action.Type != "execute_command" {
 		text := writtenText(c.Action.Payload)
@@ -241,13 +241,13 @@ func (c *Case) addCommittedCredential() {
 			}
 		}
 	}
-	for _, w := range c.writes[:min(len(c.writes), maxRead)] {
+	for _, w := range c.writtenFiles[:min(len(c.writtenFiles), maxFilesRead)] {
 		look(w.Path, w.Text)
 	}
 }
 
 // notSource reports whether a path is of tests, examples or documents, where credentials are examples.
-func notSource(p string) bool {
+func isTestOrExample(p string) bool {
 	return slices.ContainsFunc(knowledge.Words(p), func(w string) bool {
 		return slices.Contains([]string{"test", "tests", "spec", "specs", "fixture", "fixtures", "testdata", "example", "examples", "mock", "mocks", "md", "rst", "docs"}, w)
 	})
@@ -255,7 +255,7 @@ func notSource(p string) bool {
 
 // takenUp reports whether git would track a file: it is in a repository that does not ignore it, and is
 // neither a test nor a document.
-func (c *Case) takenUp(p string) bool {
+func (c *Case) wouldBeTracked(p string) bool {
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
@@ -271,14 +271,14 @@ func (c *Case) takenUp(p string) bool {
 		return false
 	}
 	below, under := strings.CutPrefix(p, t.Top+"/")
-	if !under || notSource(below) {
+	if !under || isTestOrExample(below) {
 		return false
 	}
 	s := stagingSearch{files: disk{c.files}}
-	ps := s.patterns(t.Folder+"/info/exclude", nil, nil)
+	ps := s.appendIgnorePatterns(t.Folder+"/info/exclude", nil, nil)
 	names := strings.Split(below, "/")
 	for i := range names {
-		ps = s.patterns(strings.Join(append([]string{t.Top}, names[:i]...), "/")+"/.gitignore", names[:i], ps)
+		ps = s.appendIgnorePatterns(strings.Join(append([]string{t.Top}, names[:i]...), "/")+"/.gitignore", names[:i], ps)
 	}
 	m := gitignore.NewMatcher(ps)
 	for i := range names {

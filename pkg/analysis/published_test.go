@@ -25,13 +25,13 @@ func TestPublished(t *testing.T) {
 	} {
 		put(t, top+"/"+name, text)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, Files: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	handsOn := func(c *Case) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.SendData && e.Is(effect.LabelCredential)
+			return e.Kind == effect.SendData && e.HasLabel(effect.LabelCredential)
 		})
 	}
 	for command, want := range map[string]bool{
@@ -85,19 +85,19 @@ func TestPublishedBounds(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		put(t, top+"/big/"+n, strings.Repeat("x", 3<<20))
 	}
-	s := stagingSearch{files: disk{newFiles()}, left: 3}
-	s.found = []string{top + "/big/a", top + "/big/b"}
-	if got, whole := s.credential(top); got != "" || !whole {
+	s := stagingSearch{files: disk{newFiles()}, namesLeft: 3}
+	s.stagedFiles = []string{top + "/big/a", top + "/big/b"}
+	if got, whole := s.findCredential(top); got != "" || !whole {
 		t.Errorf("found %q, %t", got, whole)
 	}
-	s.found = make([]string, maxStaged+1)
-	for i := range s.found {
-		s.found[i] = top + "/big/a"
+	s.stagedFiles = make([]string, maxStagedFiles+1)
+	for i := range s.stagedFiles {
+		s.stagedFiles[i] = top + "/big/a"
 	}
-	if got, whole := s.credential(top); got != "" || whole {
+	if got, whole := s.findCredential(top); got != "" || whole {
 		t.Errorf("more than is looked at: %q, %t", got, whole)
 	}
-	if ps := s.patterns(top+"/.gitignore", nil, nil); len(ps) > maxPatterns {
+	if ps := s.appendIgnorePatterns(top+"/.gitignore", nil, nil); len(ps) > maxIgnorePatterns {
 		t.Errorf("%d patterns", len(ps))
 	}
 }

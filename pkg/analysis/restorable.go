@@ -10,26 +10,26 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-const maxRestored = 64 // maximum number of effects of a command
+const maxRestorable = 64 // maximum number of effects of a command
 
 // markRestorable marks deletions that lose nothing: the file is unchanged in the last commit of a repository
 // in the workspace, and nothing in the command changes it or the repository's history before; or the session
 // created it; or it does not exist.
-func (c *Case) markRestorable(f *files) {
+func (c *Case) markRestorable(f *fileAccess) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
 	}
 	var deleted []int
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Path != "" && deletes(e) && (c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e)) {
+		if e.Path != "" && isDeletion(e) && (c.place.Inside(e.Path, e.Pattern, e.Tree) || isTemporaryFile(e)) {
 			deleted = append(deleted, i)
 		}
 	}
-	if len(deleted) == 0 || len(deleted) > maxRestored || slices.ContainsFunc(c.Effects, makesHistoryUnknown) {
+	if len(deleted) == 0 || len(deleted) > maxRestorable || slices.ContainsFunc(c.Effects, makesHistoryUnknown) {
 		return
 	}
-	r := c.history()
+	r := c.commitReader()
 	defer r.Close()
 	var unmissed, kept []int
 	for _, i := range deleted {
@@ -37,12 +37,12 @@ func (c *Case) markRestorable(f *files) {
 		case c.mayCreate(e):
 		case c.allDeletedMatch(e, c.madeBySession):
 			unmissed = append(unmissed, i)
-		case c.allDeletedMatch(e, func(p string) bool { return c.madeBySession(p) || c.kept(r, f, p) }):
+		case c.allDeletedMatch(e, func(p string) bool { return c.madeBySession(p) || c.isInLastCommit(r, f, p) }):
 			kept = append(kept, i)
 		}
 	}
-	for _, store := range r.Stores() {
-		if c.changes(effect.Quote(store) + "/**") {
+	for _, store := range r.GitPaths() {
+		if c.mayChange(effect.Quote(store) + "/**") {
 			kept = nil
 		}
 	}
@@ -60,7 +60,7 @@ func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) b
 		return holds(e.Path)
 	}
 	x := c.Expand(e)
-	if !x.Whole || len(x.Paths)+len(x.Hidden) > maxRestored {
+	if !x.Complete || len(x.Paths)+len(x.Hidden) > maxRestorable {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), func(p string) bool { return !holds(p) })
@@ -68,19 +68,19 @@ func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) b
 
 // madeBySession reports whether the session created the file at a path, or the path does not exist.
 func (c *Case) madeBySession(p string) bool {
-	return c.place.Made != nil && c.place.Made(p) || c.firstMissing(p) != ""
+	return c.place.MadeBySession != nil && c.place.MadeBySession(p) || c.firstMissing(p) != ""
 }
 
 // kept reports whether the last commit has the content of a path.
-func (c *Case) kept(r *committed.Reader, f *files, p string) bool {
-	dir, err := f.follow(path.Dir(p))
-	if e, known := f.layerEntryAt(p); known {
+func (c *Case) isInLastCommit(r *committed.Reader, f *fileAccess, p string) bool {
+	dir, err := f.resolvePath(path.Dir(p))
+	if e, known := f.overlayEntryAt(p); known {
 		return err == nil && e.Committed
 	}
-	return err == nil && r.Keeps(path.Join(dir, path.Base(p)))
+	return err == nil && r.IsCommittedUnchanged(path.Join(dir, path.Base(p)))
 }
 
-func deletes(e *effect.Effect) bool {
+func isDeletion(e *effect.Effect) bool {
 	return e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory
 }
 
@@ -90,22 +90,22 @@ func makesHistoryUnknown(e effect.Effect) bool {
 	if e.RunsText() {
 		return true
 	}
-	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsHistory(e.Args))
+	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsLastCommit(e.Args))
 }
 
 // keepsHistory reports whether a git command keeps the last commit and its content in the history. It is
 // false if options precede the subcommand.
-func keepsHistory(args []string) bool {
-	git := command.Git(args)
+func keepsLastCommit(args []string) bool {
+	git := command.ParseGit(args)
 	switch {
 	case len(args) == 0:
 		return true
-	case git.Sub != args[0]:
+	case git.Subcommand != args[0]:
 		return false
-	case command.HistoryKeepers[git.Sub]:
+	case command.HistoryKeepers[git.Subcommand]:
 		return true
 	}
-	switch git.Sub {
+	switch git.Subcommand {
 	case "commit":
 		return !slices.ContainsFunc(git.Args, func(a string) bool { return strings.HasPrefix(a, "--am") })
 	case "push": // to a named remote: a path or a URL may be this repository
@@ -117,7 +117,7 @@ func keepsHistory(args []string) bool {
 }
 
 // changes reports whether an effect changes, or may change, a path that a pattern matches.
-func (c *Case) changes(pattern string) bool {
+func (c *Case) mayChange(pattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:

@@ -68,7 +68,7 @@ func repository(t *testing.T) (top string) {
 func TestRestorable(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, Files: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestRestorable(t *testing.T) {
 			c := an.Case(act("execute_command", map[string]any{"command": command}))
 			got, deleted := 0, 0
 			for _, e := range c.Effects {
-				if deletes(&e) {
+				if isDeletion(&e) {
 					if deleted++; e.Restorable {
 						got++
 					}
@@ -159,7 +159,7 @@ func TestRestorable(t *testing.T) {
 func TestRestorableTypes(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}, Files: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,13 +191,13 @@ func TestRestorableLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}, Files: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]bool{"rm out/a.md": false, "rm -rf out/": false, "rm in/c.go": true, "rm -rf in": false} {
 		for _, e := range an.Case(act("execute_command", map[string]any{"command": command})).Effects {
-			if deletes(&e) && strings.HasPrefix(e.Path, outside) && e.Restorable || deletes(&e) && want && !e.Restorable {
+			if isDeletion(&e) && strings.HasPrefix(e.Path, outside) && e.Restorable || isDeletion(&e) && want && !e.Restorable {
 				t.Errorf("%s: %+v", command, e)
 			}
 		}

@@ -15,9 +15,9 @@ import (
 
 // sends adds what the action sends to another machine or person: the files that it reads, or else the content
 // of the fields that its type sends.
-func (c *Case) sends(t *tool) {
+func (c *Case) addSentData(t *tool) {
 	filled := false
-	for _, field := range t.sends {
+	for _, field := range t.sentFields {
 		filled = filled || hasContent(c.Action.Payload[field])
 	}
 	if !filled {
@@ -74,13 +74,13 @@ func (c *Case) addURLCredentials() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
 		e := c.Effects[i]
 		_, query, ok := strings.Cut(e.URL, "?")
-		if e.Kind != effect.HTTPRequest || !ok || e.Pattern || local(e) {
+		if e.Kind != effect.HTTPRequest || !ok || e.Pattern || staysLocal(e) {
 			continue
 		}
 		query = withoutSignature(query)
 		query = strings.ReplaceAll(decode.Percent(query), "+", " ")
 		if (*redact.Redactor)(nil).String(query) != query {
-			c.handOn(effect.Effect{Host: e.Host, From: e.From}, "the query of a URL")
+			c.addCredentialSend(effect.Effect{Host: e.Host, Span: e.Span}, "the query of a URL")
 		}
 	}
 }
@@ -112,13 +112,13 @@ func withoutSignature(query string) string {
 }
 
 // bodyCall adds an effect if the body of a request tells another machine to delete something.
-func (c *Case) bodyCall() {
+func (c *Case) addBodyDeletion() {
 	if c.Action.Type != "http_request" {
 		return
 	}
 	for i := range c.Effects {
 		e := c.Effects[i]
-		if e.Kind != effect.HTTPRequest || local(e) {
+		if e.Kind != effect.HTTPRequest || staysLocal(e) {
 			continue
 		}
 		for _, field := range [...]string{"body", "data", "json", "content", "payload", "form"} {

@@ -13,7 +13,7 @@ import (
 // signingForms match the credentials with which a command signs in: headers for authentication, options that
 // take credentials, and variables set before a program. A text can only match an expression if it has one of
 // its pieces.
-var signingForms = [...]struct {
+var loginForms = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp
 }{
@@ -27,14 +27,14 @@ var signingForms = [...]struct {
 var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
 // splitSigning separates the credentials with which a command signs in from the rest of its text.
-func splitSigning(text string) (rest string, signing []string) {
-	for i := range signingForms {
-		if !slices.ContainsFunc(signingForms[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
+func splitLoginCredentials(text string) (rest string, signing []string) {
+	for i := range loginForms {
+		if !slices.ContainsFunc(loginForms[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
 			continue
 		}
 		var b strings.Builder
 		at := 0
-		for _, m := range signingForms[i].expr().FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range loginForms[i].expr().FindAllStringSubmatchIndex(text, -1) {
 			signing = append(signing, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]
@@ -48,10 +48,10 @@ func splitSigning(text string) (rest string, signing []string) {
 // signsInAt returns the hosts of programs that have no effect with a host: for a database client the host in
 // its arguments, for a client of a single service the host of the service. It returns nil if the text may
 // name another host.
-func (c *Case) signsInAt() (hosts []string) {
+func (c *Case) loginHosts() (hosts []string) {
 	var text strings.Builder
-	everyText(&text, c.Action.Payload)
-	if namesPlace(text.String()) {
+	appendTexts(&text, c.Action.Payload)
+	if setsHostVariable(text.String()) {
 		return nil
 	}
 	for i := range c.Effects {
@@ -77,7 +77,7 @@ func (c *Case) signsInAt() (hosts []string) {
 // the arguments may name another host.
 func serviceHost(program string, args []string) string {
 	if slices.ContainsFunc(args, func(arg string) bool {
-		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && elsewhere(arg)
+		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && mayNameHost(arg)
 	}) {
 		return ""
 	}
@@ -90,16 +90,16 @@ func serviceHost(program string, args []string) string {
 }
 
 // namesPlace reports whether a variable set in a text may name a host to sign in at.
-func namesPlace(text string) bool {
+func setsHostVariable(text string) bool {
 	for word := range strings.FieldsSeq(text) {
-		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && elsewhere(name) && !strings.Contains(name, "://") {
+		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && mayNameHost(name) && !strings.Contains(name, "://") {
 			return true
 		}
 	}
 	return false
 }
 
-func elsewhere(name string) bool {
+func mayNameHost(name string) bool {
 	name, _, _ = strings.Cut(strings.ToLower(name), "=")
 	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }), func(part string) bool {
 		return command.ElsewhereWords[part] || strings.HasSuffix(part, "host")

@@ -13,31 +13,31 @@ import (
 
 // spellings returns the decoded forms of a text, readable or not: its encodings decoded, the text rotated
 // (ROT13) and reversed, and its short parts joined.
-func spellings(text string) (out []string) {
-	rotated, backwards := decode.Turned(text)
+func decodedForms(text string) (out []string) {
+	rotated, backwards := decode.Rot13AndReversed(text)
 	out = append(out, rotated, backwards)
-	parts := addressSeparators.Replace(text)
-	for _, t := range [...]string{text, parts, capitals(parts)} {
+	parts := urlPartSeparators.Replace(text)
+	for _, t := range [...]string{text, parts, uppercaseBase32(parts)} {
 		for _, l := range decode.Layers(t) {
 			out = append(out, l.Text)
 		}
 	}
 	for _, s := range slices.Compact([]string{text, strings.ReplaceAll(decode.Percent(text), "+", " ")}) {
-		decode.Codes(s, func(raw string) { out = append(out, raw) })
+		decode.DecodeUncertain(s, func(raw string) { out = append(out, raw) })
 		out = append(out, joinShortParts(s))
 	}
 	return out
 }
 
 // capitals returns the words of a text that may be base32 in lower case, converted to upper case.
-func capitals(text string) string {
+func uppercaseBase32(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
-		for ; i < len(text) && byteKinds[text[i]]&inBase64 != 0; i++ {
-			fits, small = fits && byteKinds[text[i]]&isBase32 != 0, small || text[i] >= 'a'
+		for ; i < len(text) && byteKinds[text[i]]&base64Byte != 0; i++ {
+			fits, small = fits && byteKinds[text[i]]&base32Byte != 0, small || text[i] >= 'a'
 		}
-		if fits && small && i-start >= leastBase32 {
+		if fits && small && i-start >= minBase32Bytes {
 			b.WriteString(strings.ToUpper(text[start:i]))
 			b.WriteByte(' ')
 		}
@@ -53,10 +53,10 @@ func capitals(text string) string {
 
 // Kinds of bytes, as bits.
 const (
-	inBase64 = 1 << iota // a letter, a digit or one of + - _
-	inPart
-	isBase32 // in upper or lower case
-	byParts  // can separate two parts
+	base64Byte = 1 << iota // a letter, a digit or one of + - _
+	partByte
+	base32Byte    // in upper or lower case
+	separatorByte // can separate two parts
 )
 
 // byteKinds holds the kinds of each byte. A table is fast: every byte of a text is looked up.
@@ -69,21 +69,21 @@ var byteKinds = func() (kinds [256]uint8) {
 			}
 		}
 		name := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-		add(inBase64, name || strings.IndexByte("+-_", c) >= 0)
-		add(inPart, name || strings.IndexByte("+/=_~!%", c) >= 0)
-		add(byParts, strings.IndexByte(" \t.,;:|-", c) >= 0)
-		add(isBase32, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
+		add(base64Byte, name || strings.IndexByte("+-_", c) >= 0)
+		add(partByte, name || strings.IndexByte("+/=_~!%", c) >= 0)
+		add(separatorByte, strings.IndexByte(" \t.,;:|-", c) >= 0)
+		add(base32Byte, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
 	}
 	return kinds
 }()
 
 // leastBase32 is the minimum length in bytes of a base32 word in lower case.
-const leastBase32 = 12
+const minBase32Bytes = 12
 
 // A text in parts has at least leastParts parts of at most mostPart bytes, separated by single bytes.
 const (
-	leastParts = 4
-	mostPart   = 7
+	minShortParts     = 4
+	maxShortPartBytes = 7
 )
 
 // joinShortParts joins the short parts of a text, in which a secret may have been split.
@@ -91,7 +91,7 @@ func joinShortParts(text string) string {
 	var b strings.Builder
 	var parts []string
 	end := func() {
-		if len(parts) >= leastParts {
+		if len(parts) >= minShortParts {
 			for _, part := range parts {
 				b.WriteString(part)
 			}
@@ -101,15 +101,15 @@ func joinShortParts(text string) string {
 	}
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && byteKinds[text[i+n]]&inPart != 0 {
+		for i+n < len(text) && byteKinds[text[i+n]]&partByte != 0 {
 			n++
 		}
-		if n == 0 || n > mostPart {
+		if n == 0 || n > maxShortPartBytes {
 			end()
 		} else {
 			parts = append(parts, text[i:i+n])
 		}
-		if i += n; i < len(text) && byteKinds[text[i]]&byParts == 0 {
+		if i += n; i < len(text) && byteKinds[text[i]]&separatorByte == 0 {
 			end()
 		}
 		i++
@@ -120,35 +120,35 @@ func joinShortParts(text string) string {
 }
 
 // mostParts is the maximum number of parts of a text that are counted.
-const mostParts = 4096
+const maxCountedParts = 4096
 
 // writeUnrepeated writes the short parts that occur at most twice in a text: those in which commands or URLs
 // of the same form differ. Twice, because a command may be in the text as written and resolved.
 func writeUnrepeated(to *strings.Builder, text string) {
 	var parts []uint64
-	for i := 0; i < len(text) && len(parts) < mostParts; i++ {
+	for i := 0; i < len(text) && len(parts) < maxCountedParts; i++ {
 		start, packed := i, uint64(0)
-		for i < len(text) && byteKinds[text[i]]&inPart != 0 && text[i] != '=' && text[i] != '/' {
+		for i < len(text) && byteKinds[text[i]]&partByte != 0 && text[i] != '=' && text[i] != '/' {
 			packed = packed<<8 | uint64(text[i])
 			i++
 		}
-		if start < i && i-start <= mostPart {
+		if start < i && i-start <= maxShortPartBytes {
 			parts = append(parts, packed)
 		}
 	}
 	count := partCounter{seed: rand.Uint64() | 1, slots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
 	for _, part := range parts {
-		if slot := count.of(part); *slot>>partBits < minRepeats {
-			*slot += 1 << partBits
+		if slot := count.slotOf(part); *slot>>partCountShift < repeatLimit {
+			*slot += 1 << partCountShift
 		}
 	}
 	for _, part := range parts {
-		slot := count.of(part)
-		if *slot>>partBits == minRepeats {
+		slot := count.slotOf(part)
+		if *slot>>partCountShift == repeatLimit {
 			continue
 		}
-		*slot |= minRepeats << partBits
-		var raw [mostPart + 1]byte
+		*slot |= repeatLimit << partCountShift
+		var raw [maxShortPartBytes + 1]byte
 		binary.BigEndian.PutUint64(raw[:], part)
 		to.Write(bytes.TrimLeft(raw[:], "\x00"))
 	}
@@ -162,15 +162,15 @@ type partCounter struct {
 }
 
 const (
-	partBits   = 8 * mostPart
-	minRepeats = 3 // times; a part that was written gets this count too
+	partCountShift = 8 * maxShortPartBytes
+	repeatLimit    = 3 // times; a part that was written gets this count too
 )
 
-func (c *partCounter) of(part uint64) *uint64 {
+func (c *partCounter) slotOf(part uint64) *uint64 {
 	high, low := mathbits.Mul64(part, c.seed)
 	for at := high ^ low; ; at++ {
 		slot := &c.slots[at&uint64(len(c.slots)-1)]
-		if have := *slot & (1<<partBits - 1); have == part {
+		if have := *slot & (1<<partCountShift - 1); have == part {
 			return slot
 		} else if have == 0 {
 			*slot = part

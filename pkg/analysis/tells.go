@@ -19,9 +19,9 @@ import (
 const maxRecipients = 64
 
 // messages adds a SendMessage effect for each recipient.
-func (c *Case) messages(to []string) {
+func (c *Case) addMessageEffects(to []string) {
 	if len(to) > maxRecipients {
-		c.unexamined("the message has more than 64 recipients")
+		c.setUnexamined("the message has more than 64 recipients")
 		to = to[:maxRecipients]
 	}
 	for _, person := range to {
@@ -44,7 +44,7 @@ func (c *Case) recipients(fields ...string) []string {
 		for _, item := range texts {
 			text, ok := item.(string)
 			if !ok {
-				text = textOf(item)
+				text = joinTexts(item)
 			}
 			for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
 				if part = strings.TrimSpace(part); part != "" {
@@ -58,18 +58,18 @@ func (c *Case) recipients(fields ...string) []string {
 
 // addMessages adds effects for credentials that the action's texts pass on, and for changes that its requests
 // ask for.
-func (c *Case) addMessages() {
+func (c *Case) addTextEffects() {
 	name := c.Action.Type
 	switch {
 	case name == "memory_write", name == "agent_message", strings.HasSuffix(name, "_event"), strings.HasSuffix(name, "_schedule"),
 		strings.HasPrefix(name, "send_"), strings.HasPrefix(name, "reply_"), strings.HasPrefix(name, "browser_"), strings.HasPrefix(name, "canvas_"):
-		c.credentials(effect.Effect{Target: name})
+		c.addPayloadCredential(effect.Effect{Target: name})
 	}
-	for i, n := 0, min(len(c.Effects), maxLeaves); i < n; i++ {
+	for i, n := 0, min(len(c.Effects), maxPayloadTexts); i < n; i++ {
 		if e := c.Effects[i]; e.Kind == effect.HTTPRequest {
 			c.addURLEffects(e)
 			if name == "http_request" || name == "web_fetch" {
-				c.credentials(effect.Effect{Host: e.Host, URL: e.URL})
+				c.addPayloadCredential(effect.Effect{Host: e.Host, URL: e.URL})
 			}
 		}
 	}
@@ -77,33 +77,33 @@ func (c *Case) addMessages() {
 
 // credentials adds an effect for the first text of the payload that holds a credential. A credential in a
 // header or field for authentication does not count: it goes only to its own service.
-func (c *Case) credentials(e effect.Effect) {
-	if local(e) {
+func (c *Case) addPayloadCredential(e effect.Effect) {
+	if staysLocal(e) {
 		return
 	}
-	leaves, complete := c.Action.Leaves(maxLeaves)
+	leaves, complete := c.Action.Leaves(maxPayloadTexts)
 	if !complete {
-		c.unexamined("the payload has more than 256 texts")
+		c.setUnexamined("the payload has more than 256 texts")
 	}
 	for _, l := range leaves {
-		if authenticates(l) || l.Path == "url" || !c.holdsCredential(l.Name, l.Text) {
+		if isLoginField(l) || l.Path == "url" || !c.holdsCredential(l.Name, l.Text) {
 			continue
 		}
-		c.handOn(e, "the field "+l.Path)
+		c.addCredentialSend(e, "the field "+l.Path)
 		return
 	}
 }
 
 // handOn adds the effect of sending a credential as e describes, found by its form. If such an effect exists
 // already, that one gets the label.
-func (c *Case) handOn(e effect.Effect, where string) {
+func (c *Case) addCredentialSend(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
 	for i := range c.Effects {
 		sent := &c.Effects[i]
-		if sent.Word() != effect.SendData || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
+		if sent.RuleKind() != effect.SendData || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
 			continue
 		}
-		if !sent.Is(effect.LabelCredential) {
+		if !sent.HasLabel(effect.LabelCredential) {
 			sent.Labels, sent.Reason = slices.Concat(sent.Labels, e.Labels), e.Reason
 		}
 		return
@@ -112,25 +112,25 @@ func (c *Case) handOn(e effect.Effect, where string) {
 }
 
 // authenticates reports whether a text is in a header or top-level field that is meant for a credential.
-func authenticates(l action.Leaf) bool {
+func isLoginField(l action.Leaf) bool {
 	header, isHeader := strings.CutPrefix(l.Path, "headers.")
 	return (isHeader || l.Path == l.Name) && redact.IsSecretName(l.Name) && header != "user-agent"
 }
 
 // environment matches the assignment of an environment variable.
-var environment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
+var variableAssignment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
 // holdsCredential reports whether a text, or its decoded form, holds a credential or assigns one to a
 // variable.
 func (c *Case) holdsCredential(name, text string) bool {
-	if redact.Holds(name, text) {
+	if redact.ContainsCredential(name, text) {
 		return true
 	}
 	if setsCredentialVariable(text) {
 		return true
 	}
-	for _, l := range c.layers(text) {
-		if redact.Holds(name, l.Text) || setsCredentialVariable(l.Text) {
+	for _, l := range c.decodedLayers(text) {
+		if redact.ContainsCredential(name, l.Text) || setsCredentialVariable(l.Text) {
 			return true
 		}
 	}
@@ -143,7 +143,7 @@ func setsCredentialVariable(text string) bool {
 	if !hasAssignment(text) {
 		return false
 	}
-	for _, m := range environment().FindAllStringSubmatch(text, 16) {
+	for _, m := range variableAssignment().FindAllStringSubmatch(text, 16) {
 		if knowledge.SecretVariable(m[1]) {
 			return true
 		}
@@ -168,7 +168,7 @@ func hasAssignment(text string) bool {
 }
 
 // local reports whether an effect stays on this machine.
-func local(e effect.Effect) bool { return e.Host != "" && (*trust)(nil).host(&e) }
+func staysLocal(e effect.Effect) bool { return e.Host != "" && (*trustMatcher)(nil).isTrustedHost(&e) }
 
 // addURLEffects adds effects of the URL of a request: a credential in it, and a verb that changes the server.
 func (c *Case) addURLEffects(e effect.Effect) {
@@ -183,25 +183,25 @@ func (c *Case) addURLEffects(e effect.Effect) {
 	if path == "" && query == "" || host == "" {
 		return
 	}
-	secret := redact.Holds("url", e.URL)
+	secret := redact.ContainsCredential("url", e.URL)
 	for name, all := range values {
 		for _, value := range all {
 			secret = secret || c.holdsCredential(name, value)
 		}
 	}
-	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
-		c.handOn(out, "the URL")
+	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !staysLocal(e) {
+		c.addCredentialSend(out, "the URL")
 	} else if hasEncodedText(values) {
 		out.Kind, out.Reason = effect.SendData, "the URL contains encoded text, which can hide data"
 		c.Effects = append(c.Effects, out)
 	}
-	c.urlVerb(e, host, path, values)
+	c.addURLVerb(e, host, path, values)
 }
 
 // requests adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
 // a repository are skipped.
-func (c *Case) requests(from int) {
-	for i, n := from, min(len(c.Effects), from+maxLeaves); i < n; i++ {
+func (c *Case) addRequestVerbs(from int) {
+	for i, n := from, min(len(c.Effects), from+maxPayloadTexts); i < n; i++ {
 		e := c.Effects[i]
 		if e.Kind != effect.HTTPRequest || e.Pattern || command.CodeHosts[e.Host] || strings.HasSuffix(e.URL, ".git") {
 			continue
@@ -211,13 +211,13 @@ func (c *Case) requests(from int) {
 		host, at, _ := strings.Cut(at, "/")
 		path, query, _ := strings.Cut(at, "?")
 		if values, err := url.ParseQuery(query); err == nil {
-			c.urlVerb(e, host, path, values)
+			c.addURLVerb(e, host, path, values)
 		}
 	}
 }
 
 // urlVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
-func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
+func (c *Case) addURLVerb(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
@@ -300,31 +300,31 @@ func isPageCode(field string) bool {
 
 // page adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
 // read the page and click.
-func (c *Case) page() {
+func (c *Case) addPageCode() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		text, ok := c.Action.Payload[field].(string)
 		if !ok || text == "" || !isPageCode(field) {
 			continue
 		}
 		from := len(c.Effects)
-		c.run("node -e "+command.QuoteWord("("+text+"\n)()"), &c.place, false)
+		c.addShellEffects("node -e "+command.QuoteWord("("+text+"\n)()"), &c.place, false)
 		c.Effects = slices.Concat(c.Effects[:from], slices.DeleteFunc(slices.Clone(c.Effects[from:]), func(e effect.Effect) bool { return e.Kind == effect.Execute }))
-		if !readsPage(text) {
-			c.dynamic(effect.CauseCode, "the code in "+field+" does more than read the page")
+		if !onlyReadsPage(text) {
+			c.addUnknownEffect(effect.CauseUnanalysedCode, "the code in "+field+" does more than read the page")
 		}
 	}
 }
 
 // Forms in code for a page: literals, calls and constructors, assignments, and names of the user's data.
 var (
-	pageTexts  = prefilter.Lazy(`'[^'\\\n]*'|"[^"\\\n]*"`)
-	pageCalls  = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
-	pageSets   = prefilter.Lazy(`[.\]][\w$]*\s*[-+*/|&?]*=[^=>]|\blocation\b|\bimport\b`)
-	pageSecret = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
+	jsStrings      = prefilter.Lazy(`'[^'\\\n]*'|"[^"\\\n]*"`)
+	jsCalls        = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
+	jsAssignments  = prefilter.Lazy(`[.\]][\w$]*\s*[-+*/|&?]*=[^=>]|\blocation\b|\bimport\b`)
+	jsSecretAccess = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
 )
 
 // pageReads are the functions that code may call to read a page, process text and click.
-const pageReads = " querySelector querySelectorAll getElementById getElementsByClassName getElementsByTagName getElementsByName getAttribute hasAttribute getAttributeNames " +
+const readOnlyJSFunctions = " querySelector querySelectorAll getElementById getElementsByClassName getElementsByTagName getElementsByName getAttribute hasAttribute getAttributeNames " +
 	"closest matches contains getBoundingClientRect getClientRects getComputedStyle getPropertyValue elementFromPoint evaluate click focus blur scrollIntoView scrollTo scrollBy scroll " +
 	"map filter forEach find findIndex some every reduce flat flatMap slice splice sort reverse join concat includes indexOf push pop from of keys values entries fromEntries assign isArray has get " +
 	"trim split replace replaceAll substring substr slice match matchAll test toLowerCase toUpperCase startsWith endsWith padStart padEnd toString toFixed charAt normalize repeat " +
@@ -332,17 +332,17 @@ const pageReads = " querySelector querySelectorAll getElementById getElementsByC
 	"if for while switch catch function return async await typeof of in and getEntriesByType now toISOString toLocaleString querySelectorAllDeep item $ $$ "
 
 // readsPage reports whether code only reads the page in which it runs, or clicks in it.
-func readsPage(code string) bool {
-	if pageSets().MatchString(pageTexts().ReplaceAllString(code, "''")) || pageSecret().MatchString(code) {
+func onlyReadsPage(code string) bool {
+	if jsAssignments().MatchString(jsStrings().ReplaceAllString(code, "''")) || jsSecretAccess().MatchString(code) {
 		return false
 	}
-	for _, m := range pageCalls().FindAllStringSubmatch(pageTexts().ReplaceAllString(code, "''"), -1) {
+	for _, m := range jsCalls().FindAllStringSubmatch(jsStrings().ReplaceAllString(code, "''"), -1) {
 		switch {
 		case m[2] != "":
 			return false
 		case m[3] != "" && !strings.Contains(" Set Map Date Array RegExp URL Object ", " "+m[3]+" "):
 			return false
-		case m[1] != "" && !strings.Contains(pageReads, " "+m[1]+" ") && !strings.Contains(" Set Map Date Array RegExp URL Object ", " "+m[1]+" "):
+		case m[1] != "" && !strings.Contains(readOnlyJSFunctions, " "+m[1]+" ") && !strings.Contains(" Set Map Date Array RegExp URL Object ", " "+m[1]+" "):
 			return false
 		}
 	}

@@ -12,57 +12,57 @@ import (
 
 // A tool describes what an action type does with the fields of its payload.
 type tool struct {
-	name     string
-	uses     []fieldUse
-	sends    []string    // fields whose content is sent to the host of the tool's URL
-	kind     effect.Kind // an effect that does not depend on a field
-	reason   string      // reason of the effect kind
-	readOnly bool        // changes nothing
-	min      int         // lowest tier that may allow it
+	name       string
+	fieldUses  []fieldUse
+	sentFields []string    // fields whose content is sent to the host of the tool's URL
+	kind       effect.Kind // an effect that does not depend on a field
+	reason     string      // reason of the effect kind
+	readOnly   bool        // changes nothing
+	minTier    int         // lowest tier that may allow it
 }
 
 // A fieldUse describes what a tool does with the value of a field.
 type fieldUse struct {
-	field     string // if it is missing, the tool's effect is unknown
-	kind      effect.Kind
-	recursive bool
-	optional  bool   // the tool also works without the field
-	otherwise string // the default path if the field is missing
+	field       string // if it is missing, the tool's effect is unknown
+	kind        effect.Kind
+	recursive   bool
+	optional    bool   // the tool also works without the field
+	defaultPath string // the default path if the field is missing
 }
 
 // tools are the action types with known effects, by name. Types that share a prefix or suffix are in
 // typeFamilies.
 var tools = [...]tool{
-	{name: "agent_message", min: 1},
-	{name: "append_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "agent_message", minTier: 1},
+	{name: "append_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 	{name: "apply_patch"},
-	{name: "browser_file_upload", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
-	{name: "browser_upload", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
-	{name: "browser_upload_file", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "browser_file_upload", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sentFields: []string{"path"}},
+	{name: "browser_upload", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sentFields: []string{"path"}},
+	{name: "browser_upload_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sentFields: []string{"path"}},
 	{name: "canvas_delete"},
-	{name: "copy_directory", uses: []fieldUse{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
-	{name: "copy_file", uses: []fieldUse{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
-	{name: "create_directory", uses: []fieldUse{{field: "path", kind: effect.CreateDirectory}}},
-	{name: "create_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
-	{name: "delete_directory", uses: []fieldUse{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, min: 2},
-	{name: "delete_file", uses: []fieldUse{{field: "path", kind: effect.DeleteFile}}, min: 2},
-	{name: "download_file", uses: []fieldUse{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
-	{name: "edit_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
-	{name: "execute_code", min: 1},
-	{name: "execute_command", min: 1},
-	{name: "http_request", uses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, sends: []string{"body", "data", "json", "content", "form", "files", "params"}, min: 1},
-	{name: "list_directory", uses: []fieldUse{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
+	{name: "copy_directory", fieldUses: []fieldUse{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
+	{name: "copy_file", fieldUses: []fieldUse{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
+	{name: "create_directory", fieldUses: []fieldUse{{field: "path", kind: effect.CreateDirectory}}},
+	{name: "create_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "delete_directory", fieldUses: []fieldUse{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, minTier: 2},
+	{name: "delete_file", fieldUses: []fieldUse{{field: "path", kind: effect.DeleteFile}}, minTier: 2},
+	{name: "download_file", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
+	{name: "edit_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "execute_code", minTier: 1},
+	{name: "execute_command", minTier: 1},
+	{name: "http_request", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, sentFields: []string{"body", "data", "json", "content", "form", "files", "params"}, minTier: 1},
+	{name: "list_directory", fieldUses: []fieldUse{{field: "path", kind: effect.ListDirectory, defaultPath: "."}}, readOnly: true},
 	{name: "memory_search", readOnly: true},
-	{name: "memory_write", min: 1},
-	{name: "move_directory", uses: []fieldUse{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, min: 2},
-	{name: "move_file", uses: []fieldUse{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, min: 2},
-	{name: "read_directory", uses: []fieldUse{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
-	{name: "read_file", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, readOnly: true},
-	{name: "search_files", uses: []fieldUse{{field: "path", kind: effect.ReadFile, recursive: true, otherwise: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
-	{name: "upload_file", uses: []fieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sends: []string{"path", "source", "content"}},
-	{name: "web_fetch", uses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, min: 1},
+	{name: "memory_write", minTier: 1},
+	{name: "move_directory", fieldUses: []fieldUse{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, minTier: 2},
+	{name: "move_file", fieldUses: []fieldUse{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, minTier: 2},
+	{name: "read_directory", fieldUses: []fieldUse{{field: "path", kind: effect.ListDirectory, defaultPath: "."}}, readOnly: true},
+	{name: "read_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, readOnly: true},
+	{name: "search_files", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile, recursive: true, defaultPath: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
+	{name: "upload_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sentFields: []string{"path", "source", "content"}},
+	{name: "web_fetch", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, minTier: 1},
 	{name: "web_search", kind: effect.HTTPRequest, reason: "search"},
-	{name: "write_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "write_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
 // A typeFamily describes action types that share a prefix or a suffix.
@@ -73,7 +73,7 @@ type typeFamily struct {
 }
 
 // covers reports whether the other words of a name are allowed for the family.
-func (f *typeFamily) covers(name string) bool {
+func (f *typeFamily) allowsName(name string) bool {
 	if f.words == "" {
 		return true
 	}
@@ -90,10 +90,10 @@ func (f *typeFamily) covers(name string) bool {
 // typeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
 // for the family.
 var typeFamilies = [...]typeFamily{
-	{"send_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
-	{"reply_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
-	{"browser_", "", pageWords, tool{uses: []fieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
-	{"canvas_", "", pageWords, tool{uses: []fieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"send_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sentFields: []string{"attachments"}}},
+	{"reply_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sentFields: []string{"attachments"}}},
+	{"browser_", "", pageWords, tool{fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"canvas_", "", pageWords, tool{fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"list_", "events", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "event", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedules", " list upcoming all my next recent ", tool{readOnly: true}},
@@ -110,7 +110,7 @@ const (
 )
 
 // toolOf returns the description of an action type.
-func toolOf(name string) (*tool, bool) {
+func lookupTool(name string) (*tool, bool) {
 	i, ok := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	if ok {
 		return &tools[i], true
@@ -118,9 +118,9 @@ func toolOf(name string) (*tool, bool) {
 	for i := range typeFamilies {
 		f := &typeFamilies[i]
 		if f.suffix != "" {
-			name = toolName(name)
+			name = withoutServerName(name)
 		}
-		if strings.HasPrefix(name, f.prefix) && strings.HasSuffix(name, f.suffix) && len(name) >= max(len(f.prefix)+len(f.suffix), len(f.prefix)+1, len(f.suffix)+1) && f.covers(name) {
+		if strings.HasPrefix(name, f.prefix) && strings.HasSuffix(name, f.suffix) && len(name) >= max(len(f.prefix)+len(f.suffix), len(f.prefix)+1, len(f.suffix)+1) && f.allowsName(name) {
 			return &f.tool, true
 		}
 	}
@@ -129,44 +129,44 @@ func toolOf(name string) (*tool, bool) {
 
 // KnownType reports whether shield knows the effects of an action type.
 func KnownType(name string) bool {
-	_, ok := toolOf(name)
+	_, ok := lookupTool(name)
 	return ok || strings.HasPrefix(name, "git_")
 }
 
 // MinTier returns the lowest tier that may allow actions of a type under any policy.
 func MinTier(name string) int {
-	if t, ok := toolOf(name); ok {
-		return t.min
+	if t, ok := lookupTool(name); ok {
+		return t.minTier
 	}
 	return 0
 }
 
 // tool adds the effects of the action by its type.
-func (c *Case) tool() {
+func (c *Case) addToolEffects() {
 	if strings.HasPrefix(c.Action.Type, "git_") {
-		c.git()
+		c.addGitEffects()
 		return
 	}
-	t, ok := toolOf(c.Action.Type)
+	t, ok := lookupTool(c.Action.Type)
 	if !ok {
-		c.unknown()
+		c.addUnknownToolEffects()
 		return
 	}
 	c.addTypeEffects(t)
 	if c.Action.Type != "execute_command" {
-		c.addMessages()
+		c.addTextEffects()
 	}
 }
 
 // addTypeEffects adds the effects of a known type.
 func (c *Case) addTypeEffects(t *tool) {
-	if len(t.uses) == 1 && t.kind == "" && t.sends == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
+	if len(t.fieldUses) == 1 && t.kind == "" && t.sentFields == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.fieldUses[0].field] != nil {
 		// Fast path: most actions have only the field that their type uses.
-		c.addFieldEffect(&t.uses[0])
+		c.addFieldEffect(&t.fieldUses[0])
 		return
 	}
-	for i := range t.uses {
-		c.addFieldEffect(&t.uses[i])
+	for i := range t.fieldUses {
+		c.addFieldEffect(&t.fieldUses[i])
 	}
 	if strings.HasSuffix(t.name, "_file") {
 		c.addFileInFolder()
@@ -174,36 +174,36 @@ func (c *Case) addTypeEffects(t *tool) {
 	switch t.kind {
 	case "":
 	case effect.SendMessage:
-		c.messages(c.recipients("to", "cc", "bcc", "recipient", "recipients", "channel"))
+		c.addMessageEffects(c.recipients("to", "cc", "bcc", "recipient", "recipients", "channel"))
 	default:
 		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
 		if invited := c.recipients("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
-			c.messages(invited)
+			c.addMessageEffects(invited)
 		}
 	}
-	if t.sends != nil {
-		c.sends(t)
-		c.bodyCall()
+	if t.sentFields != nil {
+		c.addSentData(t)
+		c.addBodyDeletion()
 	}
 	c.addOtherFields(t)
 	switch {
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
-		c.page()
+		c.addPageCode()
 	case c.Action.Type == "execute_code":
-		c.program()
+		c.addPayloadCode()
 	case c.Action.Type == "apply_patch":
-		c.patch()
+		c.addPatchEffects()
 	case c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil:
-		c.command()
+		c.addCommandEffects()
 	}
 }
 
 // addFieldEffect adds the effect of a tool on one field.
 func (c *Case) addFieldEffect(u *fieldUse) {
 	v, ok := c.Action.Payload[u.field]
-	if list, isList := v.([]any); ok && isList && len(list) <= maxLeaves {
+	if list, isList := v.([]any); ok && isList && len(list) <= maxPayloadTexts {
 		for _, item := range list {
-			c.useValue(u, item)
+			c.addValueEffect(u, item)
 		}
 		if len(list) > 0 {
 			return
@@ -212,45 +212,45 @@ func (c *Case) addFieldEffect(u *fieldUse) {
 	}
 	if !ok || v == nil || v == "" {
 		switch {
-		case u.otherwise != "":
-			c.useValue(u, u.otherwise)
+		case u.defaultPath != "":
+			c.addValueEffect(u, u.defaultPath)
 		case !u.optional:
-			c.dynamic(effect.CauseField, "the field "+u.field+" is missing")
+			c.addUnknownEffect(effect.CauseInvalidField, "the field "+u.field+" is missing")
 		}
 		return
 	}
-	c.useValue(u, v)
+	c.addValueEffect(u, v)
 }
 
-func (c *Case) useValue(u *fieldUse, v any) {
+func (c *Case) addValueEffect(u *fieldUse, v any) {
 	text, ok := v.(string)
 	if !ok {
 		if object, isObject := v.(map[string]any); isObject && u.field == "attachments" {
-			c.attachment(u, object)
+			c.addAttachment(u, object)
 			return
 		}
-		c.dynamic(effect.CauseField, "the field "+u.field+" is not text")
+		c.addUnknownEffect(effect.CauseInvalidField, "the field "+u.field+" is not text")
 		return
 	}
 	switch {
 	case u.kind == effect.HTTPRequest:
-		c.url(text)
+		c.addURL(text)
 		c.addServiceControl(text)
 	case u.field == "pattern":
-		c.searched(text)
+		c.addSearchedPath(text)
 	default:
 		recursive := u.recursive
 		if u.kind == effect.ListDirectory {
 			recursive = c.Action.Payload["recursive"] == true
 		}
-		c.path(u.kind, text, recursive)
+		c.addPathEffects(u.kind, text, recursive)
 	}
 }
 
 // addServiceControl adds an effect if a request changes a service of this machine through its control API,
 // such as Docker's.
 func (c *Case) addServiceControl(url string) {
-	service, ok := command.ControlPlane(url)
+	service, ok := command.ServiceAtURL(url)
 	if !ok {
 		return
 	}
@@ -274,51 +274,51 @@ func (c *Case) addFileInFolder() {
 	}
 	name := from[strings.LastIndexAny(from, `/\`)+1:]
 	name, _, _ = strings.Cut(name, "?")
-	if dst == "" || name == "" || name == "." || name == ".." || !folderLike(dst) {
+	if dst == "" || name == "" || name == "." || name == ".." || !looksLikeFolder(dst) {
 		return
 	}
-	c.path(effect.WriteFile, strings.TrimRight(dst, `/\`)+"/"+name, false)
+	c.addPathEffects(effect.WriteFile, strings.TrimRight(dst, `/\`)+"/"+name, false)
 }
 
 // folderLike reports whether a destination may be a folder. A name with an
 // extension is treated as a file, unless the extension is .d, as in folders of
 // settings.
-func folderLike(path string) bool {
+func looksLikeFolder(path string) bool {
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 	return strings.LastIndexByte(name, '.') <= 0 || strings.HasSuffix(name, ".d")
 }
 
 // attachment adds the read of an attached file.
-func (c *Case) attachment(u *fieldUse, object map[string]any) {
+func (c *Case) addAttachment(u *fieldUse, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
-			c.path(u.kind, text, false)
+			c.addPathEffects(u.kind, text, false)
 			return
 		}
 	}
-	c.dynamic(effect.CauseField, "an attachment has no path")
+	c.addUnknownEffect(effect.CauseInvalidField, "an attachment has no path")
 }
 
 // path adds an effect on a file in the payload. Tools treat spaces, quotes, "~" and encodings differently:
 // each interpretation gets an effect.
-func (c *Case) path(kind effect.Kind, text string, recursive bool) {
-	c.pathAs(kind, text, recursive)
+func (c *Case) addPathEffects(kind effect.Kind, text string, recursive bool) {
+	c.addPathEffect(kind, text, recursive)
 	if strings.ContainsAny(text, " \t\r\n\"'`<>") {
 		if bare := strings.Trim(text, " \t\r\n\"'`<>"); bare != text {
-			c.pathAs(kind, bare, recursive)
+			c.addPathEffect(kind, bare, recursive)
 		}
 	}
 	if text != "" && strings.IndexByte("~$%", text[0]) >= 0 && strings.Contains(text, "..") {
-		c.pathAs(kind, "./"+text, recursive)
+		c.addPathEffect(kind, "./"+text, recursive)
 	}
-	if encodedPath(text) {
-		c.pathAs(kind, "file:"+text, recursive)
+	if hasEncodedSeparator(text) {
+		c.addPathEffect(kind, "file:"+text, recursive)
 	}
 }
 
 // encodedPath reports whether a path contains a URL-encoded dot, slash or
 // backslash, which some tools decode.
-func encodedPath(text string) bool {
+func hasEncodedSeparator(text string) bool {
 	for i := strings.IndexByte(text, '%'); i >= 0 && i+2 < len(text); {
 		switch strings.ToLower(text[i+1 : i+3]) {
 		case "2e", "2f", "5c":
@@ -333,14 +333,14 @@ func encodedPath(text string) bool {
 	return false
 }
 
-func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
+func (c *Case) addPathEffect(kind effect.Kind, text string, recursive bool) {
 	if strings.Contains(text, "://") && !strings.HasPrefix(strings.ToLower(text), "file:") {
-		c.url(text)
+		c.addURL(text)
 		return
 	}
 	path, isPattern := c.place.Path(text, false)
 	if path == "" {
-		c.dynamic(effect.CauseField, "the path is empty")
+		c.addUnknownEffect(effect.CauseInvalidField, "the path is empty")
 		return
 	}
 	e := effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: recursive}
@@ -351,7 +351,7 @@ func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
 }
 
 // url adds an HTTP request to a URL.
-func (c *Case) url(text string) {
+func (c *Case) addURL(text string) {
 	url, host := effect.URL(text)
 	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
 	if c.Action.Type == "http_request" && c.methodChanges() {
@@ -359,11 +359,11 @@ func (c *Case) url(text string) {
 	}
 	if host == "" {
 		if len(text) > 5 && strings.EqualFold(text[:5], "file:") {
-			c.path(effect.ReadFile, text, false)
+			c.addPathEffects(effect.ReadFile, text, false)
 			return
 		}
 		c.Effects = append(c.Effects, e)
-		c.dynamic(effect.CauseField, "HTTP clients parse different hosts from this URL")
+		c.addUnknownEffect(effect.CauseInvalidField, "HTTP clients parse different hosts from this URL")
 		return
 	}
 	c.Effects = append(c.Effects, e)
@@ -382,7 +382,7 @@ func (c *Case) methodChanges() bool {
 }
 
 // searched adds an effect for the files that a search reads if its pattern is itself a path.
-func (c *Case) searched(pattern string) {
+func (c *Case) addSearchedPath(pattern string) {
 	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
 		return
 	}
@@ -394,7 +394,7 @@ func (c *Case) searched(pattern string) {
 }
 
 // WhyTier returns why a higher tier has to decide the case although no rule asks for one.
-func (c *Case) WhyTier() string {
+func (c *Case) WhyHigherTier() string {
 	switch {
 	case c.Unexamined != "":
 		return "part of the action could not be examined: " + c.Unexamined

@@ -28,7 +28,7 @@ func (c *Case) Digest() string {
 	text(c.place.CWD)
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		for _, s := range [...]string{string(e.Word()), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), e.Variant(), e.Reason} {
+		for _, s := range [...]string{string(e.RuleKind()), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), e.Variant(), e.Reason} {
 			text(s)
 		}
 		binary.BigEndian.PutUint64(n[:], uint64(len(e.Args)))
@@ -42,39 +42,39 @@ func (c *Case) Digest() string {
 
 // A RuleMatch is a rule of a tier that matches an effect.
 type RuleMatch struct {
-	Tier    int    `json:"tier"`
-	Rule    string `json:"rule"`              // name or id of the rule
-	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is unknown whether the text is read
+	Tier      int    `json:"tier"`
+	Rule      string `json:"rule"`              // name or id of the rule
+	Uncertain bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is unknown whether the text is read
 }
 
 // maxMet is the maximum number of rules that are recorded for one effect.
-const maxMet = 16
+const maxRuleMatches = 16
 
-// RecordMatch records that a rule matches the effect with an index, if [Case.Met] is not nil. A negative
+// RecordMatch records that a rule matches the effect with an index, if [Case.MatchedRules] is not nil. A negative
 // index is ignored.
 func (c *Case) RecordMatch(effect int, m RuleMatch) {
-	if effect < 0 || effect >= len(c.Met) || len(c.Met[effect]) == maxMet || slices.Contains(c.Met[effect], m) {
+	if effect < 0 || effect >= len(c.MatchedRules) || len(c.MatchedRules[effect]) == maxRuleMatches || slices.Contains(c.MatchedRules[effect], m) {
 		return
 	}
-	c.Met[effect] = append(c.Met[effect], m)
+	c.MatchedRules[effect] = append(c.MatchedRules[effect], m)
 }
 
 // Evidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
 // is for people and never part of a verdict.
 type Evidence struct {
-	For    string  // reason to ALLOW that does not depend on the model; "" if none
-	Doubts []Doubt // reasons against ALLOW, without duplicates
-	Tier   int     // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
-	Safe   float64 // confidence of the model's SAFE required for this type of action, 0.0–1.0
-	Answer *Answer // the model's answer; nil if it was not asked
+	AllowReason string       // reason to ALLOW that does not depend on the model; "" if none
+	Doubts      []Doubt      // reasons against ALLOW, without duplicates
+	MinTier     int          // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
+	MinSafe     float64      // confidence of the model's SAFE required for this type of action, 0.0–1.0
+	Answer      *ModelAnswer // the model's answer; nil if it was not asked
 
-	Weighed []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
+	Findings []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
 
-	Uncovered []string // words, inputs and fields that no effect covers and that no table declares to be without effect
+	TextsWithoutEffect []string // words, inputs and fields that no effect covers and that no table declares to be without effect
 }
 
 // An Answer is a model's answer about a case.
-type Answer struct {
+type ModelAnswer struct {
 	Injection  bool
 	Confidence float64 // 0.0–1.0
 	Failed     bool    // the model gave no answer
@@ -84,10 +84,10 @@ type Answer struct {
 const maxDoubts = 50
 
 // Full reports whether the limit of doubts is reached, so that some may be missing.
-func (e *Evidence) Full() bool { return len(e.Doubts) == maxDoubts }
+func (e *Evidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
 
 // Doubt records a doubt. It does nothing if e is nil or the doubt is none.
-func (e *Evidence) Doubt(d Doubt) {
+func (e *Evidence) AddDoubt(d Doubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
 		return
 	}
@@ -95,9 +95,9 @@ func (e *Evidence) Doubt(d Doubt) {
 }
 
 // Weighs records findings that a tier has weighed. It does nothing if e is nil.
-func (e *Evidence) Weighs(list ...verdict.Finding) {
+func (e *Evidence) AddFindings(list ...verdict.Finding) {
 	if e != nil {
-		e.Weighed = append(e.Weighed, list...)
+		e.Findings = append(e.Findings, list...)
 	}
 }
 
@@ -111,17 +111,17 @@ type tracedEffect struct {
 }
 
 // EffectsJSON returns the effects as a JSON array, for traces, with secrets removed by r. The member "rules"
-// of an effect is its entry of [Case.Met].
+// of an effect is its entry of [Case.MatchedRules].
 func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
 		e := Redacted(c.Effects[i], r)
-		traced[i] = tracedEffect{Kind: e.Word(), Possible: e.Sure == effect.May, Cause: e.Variant(), Effect: &e}
-		if i < len(c.Met) {
-			traced[i].Rules = c.Met[i]
+		traced[i] = tracedEffect{Kind: e.RuleKind(), Possible: e.Certainty == effect.Possible, Cause: e.Variant(), Effect: &e}
+		if i < len(c.MatchedRules) {
+			traced[i].Rules = c.MatchedRules[i]
 		}
 	}
-	return encode(traced, len(traced))
+	return encodeArray(traced, len(traced))
 }
 
 // Redacted returns an effect whose secrets r has removed.
@@ -139,10 +139,10 @@ func (c *Case) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	for i := range views {
 		views[i].Text = r.Named(views[i].Field, views[i].Text)
 	}
-	return encode(views, len(views))
+	return encodeArray(views, len(views))
 }
 
-func encode(v any, n int) (jsontext.Value, error) {
+func encodeArray(v any, n int) (jsontext.Value, error) {
 	if n == 0 {
 		return jsontext.Value("[]"), nil
 	}

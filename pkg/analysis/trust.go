@@ -19,7 +19,7 @@ type Trusted struct {
 }
 
 // A trust is a Trusted prepared for matching.
-type trust struct {
+type trustMatcher struct {
 	Trusted
 	hosts []trustedHost
 }
@@ -29,8 +29,8 @@ type trustedHost struct {
 	path    string // path prefix required of URLs, with a slash at both ends; "" allows all
 }
 
-func (t Trusted) compile() (*trust, error) {
-	out := &trust{Trusted: t}
+func (t Trusted) compile() (*trustMatcher, error) {
+	out := &trustMatcher{Trusted: t}
 	for _, entry := range t.Hosts {
 		pattern, err := effect.ParseHostPattern(entry)
 		path := ""
@@ -47,17 +47,17 @@ func (t Trusted) compile() (*trust, error) {
 }
 
 // mark marks the effects of a command whose place is trusted.
-func (t *trust) mark(effects []effect.Effect, text string) {
+func (t *trustMatcher) markTrusted(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]
-		switch e.Word() {
+		switch e.RuleKind() {
 		case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.Connect, effect.SendMessage:
 			e.Trusted = t.allTrusted(e)
 		}
 	}
 	for i := range effects {
 		if e := &effects[i]; e.Kind == effect.ChangeRemote && e.Verb == "change" && e.Host+e.Target+e.URL+e.Variant() == "" && !e.Pattern {
-			e.Trusted = t.delivers(effects, e, text)
+			e.Trusted = t.isTrustedDelivery(effects, e, text)
 		}
 	}
 }
@@ -65,14 +65,14 @@ func (t *trust) mark(effects []effect.Effect, text string) {
 // delivers reports whether a remote change without a named place is trusted: it belongs to a program that
 // sends data to trusted places only and deletes nothing there, or that edits issues of the workspace's own
 // repository.
-func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text string) bool {
+func (t *trustMatcher) isTrustedDelivery(effects []effect.Effect, change *effect.Effect, text string) bool {
 	sends, runs := false, false
 	for i := range effects {
 		e := &effects[i]
-		if e.Program != change.Program || e.From.Start < change.From.Start || e.From.End > change.From.End {
+		if e.Program != change.Program || e.Span.Start < change.Span.Start || e.Span.End > change.Span.End {
 			continue
 		}
-		switch e.Word() {
+		switch e.RuleKind() {
 		case effect.SendData, effect.Connect, effect.HTTPRequest:
 			if !e.Trusted {
 				return false
@@ -86,11 +86,11 @@ func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text st
 			sends = sends || t != nil && len(t.GitRemotes) > 0 && changesOwnIssues(e)
 		}
 	}
-	return runs && sends && !otherPlace().MatchString(text)
+	return runs && sends && !redirectingSetting().MatchString(text)
 }
 
 // otherPlace matches settings that make programs contact another repository or host.
-var otherPlace = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
+var redirectingSetting = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
 
 // changesOwnIssues reports whether a program creates, comments on or edits issues or pull requests of the
 // workspace's own repository.
@@ -114,24 +114,24 @@ func changesOwnIssues(e *effect.Effect) bool {
 }
 
 // allTrusted reports whether an effect names a place and all places it names are trusted.
-func (t *trust) allTrusted(e *effect.Effect) bool {
+func (t *trustMatcher) allTrusted(e *effect.Effect) bool {
 	switch {
 	case e.Pattern: // in a pattern of a URL, any character after the host may be a wildcard
 		return e.Target == "" && effect.Loopback(e.Host)
-	case e.Host != "" && !t.host(e):
+	case e.Host != "" && !t.isTrustedHost(e):
 		return false
 	case e.Target != "":
-		return t != nil && (slices.Contains(t.GitRemotes, e.Target) && e.Program == "git" || t.recipient(e.Target) || matches(t.Targets, e.Target))
+		return t != nil && (slices.Contains(t.GitRemotes, e.Target) && e.Program == "git" || t.isTrustedRecipient(e.Target) || matchesAnyGlob(t.Targets, e.Target))
 	}
 	return e.Host != ""
 }
 
 // recipient reports whether a text is a single trusted address or channel.
-func (t *trust) recipient(text string) bool {
-	return !strings.ContainsAny(text, " \t\r\n,;<>") && matches(t.Recipients, text)
+func (t *trustMatcher) isTrustedRecipient(text string) bool {
+	return !strings.ContainsAny(text, " \t\r\n,;<>") && matchesAnyGlob(t.Recipients, text)
 }
 
-func (t *trust) host(e *effect.Effect) bool {
+func (t *trustMatcher) isTrustedHost(e *effect.Effect) bool {
 	switch {
 	case effect.Loopback(e.Host):
 		return true
@@ -164,7 +164,7 @@ func urlPath(url string) string {
 	return path
 }
 
-func matches(globs []string, s string) bool {
+func matchesAnyGlob(globs []string, s string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		return effect.MatchStars(strings.ToLower(glob), strings.ToLower(s))
 	})

@@ -48,7 +48,7 @@ func TestTrusted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		list := []effect.Effect{tt.e}
-		trust.mark(list, "")
+		trust.markTrusted(list, "")
 		if list[0].Trusted != tt.want {
 			t.Errorf("%+v: trusted %v", tt.e, list[0].Trusted)
 		}

@@ -17,30 +17,30 @@ import (
 
 // unknown adds the effects suggested by the name of an unknown tool and the texts of its payload, and always
 // a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
-func (c *Case) unknown() {
+func (c *Case) addUnknownToolEffects() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
-		c.dynamic(effect.CauseField, "a field that "+name+" needs is missing")
+		c.addUnknownEffect(effect.CauseInvalidField, "a field that "+name+" needs is missing")
 	}
-	name := toolName(c.Action.Type)
+	name := withoutServerName(c.Action.Type)
 	word, list := knowledge.Verb(name)
-	s := unknownTool{Case: c, left: maxLeaves, reads: list == "reads", name: name}
+	s := toolExaminer{Case: c, textsLeft: maxPayloadTexts, onlyReads: list == "reads", name: name}
 	s.examineTexts("", c.Action.Payload)
-	if s.left < 0 {
-		c.unexamined("the payload has more than 256 texts")
+	if s.textsLeft < 0 {
+		c.setUnexamined("the payload has more than 256 texts")
 	}
-	if s.asked != "" && list == "reads" {
-		word, list, s.reads = s.asked, s.askedList, false
+	if s.payloadVerb != "" && list == "reads" {
+		word, list, s.onlyReads = s.payloadVerb, s.payloadVerbList, false
 	}
 	if list == "" {
-		c.asked = s.askedList
+		c.askedVerbList = s.payloadVerbList
 	}
-	s.verb(word, list)
-	c.addMessages()
-	if s.reads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, beyondReading) {
-		c.dynamic(effect.CauseReader, readerReason)
+	s.addVerbEffects(word, list)
+	c.addTextEffects()
+	if s.onlyReads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, doesMoreThanRead) {
+		c.addUnknownEffect(effect.CauseUnknownReadingTool, readerReason)
 		return
 	}
-	c.dynamic(effect.CauseTool, toolReason)
+	c.addUnknownEffect(effect.CauseUnknownTool, toolReason)
 }
 
 const (
@@ -50,12 +50,12 @@ const (
 
 // UnknownTool reports whether an effect says only that the action's type is unknown. A rule that names the
 // type, or the user's class for the tool, replaces it.
-func (c *Case) UnknownTool(e *effect.Effect) bool {
-	return e.Sure == effect.Unknown && (e.Cause == effect.CauseTool && e.Reason == toolReason || e.Cause == effect.CauseReader && e.Reason == readerReason) && !KnownType(c.Action.Type)
+func (c *Case) IsUnknownToolEffect(e *effect.Effect) bool {
+	return e.Certainty == effect.Unknown && (e.Cause == effect.CauseUnknownTool && e.Reason == toolReason || e.Cause == effect.CauseUnknownReadingTool && e.Reason == readerReason) && !KnownType(c.Action.Type)
 }
 
 // toolName returns a tool's own name, without the name of its server.
-func toolName(name string) string {
+func withoutServerName(name string) string {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if _, tool, ok := strings.Cut(rest, "__"); ok && tool != "" {
 			return tool
@@ -66,7 +66,7 @@ func toolName(name string) string {
 
 // beyondReading reports whether an effect is more than reading. Which files must not be read is decided by
 // rules.
-func beyondReading(e effect.Effect) bool {
+func doesMoreThanRead(e effect.Effect) bool {
 	switch e.Kind {
 	case effect.ReadFile, effect.ListDirectory, effect.HTTPRequest:
 		return false
@@ -77,44 +77,44 @@ func beyondReading(e effect.Effect) bool {
 }
 
 // An unknownTool is the state of examining the payload of an unknown tool.
-type unknownTool struct {
+type toolExaminer struct {
 	*Case
-	name     string
-	left     int  // texts that may still be examined
-	reads    bool // the name says that the tool only reads
-	to       []string
-	pays     bool // the payload has an amount of money
-	grants   bool // the payload has roles, members or visibility
-	queries  bool // the payload has a database query
-	programs bool // the payload has commands or code
-	language string
-	below    bool // paths are read recursively
-	runs     bool // the action's type runs commands
-	known    bool // the action's type is known; only the fields it does not use are examined
+	name              string
+	textsLeft         int  // texts that may still be examined
+	onlyReads         bool // the name says that the tool only reads
+	messageRecipients []string
+	hasAmount         bool // the payload has an amount of money
+	setsPermissions   bool // the payload has roles, members or visibility
+	hasQuery          bool // the payload has a database query
+	hasCode           bool // the payload has commands or code
+	language          string
+	recursivePaths    bool // paths are read recursively
+	runsCommands      bool // the action's type runs commands
+	isTypeKnown       bool // the action's type is known; only the fields it does not use are examined
 
-	asked, askedList string // a verb in the payload, and the list of verbs that has it
+	payloadVerb, payloadVerbList string // a verb in the payload, and the list of verbs that has it
 }
 
 // examineTexts examines each text of a payload, in the order of field names.
-func (s *unknownTool) examineTexts(field string, v any) {
-	if s.left < 0 {
+func (s *toolExaminer) examineTexts(field string, v any) {
+	if s.textsLeft < 0 {
 		return
 	}
 	switch v := v.(type) {
 	case string:
-		if s.left--; s.left >= 0 && v != "" {
+		if s.textsLeft--; s.textsLeft >= 0 && v != "" {
 			s.examineText(field, v)
 		}
 	case bool:
-		s.grants = s.grants || v && fieldNamed(field, "public")
+		s.setsPermissions = s.setsPermissions || v && fieldNamed(field, "public")
 		if words := knowledge.Words(field); v && len(words) > 0 && (len(words) == 1 || knowledge.VerbIn(words[0], "destroys") && words[0] != "format") {
-			s.noteVerb(words[0])
+			s.setPayloadVerb(words[0])
 		}
 	case []any:
 		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
-			s.left--
-			s.programs = true
-			s.run(argv(v), &s.place, false)
+			s.textsLeft--
+			s.hasCode = true
+			s.addShellEffects(quoteArgs(v), &s.place, false)
 			return
 		}
 		for _, item := range v {
@@ -126,70 +126,70 @@ func (s *unknownTool) examineTexts(field string, v any) {
 			s.language = text
 		}
 		for _, name := range sorted.Keys(v) {
-			if words := knowledge.Words(name); s.known && len(words) > 0 && proseWords[words[len(words)-1]] {
+			if words := knowledge.Words(name); s.isTypeKnown && len(words) > 0 && proseFieldWords[words[len(words)-1]] {
 				continue
 			}
 			s.examineTexts(name, v[name])
 		}
 		s.language = outer
 	default:
-		s.pays = s.pays || v != nil && fieldNamed(field, "amount")
+		s.hasAmount = s.hasAmount || v != nil && fieldNamed(field, "amount")
 	}
 }
 
 // examineText adds the effects that a text suggests by its field's name and its content.
-func (s *unknownTool) examineText(field, text string) {
-	if !s.known && s.holdsCredential(field, text) {
-		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
+func (s *toolExaminer) examineText(field, text string) {
+	if !s.isTypeKnown && s.holdsCredential(field, text) {
+		s.addCredentialSend(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
 	if fieldNamed(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
-		s.noteVerb(text)
+		s.setPayloadVerb(text)
 	}
-	if s.reads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || fieldNamed(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
+	if s.onlyReads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || fieldNamed(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the field " + field + " names a secret"})
 	}
-	if hidesSQL().MatchString(text) {
-		s.asked, s.askedList = "drop", "destroys"
+	if appendedSQL().MatchString(text) {
+		s.payloadVerb, s.payloadVerbList = "drop", "destroys"
 	}
 	switch {
 	case fieldNamed(field, "sql", "query", "statement") && isSQL(text):
-		s.queries = true
-		s.run(queryClient+" -c "+command.QuoteWord(text), &s.place, false)
+		s.hasQuery = true
+		s.addShellEffects(queryClient+" -c "+command.QuoteWord(text), &s.place, false)
 	case isCode(field):
-		s.programs = true
-		if s.code(text, s.codeLanguage()); s.known && s.runs {
-			s.isLine(text)
+		s.hasCode = true
+		if s.addCodeEffects(text, s.codeLanguage()); s.isTypeKnown && s.runsCommands {
+			s.addCommandLine(text)
 		}
 	case isCommand(field):
-		s.programs = true
-		s.run(text, &s.place, false)
+		s.hasCode = true
+		s.addShellEffects(text, &s.place, false)
 	case isURL(text) || fieldNamed(field, "url", "uri", "endpoint", "webhook", "href"):
-		s.url(text)
+		s.addURL(text)
 	case fieldNamed(field, "host", "hostname", "server", "domain"):
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.Connect, Host: effect.Host(text)})
-	case s.known && looksLikePath(text):
-		s.file(text)
+	case s.isTypeKnown && looksLikePath(text):
+		s.addFileEffects(text)
 	case fieldNamed(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
-		s.to = append(s.to, text)
+		s.messageRecipients = append(s.messageRecipients, text)
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
 		fieldNamed(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
-		s.file(text)
-	case s.known && s.runs && s.isLine(text):
+		s.addFileEffects(text)
+	case s.isTypeKnown && s.runsCommands && s.addCommandLine(text):
 	default:
-		s.noteUncovered("field " + redact.Cut(field, 40))
-		s.pays = s.pays || fieldNamed(field, "amount", "iban")
-		s.grants = s.grants || fieldNamed(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
+		s.addTextWithoutEffect("field " + redact.Cut(field, 40))
+		s.hasAmount = s.hasAmount || fieldNamed(field, "amount", "iban")
+		s.setsPermissions = s.setsPermissions || fieldNamed(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
 	}
 }
 
 // isLine reports whether a text has the form of a command of a known program; if so, it adds the command's
 // effects.
-func (s *unknownTool) isLine(text string) bool {
-	if len(text) > maxCommand || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
+func (s *toolExaminer) addCommandLine(text string) bool {
+	if len(text) > maxCommandBytes || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
 		return false
 	}
 	one := &Case{Action: s.Action, shell: s.shell, place: s.place}
-	one.run(text, &one.place, false)
+	one.addShellEffects(text, &one.place, false)
 	if !slices.ContainsFunc(one.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.UnknownClass }) {
 		return false
 	}
@@ -198,37 +198,37 @@ func (s *unknownTool) isLine(text string) bool {
 }
 
 // file adds the effect of a tool on the file, or the files of a pattern, in a field.
-func (s *unknownTool) file(text string) {
+func (s *toolExaminer) addFileEffects(text string) {
 	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
-	if s.reads {
+	if s.onlyReads {
 		kinds = kinds[:1]
 	}
 	for _, kind := range kinds {
 		if strings.ContainsAny(text, "*?[") {
 			path, isPattern := s.place.Path(text, true)
-			s.Effects = append(s.Effects, effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: s.below})
+			s.Effects = append(s.Effects, effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: s.recursivePaths})
 			continue
 		}
-		s.path(kind, text, s.below)
+		s.addPathEffects(kind, text, s.recursivePaths)
 	}
 }
 
 // hidesSQL matches an SQL statement appended to a value.
-var hidesSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
+var appendedSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
 // noteVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.
-func (s *unknownTool) noteVerb(text string) {
+func (s *toolExaminer) setPayloadVerb(text string) {
 	word, list := knowledge.Verb(text)
 	switch list {
 	case "destroys", "pays", "grants", "runs", "changes", "sends":
-		s.asked, s.askedList = word, list
+		s.payloadVerb, s.payloadVerbList = word, list
 	}
 }
 
 // verb adds the effects suggested by the verb in the tool's name, and by fields such as amounts and
 // recipients.
-func (s *unknownTool) verb(word, list string) {
+func (s *toolExaminer) addVerbEffects(word, list string) {
 	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
 	switch list {
 	case "reads":
@@ -242,24 +242,24 @@ func (s *unknownTool) verb(word, list string) {
 	case "grants":
 		change.Verb = "grant"
 	case "runs":
-		if s.queries && !s.pays && !s.grants && len(s.to) == 0 && !slices.ContainsFunc(s.Effects, beyondReading) {
-			s.reads = true // the tool runs a query that only reads
+		if s.hasQuery && !s.hasAmount && !s.setsPermissions && len(s.messageRecipients) == 0 && !slices.ContainsFunc(s.Effects, doesMoreThanRead) {
+			s.onlyReads = true // the tool runs a query that only reads
 			return
 		}
-		if change.Verb = "run"; s.programs && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
+		if change.Verb = "run"; s.hasCode && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
 			list = "" // the tool runs analysed code and names no other machine
 		}
 	}
-	if s.pays && !change.Destroys() {
+	if s.hasAmount && !change.Destroys() {
 		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.Destroys}, "the arguments contain an amount of money"
 	}
-	if s.grants && !change.Destroys() {
+	if s.setsPermissions && !change.Destroys() {
 		change.Verb, change.Reason = "grant", "the arguments set roles, members or visibility"
 	}
-	if list == "sends" || len(s.to) > 0 {
-		s.messages(s.to)
+	if list == "sends" || len(s.messageRecipients) > 0 {
+		s.addMessageEffects(s.messageRecipients)
 	}
-	if list != "" && list != "sends" || s.pays || s.grants {
+	if list != "" && list != "sends" || s.hasAmount || s.setsPermissions {
 		if !change.Destroys() {
 			change.Harms = effect.ChangeHarms(change.Verb)
 		}
@@ -293,7 +293,7 @@ func isCode(field string) bool {
 
 // codeLanguage returns the language of the code that a tool runs, as given in the payload or else in the
 // tool's name.
-func (s *unknownTool) codeLanguage() string {
+func (s *toolExaminer) codeLanguage() string {
 	if s.language != "" {
 		return s.language
 	}
@@ -347,13 +347,13 @@ func interpreterOf(language string) (starts string, known bool) {
 }
 
 // code adds the effects of code in a language; "" is Python.
-func (c *Case) code(text, language string) {
+func (c *Case) addCodeEffects(text, language string) {
 	starts, known := interpreterOf(language)
 	switch {
 	case !known:
-		c.dynamic(effect.CauseTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
+		c.addUnknownEffect(effect.CauseUnknownTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
 	case !strings.HasPrefix(starts, "ipython") || !isWord(text):
-		c.run(starts+" "+command.QuoteWord(text), &c.place, false)
+		c.addShellEffects(starts+" "+command.QuoteWord(text), &c.place, false)
 	}
 }
 

@@ -20,41 +20,41 @@ func TestReaders(t *testing.T) {
 		payload obj
 		want    effect.Cause
 	}{
-		{"mcp__jira__get_issue", obj{"key": "ENG-1"}, effect.CauseReader},
-		{"mcp__github__pull_request_read", obj{"repo": "r", "number": 3.0}, effect.CauseReader},
-		{"listOrders", obj{"amount": nil, "role": "buyer"}, effect.CauseReader},
-		{"get_file_contents_of", obj{"path": "README.md"}, effect.CauseReader},
-		{"mcp__postgres__query", obj{"sql": "select id, updated_at from users where id = 1"}, effect.CauseReader},
-		{"search_docs", obj{"query": "how to delete a branch"}, effect.CauseReader},
-		{"mcp__delete__get_x", obj{}, effect.CauseReader},
-		{"search_orders", obj{"amount": 5.0, "role": "buyer"}, effect.CauseReader},
-		{"scrape_page", obj{"url": "https://example.com/a?page=2"}, effect.CauseReader},
-		{"calculate_area", obj{"width": 3.0, "height": 4.0, "unit": "m"}, effect.CauseReader},
-		{"get_rate", obj{"currency_code": "EUR", "zip_code": "10-115"}, effect.CauseReader},
-		{"calculate_size", obj{"path": "src"}, effect.CauseReader},
+		{"mcp__jira__get_issue", obj{"key": "ENG-1"}, effect.CauseUnknownReadingTool},
+		{"mcp__github__pull_request_read", obj{"repo": "r", "number": 3.0}, effect.CauseUnknownReadingTool},
+		{"listOrders", obj{"amount": nil, "role": "buyer"}, effect.CauseUnknownReadingTool},
+		{"get_file_contents_of", obj{"path": "README.md"}, effect.CauseUnknownReadingTool},
+		{"mcp__postgres__query", obj{"sql": "select id, updated_at from users where id = 1"}, effect.CauseUnknownReadingTool},
+		{"search_docs", obj{"query": "how to delete a branch"}, effect.CauseUnknownReadingTool},
+		{"mcp__delete__get_x", obj{}, effect.CauseUnknownReadingTool},
+		{"search_orders", obj{"amount": 5.0, "role": "buyer"}, effect.CauseUnknownReadingTool},
+		{"scrape_page", obj{"url": "https://example.com/a?page=2"}, effect.CauseUnknownReadingTool},
+		{"calculate_area", obj{"width": 3.0, "height": 4.0, "unit": "m"}, effect.CauseUnknownReadingTool},
+		{"get_rate", obj{"currency_code": "EUR", "zip_code": "10-115"}, effect.CauseUnknownReadingTool},
+		{"calculate_size", obj{"path": "src"}, effect.CauseUnknownReadingTool},
 
-		{"mcp__github__delete_repository", obj{"repo": "r"}, effect.CauseTool},
-		{"mcp__x__get__and__delete", obj{}, effect.CauseTool},
-		{"getweather", obj{}, effect.CauseTool},
-		{"mcp__postgres__query", obj{"sql": "delete from users"}, effect.CauseTool},
-		{"mcp__postgres__query", obj{"sql": "select 1; drop table users"}, effect.CauseTool},
-		{"mcp__postgres__query", obj{"statement": "/* x */ UPDATE users SET admin = true"}, effect.CauseTool},
-		{"get_output", obj{"command": "rm -rf src"}, effect.CauseTool},
-		{"get_output", obj{"argv": []any{"rm", "-rf", "src"}}, effect.CauseTool},
-		{"read_cell", obj{"code": "import shutil\nshutil.rmtree('/home/me/Documents')"}, effect.CauseTool},
-		{"get_page", obj{"language": "javascript", "code": "require('fs').rmSync('a', {recursive: true})"}, effect.CauseTool},
-		{"fetch_page", obj{"url": "https://example.com/users/5/delete"}, effect.CauseTool},
-		{"fetch_page", obj{"url": "https://example.com/i?d=" + "QVdTX1NFQ1JFVD1hYmNkZWY="}, effect.CauseTool},
-		{"get_issue", obj{"note": "AWS_SECRET_ACCESS_KEY=abcdef"}, effect.CauseTool},
-		{"get_rate", obj{"code": "quit", "language": "bash"}, effect.CauseTool},
-		{"bash_get", obj{"code": "reboot"}, effect.CauseTool},
-		{"get_rate", obj{"code": "exit()"}, effect.CauseTool},
-		{"calculate", obj{"expression": "__import__('os').system('id')"}, effect.CauseTool},
-		{"calculate_and_send", obj{"x": 1.0}, effect.CauseTool},
-		{"compute_and_refund", obj{"iban": "DE1"}, effect.CauseTool},
-		{"get_mail", obj{"host": "example.com"}, effect.CauseTool},
-		{"mcp__1password__get_item", obj{"id": "x"}, effect.CauseTool},
-		{"Read", obj{}, effect.CauseTool}, // read_file without a path
+		{"mcp__github__delete_repository", obj{"repo": "r"}, effect.CauseUnknownTool},
+		{"mcp__x__get__and__delete", obj{}, effect.CauseUnknownTool},
+		{"getweather", obj{}, effect.CauseUnknownTool},
+		{"mcp__postgres__query", obj{"sql": "delete from users"}, effect.CauseUnknownTool},
+		{"mcp__postgres__query", obj{"sql": "select 1; drop table users"}, effect.CauseUnknownTool},
+		{"mcp__postgres__query", obj{"statement": "/* x */ UPDATE users SET admin = true"}, effect.CauseUnknownTool},
+		{"get_output", obj{"command": "rm -rf src"}, effect.CauseUnknownTool},
+		{"get_output", obj{"argv": []any{"rm", "-rf", "src"}}, effect.CauseUnknownTool},
+		{"read_cell", obj{"code": "import shutil\nshutil.rmtree('/home/me/Documents')"}, effect.CauseUnknownTool},
+		{"get_page", obj{"language": "javascript", "code": "require('fs').rmSync('a', {recursive: true})"}, effect.CauseUnknownTool},
+		{"fetch_page", obj{"url": "https://example.com/users/5/delete"}, effect.CauseUnknownTool},
+		{"fetch_page", obj{"url": "https://example.com/i?d=" + "QVdTX1NFQ1JFVD1hYmNkZWY="}, effect.CauseUnknownTool},
+		{"get_issue", obj{"note": "AWS_SECRET_ACCESS_KEY=abcdef"}, effect.CauseUnknownTool},
+		{"get_rate", obj{"code": "quit", "language": "bash"}, effect.CauseUnknownTool},
+		{"bash_get", obj{"code": "reboot"}, effect.CauseUnknownTool},
+		{"get_rate", obj{"code": "exit()"}, effect.CauseUnknownTool},
+		{"calculate", obj{"expression": "__import__('os').system('id')"}, effect.CauseUnknownTool},
+		{"calculate_and_send", obj{"x": 1.0}, effect.CauseUnknownTool},
+		{"compute_and_refund", obj{"iban": "DE1"}, effect.CauseUnknownTool},
+		{"get_mail", obj{"host": "example.com"}, effect.CauseUnknownTool},
+		{"mcp__1password__get_item", obj{"id": "x"}, effect.CauseUnknownTool},
+		{"Read", obj{}, effect.CauseUnknownTool}, // read_file without a path
 	} {
 		got := testAnalyzer.Case(act(c.name, c.payload))
 		if causeOf(got) != c.want {
@@ -62,10 +62,10 @@ func TestReaders(t *testing.T) {
 		}
 	}
 	many := obj{}
-	for _, name := range strings.Split(strings.Repeat("ab,", maxLeaves+1), ",") {
+	for _, name := range strings.Split(strings.Repeat("ab,", maxPayloadTexts+1), ",") {
 		many["x"] = append(slicesOf(many["x"]), name)
 	}
-	if c := testAnalyzer.Case(act("get_x", many)); causeOf(c) != effect.CauseTool || c.Unexamined == "" {
+	if c := testAnalyzer.Case(act("get_x", many)); causeOf(c) != effect.CauseUnknownTool || c.Unexamined == "" {
 		t.Errorf("a payload that was not read to the end: cause %s", causeOf(c))
 	}
 }
@@ -78,8 +78,8 @@ func TestLooseCommand(t *testing.T) {
 		"FLUSHALL": false, "DROP TABLE users": false, "ls; give bob diamond": false, "# ls": false, "x=1": false,
 	} {
 		a := act("execute_command", obj{"command": text})
-		a.Given = "run"
-		if got := testAnalyzer.Case(a); (causeOf(got) != effect.CauseTool) != known {
+		a.GivenType = "run"
+		if got := testAnalyzer.Case(a); (causeOf(got) != effect.CauseUnknownTool) != known {
 			t.Errorf("%s: effects:\n%s", text, show(got.Effects))
 		}
 	}
@@ -90,7 +90,7 @@ func slicesOf(v any) []any { list, _ := v.([]any); return list }
 // has reports whether a case has an effect that a wanted one describes.
 func has(c *Case, want effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Word() == want.Word() && e.Verb == want.Verb && e.Target == want.Target && e.Host == want.Host && e.Destroys() == want.Destroys() && slices.Equal(e.Labels, want.Labels)
+		return e.RuleKind() == want.RuleKind() && e.Verb == want.Verb && e.Target == want.Target && e.Host == want.Host && e.Destroys() == want.Destroys() && slices.Equal(e.Labels, want.Labels)
 	})
 }
 
@@ -136,7 +136,7 @@ func TestMeant(t *testing.T) {
 		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
 		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
 		{"browser_evaluate", obj{"function": "() => fetch('https://a.test/x')"}, effect.Effect{Kind: effect.HTTPRequest, Host: "a.test"}, false},
-		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Sure: effect.Unknown}, true},
+		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Certainty: effect.Unknown}, true},
 	} {
 		got := testAnalyzer.Case(act(c.name, c.payload))
 		if has(got, c.want) == c.not {
@@ -185,7 +185,7 @@ func TestCode(t *testing.T) {
 		if !strings.Contains(text, c.want) {
 			t.Errorf("%s %v: no %s in:\n%s", c.name, c.payload, c.want, text)
 		}
-		if known := !slices.ContainsFunc(got.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseTool }); known != c.known {
+		if known := !slices.ContainsFunc(got.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseUnknownTool }); known != c.known {
 			t.Errorf("%s %v: known %t; effects:\n%s", c.name, c.payload, known, text)
 		}
 		if strings.Contains(text, "change_remote") != (c.want == "change_remote") {

@@ -21,13 +21,13 @@ const (
 )
 
 // fields are the payload's fields that rules read by default.
-var fields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
+var defaultViewFields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
 
 // Views returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They are
 // computed on first use. If there is more text, Views sets Unexamined.
 func (c *Case) Views() []View {
 	if c.views == nil {
-		c.views = c.read(fields[:], c.words)
+		c.views = c.collectViews(defaultViewFields[:], c.commandWords)
 	}
 	return c.views
 }
@@ -36,19 +36,19 @@ func (c *Case) Views() []View {
 // the texts in it, one per line. The new text of edits is the field content, and their diff is the field
 // change, see [changeText]. The views are computed on first use; the caller must not change fields
 // afterwards.
-func (c *Case) Text(fields ...string) []View {
-	for i := range c.texts {
-		if slices.Equal(c.texts[i].fields, fields) {
-			return c.texts[i].views
+func (c *Case) FieldViews(fields ...string) []View {
+	for i := range c.fieldViewCache {
+		if slices.Equal(c.fieldViewCache[i].fields, fields) {
+			return c.fieldViewCache[i].views
 		}
 	}
-	t := fieldTexts{fields, c.read(fields, "")}
-	c.texts = append(c.texts, t)
+	t := fieldViews{fields, c.collectViews(fields, "")}
+	c.fieldViewCache = append(c.fieldViewCache, t)
 	return t.views
 }
 
 // fieldTexts caches the views of some fields.
-type fieldTexts struct {
+type fieldViews struct {
 	fields []string
 	views  []View
 }
@@ -63,52 +63,52 @@ type decodedText struct {
 type foldedText struct{ text, folded string }
 
 // maxDecoded is the maximum number of texts in these caches.
-const maxDecoded = 16
+const maxCachedTexts = 16
 
 // layers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
-func (c *Case) layers(text string) []decode.Layer {
-	for i := range c.decoded {
-		if c.decoded[i].text == text {
-			return c.decoded[i].layers
+func (c *Case) decodedLayers(text string) []decode.Layer {
+	for i := range c.decodedCache {
+		if c.decodedCache[i].text == text {
+			return c.decodedCache[i].layers
 		}
 	}
 	layers := decode.Layers(text)
-	if len(c.decoded) < maxDecoded {
-		c.decoded = append(c.decoded, decodedText{text, layers})
+	if len(c.decodedCache) < maxCachedTexts {
+		c.decodedCache = append(c.decodedCache, decodedText{text, layers})
 	}
 	return layers
 }
 
 // fold returns [decode.Fold] of a text, cached because several lists of fields may contain it.
-func (c *Case) fold(text string) string {
-	for i := range c.folded {
-		if c.folded[i].text == text {
-			return c.folded[i].folded
+func (c *Case) foldText(text string) string {
+	for i := range c.foldedCache {
+		if c.foldedCache[i].text == text {
+			return c.foldedCache[i].folded
 		}
 	}
 	folded := decode.Fold(text)
-	if folded != text && len(c.folded) < maxDecoded {
-		c.folded = append(c.folded, foldedText{text, folded})
+	if folded != text && len(c.foldedCache) < maxCachedTexts {
+		c.foldedCache = append(c.foldedCache, foldedText{text, folded})
 	}
 	return folded
 }
 
 // read returns the views of some fields: first the raw texts, then the command's words, then the folded and
 // decoded texts.
-func (c *Case) read(fields []string, words string) []View {
-	r := reader{c: c, views: make([]View, 0, 4)}
+func (c *Case) collectViews(fields []string, words string) []View {
+	r := viewCollector{c: c, views: make([]View, 0, 4)}
 	for _, field := range fields {
 		if field == "change" {
-			r.add("raw", field, changeText(c.Action.Payload))
+			r.add("raw", field, diffOfEdits(c.Action.Payload))
 			continue
 		}
 		if v, ok := c.Action.Payload[field]; ok {
-			r.add("raw", field, textOf(v))
+			r.add("raw", field, joinTexts(v))
 		}
 		if field == "content" {
 			r.add("raw", field, editedText(c.Action.Payload))
 			if c.Action.Type == "write_file" && c.Action.Payload["content"] == nil {
-				r.add("raw", field, otherText(c.Action.Payload))
+				r.add("raw", field, unlistedFieldsText(c.Action.Payload))
 			}
 		}
 	}
@@ -117,12 +117,12 @@ func (c *Case) read(fields []string, words string) []View {
 		r.add("words", "command", words)
 	}
 	for _, v := range r.views[:raw] {
-		r.add("folded", v.Field, c.fold(v.Text))
+		r.add("folded", v.Field, c.foldText(v.Text))
 	}
 	for _, v := range slices.Clip(r.views) {
-		for _, l := range c.layers(v.Text) {
+		for _, l := range c.decodedLayers(v.Text) {
 			r.add(l.Name, v.Field, l.Text)
-			if folded := c.fold(l.Text); folded != l.Text {
+			if folded := c.foldText(l.Text); folded != l.Text {
 				r.add(l.Name+"+folded", v.Field, folded)
 			}
 		}
@@ -131,13 +131,13 @@ func (c *Case) read(fields []string, words string) []View {
 }
 
 // A reader collects views up to the limits.
-type reader struct {
+type viewCollector struct {
 	c     *Case
 	views []View
 	size  int
 }
 
-func (r *reader) add(name, field, text string) {
+func (r *viewCollector) add(name, field, text string) {
 	if text == "" {
 		return
 	}
@@ -149,10 +149,10 @@ func (r *reader) add(name, field, text string) {
 	room := maxViewBytes - r.size
 	switch {
 	case len(r.views) == maxViews:
-		r.c.unexamined("the action has more than 8 texts to scan")
+		r.c.setUnexamined("the action has more than 8 texts to scan")
 		return
 	case len(text) > room:
-		r.c.unexamined("the action has more text than shield scans")
+		r.c.setUnexamined("the action has more text than shield scans")
 		if text = strings.ToValidUTF8(text[:room], ""); text == "" {
 			return
 		}
@@ -162,7 +162,7 @@ func (r *reader) add(name, field, text string) {
 }
 
 // textOf returns the texts in a value, one per line.
-func textOf(v any) string {
+func joinTexts(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -173,7 +173,7 @@ func textOf(v any) string {
 	case []any:
 		lines := make([]string, 0, len(v))
 		for _, item := range v {
-			if line := textOf(item); line != "" {
+			if line := joinTexts(item); line != "" {
 				lines = append(lines, line)
 			}
 		}
@@ -188,7 +188,7 @@ func textOf(v any) string {
 		for i, name := range names {
 			lines[i] = v[name]
 		}
-		return textOf(lines)
+		return joinTexts(lines)
 	}
 	return ""
 }

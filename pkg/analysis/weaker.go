@@ -19,7 +19,7 @@ var grantFiles = sync.OnceValue(func() *effect.Globs {
 	var all []string
 	for i := range knowledge.GrantForms {
 		for _, glob := range knowledge.GrantForms[i].Files {
-			all, grantOf = append(all, glob), append(grantOf, i)
+			all, grantFormOfGlob = append(all, glob), append(grantFormOfGlob, i)
 		}
 	}
 	globs, err := effect.NewGlobs(all, nil)
@@ -29,23 +29,23 @@ var grantFiles = sync.OnceValue(func() *effect.Globs {
 	return globs
 })
 
-var grantOf []int // for each glob of grantFiles, the index of its form
+var grantFormOfGlob []int // for each glob of grantFiles, the index of its form
 
 // grantForms returns the indexes of the forms that apply to a file.
 func grantForms(file string) (out []int) {
 	for _, i := range grantFiles().AppendTouched(nil, file, false, false) {
-		out = append(out, grantOf[i])
+		out = append(out, grantFormOfGlob[i])
 	}
 	return slices.Compact(out)
 }
 
 // maxWeakened is the maximum number of files of an action that are compared with their old content.
-const maxWeakened = 32
+const maxComparedFiles = 32
 
 // addWeakenedChecks marks written and deleted files that hold security checks or permissions with the harm of
 // the change: a check is weakened, or access is granted.
 func (c *Case) addWeakenedChecks() {
-	read := c.place.Script
+	read := c.place.ReadScript
 	if read == nil {
 		read = noFile
 	}
@@ -59,15 +59,15 @@ func (c *Case) addWeakenedChecks() {
 		if len(forms) == 0 && path.Base(e.Path) != "CODEOWNERS" {
 			continue
 		}
-		if compared++; compared > maxWeakened {
-			c.dynamic(effect.CauseLimit, "the action changes more than 32 files that contain security checks or permissions")
+		if compared++; compared > maxComparedFiles {
+			c.addUnknownEffect(effect.CauseLimit, "the action changes more than 32 files that contain security checks or permissions")
 			return
 		}
 		old, err := read(e.Path)
 		was := err == nil
 		unread := err != nil && !errors.Is(err, fs.ErrNotExist) && c.files != nil
-		if unread && !grants.SecurityOnly(e.Path) && len(forms) > 0 {
-			if gone, come, whole := c.changedText(e.Path); grants.TouchesForm(forms, gone, come) || whole && grants.MatchesForm(forms, come) {
+		if unread && !grants.IsSecurityOnlyFile(e.Path) && len(forms) > 0 {
+			if gone, come, whole := c.changedText(e.Path); grants.ChangeConcernsForm(forms, gone, come) || whole && grants.MatchesForm(forms, come) {
 				c.addUnclearCheck(i, true)
 			}
 			continue
@@ -76,38 +76,38 @@ func (c *Case) addWeakenedChecks() {
 		if !known {
 			text, known = c.contentAfter(e.Path, string(old), was)
 		}
-		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.SecurityOnly(e.Path) { // shield looks at no files
-			e.Harms = append(slices.Clip(e.Harms), effect.Weakens)
+		if !was && e.Kind != effect.WriteFile && c.place.ReadScript == nil && grants.IsSecurityOnlyFile(e.Path) { // shield looks at no files
+			e.Harms = append(slices.Clip(e.Harms), effect.WeakensProtection)
 			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which security checks it contained"
 			continue
 		}
-		if unread && grants.SecurityOnly(e.Path) {
+		if unread && grants.IsSecurityOnlyFile(e.Path) {
 			c.addUnclearCheck(i, true)
 			continue
 		}
-		if !known && grants.SecurityOnly(e.Path) && slices.ContainsFunc(c.writes, func(w effect.Text) bool { return w.Path == e.Path && w.Lost }) {
+		if !known && grants.IsSecurityOnlyFile(e.Path) && slices.ContainsFunc(c.writtenFiles, func(w effect.FileText) bool { return w.Path == e.Path && w.PositionUnknown }) {
 			c.addUnclearCheck(i, false)
 			continue
 		}
 		if !known || !was && e.Kind != effect.WriteFile {
 			continue
 		}
-		facts, err := grants.Weaker(e.Path, string(old), text, was, forms)
+		facts, err := grants.FindWeakenings(e.Path, string(old), text, was, forms)
 		if err != nil {
-			gone, come := patch.Between(string(old), text)
-			if grants.SecurityOnly(e.Path) || grants.MatchesForm(forms, text+"\n"+string(old)) && grants.TouchesForm(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
+			gone, come := patch.DifferentLines(string(old), text)
+			if grants.IsSecurityOnlyFile(e.Path) || grants.MatchesForm(forms, text+"\n"+string(old)) && grants.ChangeConcernsForm(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
 				c.addUnclearCheck(i, errors.Is(err, grants.ErrLimit))
 			}
 		}
 		e = &c.Effects[i]
 		for _, f := range facts {
-			if !e.Does(effect.Harm(f.Harm)) {
+			if !e.HasHarm(effect.Harm(f.Harm)) {
 				e.Harms = append(slices.Clip(e.Harms), effect.Harm(f.Harm))
 			}
 			if e.Reason != "" {
 				e.Reason += "; "
 			}
-			e.Reason += path.Base(e.Path) + " " + f.Says
+			e.Reason += path.Base(e.Path) + " " + f.Description
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *Case) addWeakenedChecks() {
 // permissions.
 func (c *Case) addUnclearCheck(i int, limit bool) {
 	e := &c.Effects[i]
-	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
+	d := effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, Span: e.Span, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
 	if limit {
 		d.Cause, d.Reason = effect.CauseLimit, path.Base(e.Path)+" is too large or nested too deeply to tell whether the change weakens its checks or permissions"
 	}
@@ -130,9 +130,9 @@ func (c *Case) changedText(file string) (gone, come string, whole bool) {
 		gone = replacedText(c.Action.Payload)
 		return gone, writtenText(c.Action.Payload), gone == ""
 	}
-	for _, w := range c.writes {
+	for _, w := range c.writtenFiles {
 		if w.Path == file {
-			gone, come, whole = gone+w.Gone+"\n", come+w.Text+"\n", whole || w.Whole
+			gone, come, whole = gone+w.Replaced+"\n", come+w.Text+"\n", whole || w.IsWholeContent
 		}
 	}
 	return gone, come, whole
@@ -141,27 +141,27 @@ func (c *Case) changedText(file string) (gone, come string, whole bool) {
 // contentAfter returns the content of a file after the action; known is false if that cannot be determined.
 func (c *Case) contentAfter(file, old string, was bool) (text string, known bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
-		if text, known = edited(c.Action.Payload, old); !known { // an edit of another form hides none of those beside it
-			text, known = applied(replacing(c.Action.Payload), old)
+		if text, known = contentAfterEdits(c.Action.Payload, old); !known { // an edit of another form hides none of those beside it
+			text, known = applyEdits(editsWithOldText(c.Action.Payload), old)
 		}
 		return text, known
 	}
 	text, known = old, false
-	for _, w := range c.writes {
+	for _, w := range c.writtenFiles {
 		if w.Path != file {
 			continue
 		}
 		switch {
-		case w.Lost, w.After != "" && known && w.After != text: // After was computed from the file as it is on disk
+		case w.PositionUnknown, w.ContentAfter != "" && known && w.ContentAfter != text: // After was computed from the file as it is on disk
 			return "", false
-		case w.Whole:
+		case w.IsWholeContent:
 			text = w.Text
-		case w.Added:
+		case w.IsAppended:
 			text += w.Text
-		case w.After != "":
-			text = w.After
-		case w.Gone != "" && strings.Contains(text, w.Gone):
-			text = strings.ReplaceAll(text, w.Gone, w.Text)
+		case w.ContentAfter != "":
+			text = w.ContentAfter
+		case w.Replaced != "" && strings.Contains(text, w.Replaced):
+			text = strings.ReplaceAll(text, w.Replaced, w.Text)
 		default:
 			return "", false
 		}

@@ -11,35 +11,35 @@ import (
 )
 
 // A dialect is a server-side page language: PHP, JSP or ASP(.NET).
-type dialect struct {
-	begins   func() *regexp.Regexp // matches a file of the language
-	requests func() *regexp.Regexp // matches code that reads request input
-	runs     func() *regexp.Regexp // matches code that runs a command or code, up to the opening parenthesis
-	assigns  func() *regexp.Regexp // matches the assignment of a variable: its name and value
-	defines  func() *regexp.Regexp // matches the definition of a function: its name and parameters
+type pageLanguage struct {
+	pageStart          func() *regexp.Regexp // matches a file of the language
+	requestInput       func() *regexp.Regexp // matches code that reads request input
+	commandCall        func() *regexp.Regexp // matches code that runs a command or code, up to the opening parenthesis
+	assignment         func() *regexp.Regexp // matches the assignment of a variable: its name and value
+	functionDefinition func() *regexp.Regexp // matches the definition of a function: its name and parameters
 }
 
-var dialects = [...]dialect{
+var pageLanguages = [...]pageLanguage{
 	{
-		begins:   prefilter.Lazy(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
-		requests: prefilter.Lazy(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
-		runs:     prefilter.Lazy(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
-		assigns:  prefilter.Lazy(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
-		defines:  prefilter.Lazy(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
+		pageStart:          prefilter.Lazy(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
+		requestInput:       prefilter.Lazy(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
+		commandCall:        prefilter.Lazy(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
+		assignment:         prefilter.Lazy(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
+		functionDefinition: prefilter.Lazy(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
 	},
 	{
-		begins:   prefilter.Lazy(`(?i)<%@?\s*page\b|<jsp:`),
-		requests: prefilter.Lazy(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
-		runs:     prefilter.Lazy(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
-		assigns:  prefilter.Lazy(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
-		defines:  prefilter.Lazy(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
+		pageStart:          prefilter.Lazy(`(?i)<%@?\s*page\b|<jsp:`),
+		requestInput:       prefilter.Lazy(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
+		commandCall:        prefilter.Lazy(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
+		assignment:         prefilter.Lazy(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
+		functionDefinition: prefilter.Lazy(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
 	},
 	{
-		begins:   prefilter.Lazy(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
-		requests: prefilter.Lazy(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
-		runs:     prefilter.Lazy(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
-		assigns:  prefilter.Lazy(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
-		defines:  prefilter.Lazy(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
+		pageStart:          prefilter.Lazy(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
+		requestInput:       prefilter.Lazy(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
+		commandCall:        prefilter.Lazy(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
+		assignment:         prefilter.Lazy(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
+		functionDefinition: prefilter.Lazy(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
 	},
 }
 
@@ -48,23 +48,23 @@ var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval
 
 // Limits for one file.
 const (
-	maxPage  = 256 << 10
-	maxCalls = 64
-	maxArgs  = 600 // of one call, in bytes
-	maxNames = 64
+	maxPageBytes = 256 << 10
+	maxCalls     = 64
+	maxCallBytes = 600 // of one call, in bytes
+	maxNames     = 64
 )
 
 // A reverseShell describes source code of a compiled language that connects a shell to a socket. The source
 // is checked because the compiled program cannot be analysed.
-type reverseShell struct {
-	suffixes []string
-	word     string                  // a text that every match of all contains, for a cheap test
-	all      []func() *regexp.Regexp // expressions for the socket, the shell and their connection
+type reverseShellForm struct {
+	suffixes         []string
+	requiredText     string                  // a text that every match of all contains, for a cheap test
+	requiredPatterns []func() *regexp.Regexp // expressions for the socket, the shell and their connection
 }
 
 var (
 	shellProgram  = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
-	reverseShells = [...]reverseShell{
+	reverseShells = [...]reverseShellForm{
 		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, "", []func() *regexp.Regexp{
 			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
 			prefilter.Lazy(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.Lazy(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
@@ -87,14 +87,14 @@ var (
 	}
 )
 
-func (b *reverseShell) in(name, text string) bool {
+func (b *reverseShellForm) isInFile(name, text string) bool {
 	if !slices.Contains(b.suffixes, strings.ToLower(path.Ext(name))) {
 		return false
 	}
-	if !strings.Contains(text, b.word) {
+	if !strings.Contains(text, b.requiredText) {
 		return false
 	}
-	for _, part := range b.all {
+	for _, part := range b.requiredPatterns {
 		if !part().MatchString(text) {
 			return false
 		}
@@ -105,18 +105,18 @@ func (b *reverseShell) in(name, text string) bool {
 // servesShell returns an effect if a written file gives another machine a shell: a web page that runs text of
 // a request as a command or code (web shell), or source of a reverse shell. Tests and documents are skipped:
 // they only show such code.
-func servesShell(name, text string) []effect.Effect {
-	if len(text) > maxPage || isTestOrDocument(name) {
+func remoteShellEffects(name, text string) []effect.Effect {
+	if len(text) > maxPageBytes || isTestOrDocument(name) {
 		return nil
 	}
 	for i := range reverseShells {
-		if reverseShells[i].in(name, text) {
-			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "reverse shell: source that connects a shell to a network connection"}}
+		if reverseShells[i].isInFile(name, text) {
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "reverse shell: source that connects a shell to a network connection"}}
 		}
 	}
-	for i := range dialects {
-		if d := &dialects[i]; d.begins().MatchString(text) && d.runsRequest(text) {
-			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "web shell: the page runs request input as a command"}}
+	for i := range pageLanguages {
+		if d := &pageLanguages[i]; d.pageStart().MatchString(text) && d.runsRequestInput(text) {
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "web shell: the page runs request input as a command"}}
 		}
 	}
 	return nil
@@ -139,8 +139,8 @@ func isTestOrDocument(name string) bool {
 
 // runsRequest reports whether a page runs text of a request, directly or through variables or parameters of
 // its functions.
-func (d *dialect) runsRequest(text string) bool {
-	if !d.requests().MatchString(text) {
+func (d *pageLanguage) runsRequestInput(text string) bool {
+	if !d.requestInput().MatchString(text) {
 		return false
 	}
 	names := map[string]bool{}
@@ -148,7 +148,7 @@ func (d *dialect) runsRequest(text string) bool {
 		if inputValidation().MatchString(part) {
 			return false
 		}
-		if d.requests().MatchString(part) {
+		if d.requestInput().MatchString(part) {
 			return true
 		}
 		for _, word := range identifier().FindAllString(part, maxNames) {
@@ -160,12 +160,12 @@ func (d *dialect) runsRequest(text string) bool {
 	}
 	for range 3 {
 		before := len(names)
-		for _, m := range d.assigns().FindAllStringSubmatch(text, maxCalls*4) {
+		for _, m := range d.assignment().FindAllStringSubmatch(text, maxCalls*4) {
 			if len(names) < maxNames && said(m[2]) {
 				names[m[1]] = true
 			}
 		}
-		for _, m := range d.defines().FindAllStringSubmatch(text, maxCalls) {
+		for _, m := range d.functionDefinition().FindAllStringSubmatch(text, maxCalls) {
 			call := regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\s*\(`)
 			if !callHasArgument(call.FindAllStringIndex(text, maxCalls), text, said) {
 				continue
@@ -178,13 +178,13 @@ func (d *dialect) runsRequest(text string) bool {
 			break
 		}
 	}
-	return callHasArgument(d.runs().FindAllStringIndex(text, maxCalls), text, said)
+	return callHasArgument(d.commandCall().FindAllStringIndex(text, maxCalls), text, said)
 }
 
 // callHasArgument reports whether a condition holds for the arguments of one of some calls.
 func callHasArgument(calls [][]int, text string, holds func(string) bool) bool {
 	for _, at := range calls {
-		args := text[at[1]:min(len(text), at[1]+maxArgs)]
+		args := text[at[1]:min(len(text), at[1]+maxCallBytes)]
 		depth := 1
 		for i := 0; i < len(args) && depth > 0; i++ {
 			switch args[i] {

@@ -43,12 +43,12 @@ func TestServesShell(t *testing.T) {
 		{"/w/a.erb", `<%= system("uptime") %> <%= request.path %>`, false},
 		{"/w/a.js", "system($_GET['cmd'])", false},
 	} {
-		if got := len(servesShell(c.name, c.text)) > 0; got != c.want {
+		if got := len(remoteShellEffects(c.name, c.text)) > 0; got != c.want {
 			t.Errorf("%s: %t: %s", c.name, got, c.text)
 		}
 	}
 	long := "<?php " + strings.Repeat("$a = $_GET['x']; f($a); function f($a) { ", 5000)
-	if servesShell("/w/a.php", long[:min(len(long), maxPage)]) != nil {
+	if remoteShellEffects("/w/a.php", long[:min(len(long), maxPageBytes)]) != nil {
 		t.Error("no command is run")
 	}
 }

@@ -36,20 +36,20 @@ type Options struct {
 
 	// Binding returns the key of a remembered answer: it covers the action, its place and session, its
 	// effects, and the policy, rules and model that judged it.
-	Binding func(*analysis.Case) string
+	AnswerKey func(*analysis.Case) string
 
 	// Kind returns what one answer for this kind of action would cover in the session, and a function that
 	// stores that answer. nil, or no text: no answer for the kind is offered.
-	Kind func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
+	OfferKindApproval func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
 
 	// Tool returns what is known of the unknown tool of a case, and a function that stores its class. nil,
 	// or no text: the case has no unknown tool.
-	Tool func(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.Class, by string) error)
+	OfferToolClass func(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
 	// Hosted says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
-	Hosted bool
+	StartedByProgram bool
 
 	// NoLink suppresses the page's link, because output does not go to a terminal, and an agent may read
 	// it.
@@ -61,11 +61,11 @@ type Options struct {
 
 	// Reachable returns why no user can learn of a question on the page, or nil if one
 	// can. The channels "auto" need it; nil means that one can.
-	Reachable func() error
+	UnreachableReason func() error
 
 	// OwnChannel reports whether shield asks about a case itself, even where the host
 	// could; nil means no.
-	OwnChannel func(*analysis.Case) bool
+	MustAskItself func(*analysis.Case) bool
 
 	// UndoHint returns a line for the page about files that were kept before actions deleted or
 	// overwrote them, "" if there are none; nil says nothing.
@@ -73,20 +73,20 @@ type Options struct {
 
 	// Host returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
-	Host func() error
+	HostCannotAskReason func() error
 
 	CommandDir string // working folder of the program of channel "command"; "": the current folder
 
-	StateDir  string              // folder for the locks of terminals and the inbox of the page
-	Person    string              // name of the user at the terminal; "" if unknown
-	Asker     string              // the asking program and the one that started it, for the user; "" if unknown
-	Plain     bool                // show questions on the terminal without bold text
-	Getenv    func(string) string // reads an environment variable; nil: none is set
-	Interrupt func()              // called when the user presses ^C at a question; may be nil
-	Environ   []string            // environment of the program of channel "command"
-	Redactor  *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
-	Notice    io.Writer           // receives the page's link, unless Hosted or NoLink, and errors, unless Hosted; nil discards them
-	Clock     func() time.Time    // nil: the system's clock
+	StateDir    string              // folder for the locks of terminals and the inbox of the page
+	PersonName  string              // name of the user at the terminal; "" if unknown
+	Asker       string              // the asking program and the one that started it, for the user; "" if unknown
+	NoBoldText  bool                // show questions on the terminal without bold text
+	Getenv      func(string) string // reads an environment variable; nil: none is set
+	OnInterrupt func()              // called when the user presses ^C at a question; may be nil
+	Environ     []string            // environment of the program of channel "command"
+	Redactor    *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
+	Notice      io.Writer           // receives the page's link, unless Hosted or NoLink, and errors, unless Hosted; nil discards them
+	Clock       func() time.Time    // nil: the system's clock
 }
 
 // A Channel is one way to ask a person, such as the terminal or the page.
@@ -104,37 +104,37 @@ type Channel interface {
 
 // An Answer is what a person said to one request.
 type Answer struct {
-	ID        string         // ID of the request
-	Approve   bool           // false denies
-	Remember  time.Duration  // approve this exact action for this long; 0 means once
-	Kind      bool           // approve this kind of action for the session
-	Class     analysis.Class // class of the unknown tool; "" if the person did not choose one
-	Reason    string         // reason of the person, for the agent
-	By        string         // name of the person, as the channel knows it
-	Interrupt bool           // the person wants no more questions
+	ID          string             // ID of the request
+	Approve     bool               // false denies
+	RememberFor time.Duration      // approve this exact action for this long; 0 means once
+	ApproveKind bool               // approve this kind of action for the session
+	Class       analysis.ToolClass // class of the unknown tool; "" if the person did not choose one
+	Reason      string             // reason of the person, for the agent
+	By          string             // name of the person, as the channel knows it
+	StopAsking  bool               // the person wants no more questions
 }
 
 // Limits of answers.
 const (
-	defaultTimeout  = 300 * time.Second
-	defaultPerHour  = 60
-	maxRemember     = time.Hour
-	maxReason       = 500             // bytes
-	maxTerminalWait = time.Hour       // for a terminal that another process uses
-	withdrawTimeout = 3 * time.Second // for a channel to clean up
+	defaultTimeout      = 300 * time.Second
+	defaultPerHour      = 60
+	maxRememberDuration = time.Hour
+	maxReasonBytes      = 500             // bytes
+	maxTerminalWait     = time.Hour       // for a terminal that another process uses
+	withdrawTimeout     = 3 * time.Second // for a channel to clean up
 )
 
 // An Approver puts cases to people. Goroutines may share it.
 type Approver struct {
-	o                Options
+	options          Options
 	channels         []Channel
 	firstChannelOnly bool        // ask only the first channel that is usable
-	stopped          atomic.Bool // the user pressed ^C
+	interrupted      atomic.Bool // the user pressed ^C
 
 	// unattended is how long a question waits on page if no channel can be used; 0 denies
 	// at once.
-	unattended time.Duration
-	page       Channel
+	unattendedWait time.Duration
+	pageChannel    Channel
 }
 
 // New returns an Approver. An unknown channel is an error.
@@ -151,26 +151,26 @@ func New(o Options) (*Approver, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	if len(o.Channels) > 0 && (o.Store == nil || o.Binding == nil) {
+	if len(o.Channels) > 0 && (o.Store == nil || o.AnswerKey == nil) {
 		return nil, errors.New("approval needs a state folder for its hourly limit; set HOME or --state")
 	}
-	a := &Approver{o: o, firstChannelOnly: o.Channels.Auto()}
+	a := &Approver{options: o, firstChannelOnly: o.Channels.Auto()}
 	var err error
-	if a.unattended, err = o.Wait(); err != nil {
+	if a.unattendedWait, err = o.Wait(); err != nil {
 		return nil, fmt.Errorf("approval.unattended %w", err)
 	}
 	for _, name := range o.channelNames() {
-		ch, err := channelNamed(name, &a.o)
+		ch, err := channelNamed(name, &a.options)
 		if err != nil {
 			return nil, err
 		}
 		a.channels = append(a.channels, ch)
 		if ch.Name() == "web" {
-			a.page = ch
+			a.pageChannel = ch
 		}
 	}
-	if a.page == nil {
-		a.page = newWeb(&a.o)
+	if a.pageChannel == nil {
+		a.pageChannel = newWebChannel(&a.options)
 	}
 	return a, nil
 }
@@ -181,7 +181,7 @@ func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.Auto():
 		return o.Channels
-	case o.Hosted:
+	case o.StartedByProgram:
 		return []string{HostChannel, "web"}
 	default:
 		return []string{"tty", "web"}
@@ -198,20 +198,20 @@ func (a *Approver) Usable() (bool, string) {
 // channels cannot be asked. If itself is set, shield asks instead of the host.
 func (a *Approver) usableChannels(itself bool) (usable []Channel, patience time.Duration, why string) {
 	usable, why = a.workingChannels(itself)
-	if len(usable) > 0 || a.unattended == 0 || len(a.channels) == 0 {
-		return usable, a.o.Timeout.Std(), why
+	if len(usable) > 0 || a.unattendedWait == 0 || len(a.channels) == 0 {
+		return usable, a.options.Timeout.Std(), why
 	}
-	if err := a.page.Usable(); err != nil {
+	if err := a.pageChannel.Usable(); err != nil {
 		return nil, 0, why + "; " + err.Error()
 	}
-	return []Channel{a.page}, a.unattended, ""
+	return []Channel{a.pageChannel}, a.unattendedWait, ""
 }
 
 // workingChannels returns the channels that work now, and why the others do not.
 func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
 	if len(a.channels) == 0 {
-		if a.o.NoChannelReason != "" {
-			return nil, a.o.NoChannelReason
+		if a.options.NoChannelReason != "" {
+			return nil, a.options.NoChannelReason
 		}
 		return nil, "no approval channel is configured; set approval.channels"
 	}
@@ -219,10 +219,10 @@ func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
 	for _, ch := range a.channels {
 		err := ch.Usable()
 		if err == nil && itself && ch.Name() == HostChannel {
-			err = errNotByHost
+			err = errAskedByShield
 		}
-		if err == nil && a.firstChannelOnly && ch.Name() == "web" && a.o.Reachable != nil {
-			err = a.o.Reachable()
+		if err == nil && a.firstChannelOnly && ch.Name() == "web" && a.options.UnreachableReason != nil {
+			err = a.options.UnreachableReason()
 		}
 		if err != nil {
 			reasons = append(reasons, ch.Name()+": "+err.Error())
@@ -238,7 +238,7 @@ func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
 // Close closes the page and other resources of the channels.
 func (a *Approver) Close() error {
 	var errs []error
-	for _, ch := range append(slices.Clone(a.channels), a.page) {
+	for _, ch := range append(slices.Clone(a.channels), a.pageChannel) {
 		if c, ok := ch.(io.Closer); ok {
 			errs = append(errs, c.Close())
 		}
@@ -250,48 +250,48 @@ func (a *Approver) Close() error {
 // some minutes. It answers ALLOW or BLOCK, or ESCALATE on the [HostChannel]; an error
 // means that ctx was cancelled.
 func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
-	remember := len(a.channels) > 0 && rememberable(c)
+	remember := len(a.channels) > 0 && isRememberable(c)
 	if remember {
-		if v, ok := a.recall(ctx, c); ok {
+		if v, ok := a.recallApproval(ctx, c); ok {
 			return v, nil
 		}
 	}
-	if a.stopped.Load() {
-		return block("interrupted", "the user interrupted shield (^C), so it asks no more questions; start the command again"), nil
+	if a.interrupted.Load() {
+		return blockVerdict("interrupted", "the user interrupted shield (^C), so it asks no more questions; start the command again"), nil
 	}
-	channels, patience, why := a.usableChannels(a.notByHost(c))
+	channels, patience, why := a.usableChannels(a.mustAskItself(c))
 	if len(channels) == 0 {
-		return block("nobody", "the user must decide, but cannot be asked ("+why+"); tell the user to run 'shield doctor'"), nil
+		return blockVerdict("nobody", "the user must decide, but cannot be asked ("+why+"); tell the user to run 'shield doctor'"), nil
 	}
-	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
-		return block("nobody", "the user must decide, but shield cannot ask now: "+err.Error()), nil
+	if err := a.options.Store.TakeApproval(ctx, a.options.MaxPerHour); err != nil {
+		return blockVerdict("nobody", "the user must decide, but shield cannot ask now: "+err.Error()), nil
 	}
 	r, err := a.newRequest(ctx, c, remember, patience)
 	if err != nil {
-		return block("request", "the user must decide, but the question cannot be shown: "+err.Error()), nil
+		return blockVerdict("request", "the user must decide, but the question cannot be shown: "+err.Error()), nil
 	}
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
-		return leftToHost(r), nil
+		return hostVerdict(r), nil
 	}
-	if a.o.Kind != nil {
+	if a.options.OfferKindApproval != nil {
 		var text string
-		text, r.keepKind = a.o.Kind(ctx, c)
-		r.Kind = visibleLine(a.o.Redactor.String(text), maxKind)
+		text, r.storeKindApproval = a.options.OfferKindApproval(ctx, c)
+		r.KindText = visibleLine(a.options.Redactor.String(text), maxKindTextBytes)
 	}
-	if a.o.Tool != nil {
+	if a.options.OfferToolClass != nil {
 		var about string
-		about, r.keepTool = a.o.Tool(c)
-		r.Tool = visibleLines(a.o.Redactor.String(about), maxKind)
+		about, r.storeToolClass = a.options.OfferToolClass(c)
+		r.ToolText = visibleLines(a.options.Redactor.String(about), maxKindTextBytes)
 	}
 	r.Page = announcePage(ctx, channels)
-	ans, from, err := a.ask(ctx, r, channels)
+	ans, from, err := a.askChannels(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):
-		return block("timeout", fmt.Sprintf("the user did not answer within %s; wait until the user is here, then try once more", config.Duration(r.patience.Round(time.Second)))), nil
+		return blockVerdict("timeout", fmt.Sprintf("the user did not answer within %s; wait until the user is here, then try once more", config.Duration(r.timeToAnswer.Round(time.Second)))), nil
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return verdict.Verdict{}, ctx.Err()
 	case err != nil:
-		return block("nobody", "the user must decide, but could not be asked: "+err.Error()), nil
+		return blockVerdict("nobody", "the user must decide, but could not be asked: "+err.Error()), nil
 	}
 	return a.verdictOf(ctx, c, r, ans, from), nil
 }
@@ -304,43 +304,43 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, 
 	}
 	said := ""
 	if ans.Reason != "" {
-		said = ": " + visibleLine(ans.Reason, maxReason)
+		said = ": " + visibleLine(ans.Reason, maxReasonBytes)
 	}
 	if !ans.Approve {
-		if ans.Interrupt {
-			a.stopped.Store(true)
-			if a.o.Interrupt != nil {
-				a.o.Interrupt()
+		if ans.StopAsking {
+			a.interrupted.Store(true)
+			if a.options.OnInterrupt != nil {
+				a.options.OnInterrupt()
 			}
 		}
-		if ans.Class == analysis.ClassNever && r.Tool != "" {
-			if err := r.keepTool(ctx, ans.Class, who); err != nil {
+		if ans.Class == analysis.ClassNever && r.ToolText != "" {
+			if err := r.storeToolClass(ctx, ans.Class, who); err != nil {
 				said += "; the class of the tool could not be saved: " + err.Error()
 			}
 		}
-		v := block("", "denied by "+who+said)
+		v := blockVerdict("", "denied by "+who+said)
 		v.Channel, v.By = from, ans.By
 		return v
 	}
-	v := verdict.Finding{Who: verdict.Person, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
+	v := verdict.Finding{Authority: verdict.Person, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
 	v.Channel, v.By = from, ans.By
-	if ans.Remember > 0 && r.Remember {
-		span := min(ans.Remember, maxRemember)
-		if err := a.keep(ctx, c, r.subject, who, span); err != nil {
+	if ans.RememberFor > 0 && r.CanRemember {
+		span := min(ans.RememberFor, maxRememberDuration)
+		if err := a.storeApproval(ctx, c, r.subject, who, span); err != nil {
 			v.Reasoning += "; the approval could not be saved: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
 		}
 	}
-	if ans.Class != "" && r.Tool != "" {
-		if err := r.keepTool(ctx, ans.Class, who); err != nil {
+	if ans.Class != "" && r.ToolText != "" {
+		if err := r.storeToolClass(ctx, ans.Class, who); err != nil {
 			v.Reasoning += "; the tool's class could not be saved: " + err.Error()
 		} else {
 			v.Reasoning += fmt.Sprintf(", who says that the tool %s", ClassWords[ans.Class])
 		}
 	}
-	if ans.Kind && r.Kind != "" {
-		if err := r.keepKind(ctx, who); err != nil {
+	if ans.ApproveKind && r.KindText != "" {
+		if err := r.storeKindApproval(ctx, who); err != nil {
 			v.Reasoning += "; the approval of this kind could not be saved: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("this kind is approved for the session by %s%s", who, said)
@@ -350,16 +350,16 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, 
 }
 
 // ClassWords describe the classes of tools.
-var ClassWords = map[analysis.Class]string{
+var ClassWords = map[analysis.ToolClass]string{
 	analysis.ClassReads: "only reads", analysis.ClassWorkspace: "changes this workspace only",
-	analysis.ClassElsewhere: "changes or sends something outside this workspace", analysis.ClassNever: "is never used",
+	analysis.ClassOutside: "changes or sends something outside this workspace", analysis.ClassNever: "is never used",
 }
 
 // maxKind is how much of a kind is shown, in bytes.
-const maxKind = 1000
+const maxKindTextBytes = 1000
 
-func block(code, reason string) verdict.Verdict {
-	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
+func blockVerdict(code, reason string) verdict.Verdict {
+	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
 }
 
 // Reasons to withdraw a request: the time is up, or another channel has the answer.
@@ -369,7 +369,7 @@ var (
 )
 
 // A reply is the result of one channel.
-type reply struct {
+type channelReply struct {
 	channel string
 	answer  Answer
 	err     error
@@ -378,9 +378,9 @@ type reply struct {
 // ask puts a request to channels and returns the first answer and the name of
 // its channel. One goroutine takes the answers, so there is one decision even
 // if two arrive together.
-func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
+func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
 	asking, withdraw := context.WithCancelCause(ctx)
-	replies := make(chan reply, len(channels))
+	replies := make(chan channelReply, len(channels))
 	for _, ch := range channels {
 		go func() { replies <- askChannel(asking, ch, r) }()
 	}
@@ -392,14 +392,14 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 	}()
 	queue := time.NewTimer(maxTerminalWait)
 	defer queue.Stop()
-	shown, late := r.shown, (<-chan time.Time)(nil)
+	shown, late := r.timerStarted, (<-chan time.Time)(nil)
 	var failures []string
 	for {
 		select {
 		case <-shown:
 			shown = nil
 			queue.Stop()
-			timer := time.NewTimer(r.patience)
+			timer := time.NewTimer(r.timeToAnswer)
 			defer timer.Stop()
 			late = timer.C
 		case <-late:
@@ -427,7 +427,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 }
 
 // askChannel asks one channel. Anything but an answer to this request is an error.
-func askChannel(ctx context.Context, ch Channel, r *Request) (got reply) {
+func askChannel(ctx context.Context, ch Channel, r *Request) (got channelReply) {
 	got.channel = ch.Name()
 	defer func() {
 		if x := recover(); x != nil {
@@ -443,7 +443,7 @@ func askChannel(ctx context.Context, ch Channel, r *Request) (got reply) {
 
 // drainReplies waits until the channels have cleaned up: a process that exits earlier would leave the
 // terminal in raw mode.
-func drainReplies(replies <-chan reply, open int) {
+func drainReplies(replies <-chan channelReply, open int) {
 	limit := time.NewTimer(withdrawTimeout)
 	defer limit.Stop()
 	for range open {

@@ -20,12 +20,12 @@ const hostsNotAskingFile = "unasked"
 
 // Limits of hostQuestionsFolder.
 const (
-	maxAsked   = 24 * time.Hour
-	maxUnasked = 256
+	maxHostQuestionAge = 24 * time.Hour
+	maxHostsNotAsking  = 256
 )
 
 // fastestAnswer is the time after a question within which no person can have answered.
-const fastestAnswer = 400 * time.Millisecond
+const minAnswerDelay = 400 * time.Millisecond
 
 // A HostQuestion is what a host was told to ask its user.
 type HostQuestion struct {
@@ -45,7 +45,7 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 		return err
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && f.Name() != hostsNotAskingFile && time.Since(info.ModTime()) > maxAsked {
+		if info, err := f.Info(); err == nil && f.Name() != hostsNotAskingFile && time.Since(info.ModTime()) > maxHostQuestionAge {
 			_ = os.Remove(b.path(f.Name())) // if this fails, the next question tries again
 		}
 	}
@@ -53,14 +53,14 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 }
 
 // HostAsked returns the question about some actions that a host was told to ask.
-func HostAsked(stateDir, key string) (q HostQuestion, asked bool) {
+func FindHostQuestion(stateDir, key string) (q HostQuestion, asked bool) {
 	b, there := existingSealedFolder(stateDir, key)
 	return q, there && b.read(key, &q) == nil
 }
 
 // HostRanUnasked deletes the question about some actions, which ran at time now. It reports whether
 // the host cannot have asked a user.
-func HostRanUnasked(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
+func HostSkippedQuestion(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
 	b, there := existingSealedFolder(stateDir, key)
 	if !there {
 		return q, false
@@ -68,7 +68,7 @@ func HostRanUnasked(stateDir, key string, now time.Time) (q HostQuestion, unaske
 	err := b.read(key, &q)
 	_ = os.Remove(b.path(key)) // if this fails, the same call stays a question for a day
 	since := now.Sub(q.At)
-	return q, err == nil && since >= 0 && since < fastestAnswer
+	return q, err == nil && since >= 0 && since < minAnswerDelay
 }
 
 // NoteHostNotAsking records that a version of a host does not ask its user.
@@ -81,7 +81,7 @@ func NoteHostNotAsking(stateDir string, q HostQuestion) error {
 	if err := b.read(hostsNotAskingFile, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if list = append(list, q.fileName()); len(list) > maxUnasked {
+	if list = append(list, q.fileName()); len(list) > maxHostsNotAsking {
 		list = list[1:]
 	}
 	return b.write(hostsNotAskingFile, list)

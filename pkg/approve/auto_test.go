@@ -38,7 +38,7 @@ func TestAuto(t *testing.T) {
 		{"no hook, but the host of another is claimed", false, yes, no, "", "", 0, "tty: "},
 	} {
 		a, err := New(Options{
-			Store: &memory{}, Binding: testBinding, StateDir: t.TempDir(), Hosted: c.hosted, Host: c.host, Reachable: c.reachable,
+			Store: &memory{}, AnswerKey: testBinding, StateDir: t.TempDir(), StartedByProgram: c.hosted, HostCannotAskReason: c.host, UnreachableReason: c.reachable,
 			Approval: config.Approval{Channels: config.Channels{config.AutoChannels}, Timeout: config.Duration(time.Minute), Unattended: c.unattended},
 		})
 		if err != nil {

@@ -21,19 +21,19 @@ import (
 )
 
 // A bot is a client of a chat service. Its errors do not contain the token.
-type bot struct {
+type chatBot struct {
 	client         *http.Client
-	base           string        // URL of the service
+	baseURL        string        // URL of the service
 	requestTimeout time.Duration // time limit of one request
 	token          string
 }
 
 // Limits of a bot's requests and answers.
 const (
-	maxBotAnswer  = 1 << 20 // bytes
-	botTimeout    = 5 * time.Second
-	maxRetryPause = 30 * time.Second // between attempts to reach the service
-	editTimeout   = time.Second      // time to update the message of a question
+	maxBotAnswerBytes = 1 << 20 // bytes
+	botTimeout        = 5 * time.Second
+	maxRetryPause     = 30 * time.Second // between attempts to reach the service
+	editTimeout       = time.Second      // time to update the message of a question
 )
 
 // newBotClient returns a client that follows no redirect: the token is in the request.
@@ -53,12 +53,12 @@ func newBotClient() *http.Client {
 }
 
 // A token describes the token of a bot: the setting with its file, and its form.
-type token struct {
+type tokenFormat struct {
 	setting, pattern, example string
 }
 
 // read reads the token from a file. Its errors do not contain the token.
-func (t token) read(file string) (string, error) {
+func (t tokenFormat) readToken(file string) (string, error) {
 	if file == "" {
 		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.setting)
 	}
@@ -73,40 +73,40 @@ func (t token) read(file string) (string, error) {
 }
 
 // A call is a request to a service.
-type call struct {
-	name   string // name of the call, for errors
-	method string
-	path   string
-	header http.Header
-	form   url.Values // body that is sent unchanged
-	in     any        // value that is sent as JSON; nil: none
+type serviceCall struct {
+	name     string // name of the call, for errors
+	method   string
+	path     string
+	header   http.Header
+	formBody url.Values // body that is sent unchanged
+	jsonBody any        // value that is sent as JSON; nil: none
 }
 
 // A limitError is the error of a service that limits requests (rate limit).
-type limitError struct {
-	name  string
-	after time.Duration
+type rateLimitError struct {
+	callName   string
+	retryAfter time.Duration
 }
 
-func (e *limitError) Error() string {
-	return fmt.Sprintf("%s: the chat service limits the rate; wait %s", e.name, e.after)
+func (e *rateLimitError) Error() string {
+	return fmt.Sprintf("%s: the chat service limits the rate; wait %s", e.callName, e.retryAfter)
 }
 
 // send sends a request and returns the service's answer.
-func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status int, data []byte, err error) {
+func (b *chatBot) send(ctx context.Context, patience time.Duration, c serviceCall) (status int, data []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var body []byte
 	kind := "application/json"
 	switch {
-	case c.form != nil:
-		body, kind = []byte(c.form.Encode()), "application/x-www-form-urlencoded"
-	case c.in != nil:
-		if body, err = json.Marshal(c.in); err != nil {
+	case c.formBody != nil:
+		body, kind = []byte(c.formBody.Encode()), "application/x-www-form-urlencoded"
+	case c.jsonBody != nil:
+		if body, err = json.Marshal(c.jsonBody); err != nil {
 			return 0, nil, err
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, c.method, b.base+c.path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, c.method, b.baseURL+c.path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, errors.New("the URL of the service is invalid; correct the settings of the channel")
 	}
@@ -121,16 +121,16 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 		return 0, nil, fmt.Errorf("%s: %w", c.name, withoutURL(err))
 	}
 	defer resp.Body.Close()
-	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAnswer+1))
+	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAnswerBytes+1))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", c.name, withoutURL(err))
-	case len(data) > maxBotAnswer:
-		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.name, maxBotAnswer)
+	case len(data) > maxBotAnswerBytes:
+		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.name, maxBotAnswerBytes)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow; check the proxy and the URL", c.name)
 	case resp.StatusCode == http.StatusTooManyRequests:
-		err = &limitError{c.name, retryAfter(resp.Header)}
+		err = &rateLimitError{c.name, retryAfter(resp.Header)}
 	}
 	return resp.StatusCode, data, err
 }
@@ -157,18 +157,18 @@ func withoutURL(err error) error {
 }
 
 // withoutToken returns a text of the service on one line, without the token.
-func (b *bot) withoutToken(text string) string {
+func (b *chatBot) withoutToken(text string) string {
 	return visibleLine(strings.ReplaceAll(text, b.token, "[token]"), 200)
 }
 
 // buttonLabel returns the text of a button or reaction for a choice.
 func buttonLabel(choice string) string {
 	switch choice {
-	case pageDeny:
+	case choiceDeny:
 		return "Deny"
-	case pageOnce:
+	case choiceOnce:
 		return "Approve once"
-	case pageKind:
+	case choiceKind:
 		return "Approve this kind for this session"
 	default:
 		return "Approve for 10 minutes"
@@ -178,17 +178,17 @@ func buttonLabel(choice string) string {
 // outcomeText returns the text that replaces a question after a choice.
 func outcomeText(choice string) string {
 	switch choice {
-	case pageDeny:
+	case choiceDeny:
 		return "Denied"
-	case pageOnce:
+	case choiceOnce:
 		return "Approved once"
-	case pageRemember:
+	case choiceRemember:
 		return "Approved for 10 minutes"
-	case pageKind:
+	case choiceKind:
 		return "This kind approved for this session"
-	case choiceReads, pageWorkspace, pageElsewhere:
-		return "Approved once, and the tool " + ClassWords[classOf(choice)] + ":"
-	case pageNever:
+	case choiceToolReads, choiceToolWorkspace, choiceToolElsewhere:
+		return "Approved once, and the tool " + ClassWords[classOfChoice(choice)] + ":"
+	case choiceToolNever:
 		return "Denied, and the tool is never used:"
 	default:
 		return "Not counted"
@@ -197,16 +197,16 @@ func outcomeText(choice string) string {
 
 // choices returns the possible answers to a question, the strongest first. An action that is not shown in
 // full cannot be approved.
-func choices(r *Request, whole bool) []string {
-	list := []string{pageDeny}
+func possibleChoices(r *Request, whole bool) []string {
+	list := []string{choiceDeny}
 	if whole {
-		list = append(list, pageOnce)
+		list = append(list, choiceOnce)
 	}
-	if whole && r.Remember {
-		list = append(list, pageRemember)
+	if whole && r.CanRemember {
+		list = append(list, choiceRemember)
 	}
-	if whole && r.Kind != "" {
-		list = append(list, pageKind)
+	if whole && r.KindText != "" {
+		list = append(list, choiceKind)
 	}
 	return list
 }
@@ -216,9 +216,9 @@ func choices(r *Request, whole bool) []string {
 func questionText(r *Request, most int) (text string, whole bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
-	whole = !r.Cut
-	if r.Kind != "" {
-		out.WriteString("\nThis kind: " + r.Kind + "\n")
+	whole = !r.Truncated
+	if r.KindText != "" {
+		out.WriteString("\nThis kind: " + r.KindText + "\n")
 	}
 	for _, f := range r.Payload {
 		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
@@ -249,7 +249,7 @@ func finalText(g pageAnswer, err error) (Answer, string, error) {
 }
 
 // sleep waits for a span, or until ctx ends.
-func sleep(ctx context.Context, span time.Duration) {
+func sleepContext(ctx context.Context, span time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(span):

@@ -370,7 +370,7 @@ func TestBrowserTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, func() bool {
-		w := second.a.channels[0].(*web)
+		w := second.a.channels[0].(*webChannel)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.server != nil
@@ -392,8 +392,8 @@ func TestBrowserSquatter(t *testing.T) {
 	p := newPage(t, push)
 	b.enter(p.link)
 	b.wait(`document.querySelectorAll("article").length === 1`)
-	var key page
-	if err := p.a.channels[0].(*web).inbox.read(pageFile, &key); err != nil {
+	var key pageRecord
+	if err := p.a.channels[0].(*webChannel).inbox.read(pageFile, &key); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.a.Close(); err != nil {
@@ -417,7 +417,7 @@ func TestBrowserSquatter(t *testing.T) {
 		fmt.Fprintf(&heard, "%s %s\n%v\n%s\n", r.Method, r.URL, r.Header, body)
 		rw.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/hello" {
-			_ = json.NewEncoder(rw).Encode(greeting{Kind: "key", Nonce: strings.Repeat("0", 64), Proof: strings.Repeat("0", 64)})
+			_ = json.NewEncoder(rw).Encode(handshakeMessage{Kind: "key", Nonce: strings.Repeat("0", 64), Proof: strings.Repeat("0", 64)})
 			return
 		}
 		_, _ = io.WriteString(rw, `{"key":"x","waiting":[{"id":"1","number":1,"seconds":60,"what":"be fooled"}]}`)

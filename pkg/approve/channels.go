@@ -11,10 +11,10 @@ var channels = []struct {
 	name string
 	open func(*Options) Channel
 }{
-	{"tty", newTTY},
-	{"web", newWeb},
-	{"command", newCommand},
-	{"telegram", newTelegram},
+	{"tty", newTTYChannel},
+	{"web", newWebChannel},
+	{"command", newCommandChannel},
+	{"telegram", newTelegramChannel},
 	{"slack", slack.channel},
 	{"discord", discord.channel},
 	{HostChannel, newHostChannel},
@@ -51,15 +51,15 @@ func channelNamed(name string, o *Options) (Channel, error) {
 }
 
 // A messenger is a channel that asks in a chat.
-type messenger interface {
+type chatChannel interface {
 	title() string
-	try(ctx context.Context, text string) error
+	postTrial(ctx context.Context, text string) error
 }
 
 // Messenger returns the name of a channel's chats; "" if the channel is not a chat.
 func Messenger(channel string) string {
 	ch, err := channelNamed(channel, new(Options))
-	if m, ok := ch.(messenger); err == nil && ok {
+	if m, ok := ch.(chatChannel); err == nil && ok {
 		return m.title()
 	}
 	return ""
@@ -69,8 +69,8 @@ func Messenger(channel string) string {
 // service has taken it.
 func (o Options) TryMessenger(ctx context.Context, channel, text string) error {
 	ch, err := channelNamed(channel, &o)
-	if m, ok := ch.(messenger); err == nil && ok {
-		return m.try(ctx, text)
+	if m, ok := ch.(chatChannel); err == nil && ok {
+		return m.postTrial(ctx, text)
 	}
 	return err
 }

@@ -17,23 +17,23 @@ import (
 
 // chats are told that a question waits on the page. Nothing waits for them or depends
 // on them: if one fails, only the notice is missing.
-type chats struct {
+type chatNotifier struct {
 	notifying atomic.Int32
-	once      sync.Once
-	places    []Place
+	loadOnce  sync.Once
+	targets   []NoticeTarget
 	err       error
 }
 
 // A Place is a destination of notices: a chat, a mailbox, a push service.
-type Place struct {
+type NoticeTarget struct {
 	Service string // the scheme of its URL, such as "telegram"
 	url     string // the URL, which contains credentials
 }
 
 // Limits of the file of places.
 const (
-	maxPlaces     = 16
-	maxPlacesFile = 64 << 10
+	maxNoticeTargets    = 16
+	maxTargetsFileBytes = 64 << 10
 )
 
 // Places reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
@@ -41,26 +41,26 @@ const (
 // file, since the URLs contain credentials, which no error quotes.
 //
 // [shoutrrr]: https://pkg.go.dev/github.com/nicholas-fedor/shoutrrr
-func Places(file string) ([]Place, error) {
-	text, err := owner.ReadSecret(file, maxPlacesFile)
+func NoticeTargets(file string) ([]NoticeTarget, error) {
+	text, err := owner.ReadSecret(file, maxTargetsFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	var out []Place
+	var out []NoticeTarget
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		p := Place{url: line}
+		p := NoticeTarget{url: line}
 		if u, err := url.Parse(line); err == nil {
 			p.Service, _, _ = strings.Cut(u.Scheme, "+")
 		}
 		if _, err := shoutrrr.CreateSender(line); err != nil || p.Service == "" {
 			return nil, fmt.Errorf("%s:%d: not the URL of a chat service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
 		}
-		if out = append(out, p); len(out) > maxPlaces {
-			return nil, fmt.Errorf("%s: more than %d URLs; remove some", file, maxPlaces)
+		if out = append(out, p); len(out) > maxNoticeTargets {
+			return nil, fmt.Errorf("%s: more than %d URLs; remove some", file, maxNoticeTargets)
 		}
 	}
 	if len(out) == 0 {
@@ -71,7 +71,7 @@ func Places(file string) ([]Place, error) {
 
 // Send sends a text and returns when the service has taken it, or an error, which
 // holds no part of the URL.
-func (p Place) Send(ctx context.Context, text string) error {
+func (p NoticeTarget) Send(ctx context.Context, text string) error {
 	sender, err := shoutrrr.CreateSender(p.url)
 	if err != nil {
 		return errors.New("not the URL of a chat service")
@@ -88,7 +88,7 @@ func (p Place) Send(ctx context.Context, text string) error {
 }
 
 // secrets returns the parts of the URL, any of which may be a credential.
-func (p Place) secrets() []string {
+func (p NoticeTarget) secrets() []string {
 	parts := strings.FieldsFunc(p.url, func(r rune) bool { return strings.ContainsRune(":/@?&=,", r) })
 	if u, err := url.Parse(p.url); err == nil && u.User != nil {
 		parts = append(parts, u.User.String(), u.Host)
@@ -100,13 +100,13 @@ func (p Place) secrets() []string {
 }
 
 // notify sends a notice of a waiting question to the places of a file.
-func (n *chats) notify(o *Options, summary string) {
+func (n *chatNotifier) notify(o *Options, summary string) {
 	if o.NotifyFile == "" {
 		return
 	}
-	n.once.Do(func() { n.places, n.err = Places(o.NotifyFile) })
+	n.loadOnce.Do(func() { n.targets, n.err = NoticeTargets(o.NotifyFile) })
 	fail := func(where string, err error) {
-		if o.Notice != nil && !o.Hosted {
+		if o.Notice != nil && !o.StartedByProgram {
 			fmt.Fprintf(o.Notice, "shield: %s: %v\n", where, err)
 		}
 	}
@@ -114,9 +114,9 @@ func (n *chats) notify(o *Options, summary string) {
 		fail("no notice of this question can be sent; run 'shield approvals notify' to test the chats", n.err)
 		return
 	}
-	text := notification(summary) + ". For the page and its code, run: shield approvals"
-	for _, p := range n.places {
-		if n.notifying.Add(1) > maxNotifying*maxPlaces {
+	text := notificationText(summary) + ". For the page and its code, run: shield approvals"
+	for _, p := range n.targets {
+		if n.notifying.Add(1) > maxConcurrentNotices*maxNoticeTargets {
 			n.notifying.Add(-1)
 			return
 		}

@@ -30,7 +30,7 @@ func TestNotices(t *testing.T) {
 	}))
 	defer srv.Close()
 	file := placesFile(t, 0o600, "# the team", "generic://127.0.0.1:1/gone?disabletls=yes", "generic://"+strings.TrimPrefix(srv.URL, "http://")+"/hook?disabletls=yes")
-	var n chats
+	var n chatNotifier
 	o := &Options{}
 	o.NotifyFile = file
 	n.notify(o, "shield asks whether to run “<b>rm</b> `x`”")
@@ -51,11 +51,11 @@ func TestPlacesRefused(t *testing.T) {
 		"no place":           {0o600, []string{"", "# none"}, "contains no URL"},
 		"no URL":             {0o600, []string{"generic://example.com", "hunter2hunter2"}, ":2: not the URL of a chat service"},
 		"unknown service":    {0o600, []string{"pigeon://hunter2hunter2@loft"}, ":1: not the URL of a chat service"},
-		"too many":           {0o600, strings.Split(strings.Repeat("generic://example.com ", maxPlaces+1), " ")[:maxPlaces+1], "more than 16"},
+		"too many":           {0o600, strings.Split(strings.Repeat("generic://example.com ", maxNoticeTargets+1), " ")[:maxNoticeTargets+1], "more than 16"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Places(placesFile(t, tt.mode, tt.lines...))
+			_, err := NoticeTargets(placesFile(t, tt.mode, tt.lines...))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -66,7 +66,7 @@ func TestPlacesRefused(t *testing.T) {
 // TestNoticeErrors: the library puts the URL into its errors.
 func TestNoticeErrors(t *testing.T) {
 	t.Parallel()
-	places, err := Places(placesFile(t, 0o600, "generic://anna:hunter2hunter2@127.0.0.1:1/tokentoken?disabletls=yes&@authorization=tokentoken2"))
+	places, err := NoticeTargets(placesFile(t, 0o600, "generic://anna:hunter2hunter2@127.0.0.1:1/tokentoken?disabletls=yes&@authorization=tokentoken2"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,48 +19,48 @@ import (
 )
 
 // maxReply is the longest answer of a command, in bytes.
-const maxReply = 64 << 10
+const maxReplyBytes = 64 << 10
 
 // command asks through a program that the user supplies, which may reach them anywhere. It gets the
 // request as a JSON object on standard input and answers with one on standard output.
-type command struct{ o *Options }
+type commandChannel struct{ options *Options }
 
-func newCommand(o *Options) Channel { return &command{o} }
+func newCommandChannel(o *Options) Channel { return &commandChannel{o} }
 
-func (*command) Name() string { return "command" }
+func (*commandChannel) Name() string { return "command" }
 
-func (c *command) Usable() error {
-	if len(c.o.Command) == 0 {
+func (c *commandChannel) Usable() error {
+	if len(c.options.Command) == 0 {
 		return errors.New("no program is configured; set approval.command")
 	}
-	if c.o.Hosted && !filepath.IsAbs(c.o.Command[0]) {
-		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.o.Command[0])
+	if c.options.StartedByProgram && !filepath.IsAbs(c.options.Command[0]) {
+		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.options.Command[0])
 	}
-	if _, err := exec.LookPath(c.o.Command[0]); err != nil {
+	if _, err := exec.LookPath(c.options.Command[0]); err != nil {
 		return fmt.Errorf("the program of approval.command cannot be run: %w; correct the setting", err)
 	}
 	return nil
 }
 
-func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
+func (c *commandChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	question, err := json.Marshal(r)
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, c.o.Command[0], c.o.Command[1:]...)
-	cmd.Env = c.o.Environ
-	if dir := c.o.CommandDir; dir != "" {
+	cmd := exec.CommandContext(ctx, c.options.Command[0], c.options.Command[1:]...)
+	cmd.Env = c.options.Environ
+	if dir := c.options.CommandDir; dir != "" {
 		cmd.Dir, cmd.Env = dir, append(slices.Clip(cmd.Env), "PWD="+dir)
 	}
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	out := subprocess.Output{Max: maxReply + 1} // one byte more shows that the answer is too long
+	out := subprocess.LimitedOutput{MaxBytes: maxReplyBytes + 1} // one byte more shows that the answer is too long
 	cmd.Stdout = &out
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return Answer{}, fmt.Errorf("start the program of approval.command: %w", err)
 	}
-	r.Shown()
+	r.StartTimer()
 	err = cmd.Wait()
 	subprocess.KillGroup(cmd) // including child processes of the program
 	if ctx.Err() != nil {
@@ -107,8 +107,8 @@ func plainJSONError(err error) error {
 
 // parseReply reads one answer object. Anything else is an error.
 func parseReply(data []byte, id string) (Answer, error) {
-	if len(data) > maxReply {
-		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxReply)
+	if len(data) > maxReplyBytes {
+		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxReplyBytes)
 	}
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.
@@ -129,14 +129,14 @@ func parseReply(data []byte, id string) (Answer, error) {
 	switch reply.Scope {
 	case "", "once":
 	case "session":
-		a.Kind = true
+		a.ApproveKind = true
 	default:
 		return Answer{}, fmt.Errorf("the program answered with scope %.20q; it must answer once or session", reply.Scope)
 	}
-	a.Class = analysis.Class(reply.Class)
+	a.Class = analysis.ToolClass(reply.Class)
 	switch {
 	case reply.Class == "":
-	case !slices.Contains(analysis.Classes, a.Class):
+	case !slices.Contains(analysis.ToolClasses, a.Class):
 		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.Class)
 	case a.Approve == (a.Class == analysis.ClassNever):
 		return Answer{}, fmt.Errorf("the program's decision contradicts its class %s: never goes with deny, the others with approve", reply.Class)
@@ -144,6 +144,6 @@ func parseReply(data []byte, id string) (Answer, error) {
 	if reply.Minutes < 0 {
 		return Answer{}, errors.New("the program's minutes must be 0 or more")
 	}
-	a.Remember = time.Duration(min(reply.Minutes, 60)) * time.Minute
+	a.RememberFor = time.Duration(min(reply.Minutes, 60)) * time.Minute
 	return a, nil
 }

@@ -43,7 +43,7 @@ func TestCommand(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			o := &Options{Approval: config.Approval{Command: shell(tc.script)}, Environ: os.Environ()}
-			v, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), command1(t, push, "s"))
+			v, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), command1(t, push, "s"))
 			if err != nil || v.Decision != tc.want || !strings.Contains(v.Reasoning, tc.reason) {
 				t.Errorf("got %v %q, %v; want %v with %q", v.Decision, v.Reasoning, err, tc.want, tc.reason)
 			}
@@ -65,7 +65,7 @@ func TestCommandIsKilled(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}}
-	v, err := newTest(t, &memory{}, newCommand(o), quick).Judge(t.Context(), command1(t, push, "s"))
+	v, err := newTest(t, &memory{}, newCommandChannel(o), quick).Judge(t.Context(), command1(t, push, "s"))
 	if err != nil || v.Decision != verdict.Block {
 		t.Errorf("got %+v, %v", v, err)
 	}
@@ -118,7 +118,7 @@ func TestCommandIsToldNoSecrets(t *testing.T) {
 		`{"type":"login","payload":{"user":{"db":[{"api_key":"s3cret-Rohan"}]}}}`,
 		`{"type":"start","payload":{"args":["--password","hunter2"]}}`,
 	} {
-		if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), testCase(t, record)); err != nil {
+		if _, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), testCase(t, record)); err != nil {
 			t.Fatal(err)
 		}
 		told, err := os.ReadFile(out)
@@ -137,7 +137,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &Options{Approval: config.Approval{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`)}, Environ: append(os.Environ(), "PWD=/elsewhere"), CommandDir: dir}
-	if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
+	if _, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
 		t.Fatal(err)
 	}
 	where, err := os.ReadFile(filepath.Join(dir, "where"))
@@ -149,7 +149,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 func TestCommandUsable(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{nil, {"/nonexistent/program"}} {
-		if err := newCommand(&Options{Approval: config.Approval{Command: argv}}).Usable(); err == nil {
+		if err := newCommandChannel(&Options{Approval: config.Approval{Command: argv}}).Usable(); err == nil {
 			t.Errorf("%q is usable", argv)
 		}
 	}
@@ -164,7 +164,7 @@ func FuzzParseReply(f *testing.F) {
 		if err == nil && a.Approve && !strings.Contains(string(data), "approve") && !strings.Contains(string(data), `\u`) {
 			t.Errorf("%q approves", data)
 		}
-		if err != nil && a.Approve || a.Remember < 0 || a.Remember > time.Hour {
+		if err != nil && a.Approve || a.RememberFor < 0 || a.RememberFor > time.Hour {
 			t.Errorf("%q: %+v, %v", data, a, err)
 		}
 	})
@@ -175,15 +175,15 @@ func FuzzParseReply(f *testing.F) {
 func TestCommandOfHook(t *testing.T) {
 	t.Parallel()
 	o := Options{Approval: config.Approval{Command: []string{"sh"}}}
-	if err := newCommand(&o).Usable(); err != nil {
+	if err := newCommandChannel(&o).Usable(); err != nil {
 		t.Errorf("without a hook: %v", err)
 	}
-	o.Hosted = true
-	if err := newCommand(&o).Usable(); err == nil {
+	o.StartedByProgram = true
+	if err := newCommandChannel(&o).Usable(); err == nil {
 		t.Error("a hook would run a program that PATH names")
 	}
 	o.Command = []string{"/bin/sh"}
-	if err := newCommand(&o).Usable(); err != nil {
+	if err := newCommandChannel(&o).Usable(); err != nil {
 		t.Errorf("an absolute path: %v", err)
 	}
 }

@@ -17,23 +17,23 @@ import (
 )
 
 // A desktop shows notifications. If that fails, only the notification is missing.
-type desktop struct{ notifying atomic.Int32 }
+type desktopNotifier struct{ notifying atomic.Int32 }
 
 // Limits of notifications.
 const (
-	maxNotifying    = 4   // notifications at a time: one that hangs cannot be stopped
-	maxNotification = 240 // bytes
+	maxConcurrentNotices = 4   // notifications at a time: one that hangs cannot be stopped
+	maxNotificationBytes = 240 // bytes
 )
 
 // setAppName sets the sender's name of notifications.
 var setAppName = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
 // notify shows that a question waits, and how to open the page.
-func (d *desktop) notify(getenv func(string) string, summary, page string) {
-	if !hasDesktop(runtime.GOOS, getenv) || !systemHelpers(runtime.GOOS) {
+func (d *desktopNotifier) notify(getenv func(string) string, summary, page string) {
+	if !hasDesktop(runtime.GOOS, getenv) || !hasSystemNotifiers(runtime.GOOS) {
 		return
 	}
-	if d.notifying.Add(1) > maxNotifying {
+	if d.notifying.Add(1) > maxConcurrentNotices {
 		d.notifying.Add(-1)
 		return
 	}
@@ -41,7 +41,7 @@ func (d *desktop) notify(getenv func(string) string, summary, page string) {
 		defer d.notifying.Add(-1)
 		defer func() { _ = recover() }()
 		setAppName()
-		_ = beeep.Notify("shield is waiting for your answer", notification(summary)+". Answer at "+page, "")
+		_ = beeep.Notify("shield is waiting for your answer", notificationText(summary)+". Answer at "+page, "")
 	}()
 }
 
@@ -50,7 +50,7 @@ func Notifies(getenv func(string) string) bool { return hasDesktop(runtime.GOOS,
 
 // systemHelpers reports whether the programs that send a notification where the bus does not
 // take it are the system's: PATH may be a project's, and they are given the code of the page.
-func systemHelpers(system string) bool {
+func hasSystemNotifiers(system string) bool {
 	if system == "windows" || system == "darwin" {
 		return true
 	}
@@ -60,7 +60,7 @@ func systemHelpers(system string) bool {
 			continue
 		}
 		for _, path := range []string{path, filepath.Dir(path)} {
-			if info, err := os.Stat(path); err != nil || !owner.Root(info) {
+			if info, err := os.Stat(path); err != nil || !owner.OnlyRootCanWrite(info) {
 				return false
 			}
 		}
@@ -84,7 +84,7 @@ func hasDesktop(system string, getenv func(string) string) bool {
 // notification returns the text for a question. Desktops read it as markup,
 // XML, a script or an option, so only characters without a meaning in any of
 // them are kept.
-func notification(summary string) string {
+func notificationText(summary string) string {
 	text := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune(" .,:/_-=+()[]", r):
@@ -95,5 +95,5 @@ func notification(summary string) string {
 			return '·'
 		}
 	}, summary)
-	return redact.Cut(text, maxNotification)
+	return redact.Cut(text, maxNotificationBytes)
 }

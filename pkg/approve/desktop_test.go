@@ -11,11 +11,11 @@ import (
 // TestNotificationText: desktops take the text for markup, a script or options.
 func TestNotificationText(t *testing.T) {
 	t.Parallel()
-	got := notification("shield asks whether to run “<b>x</b> \"$(id)\" `id` 'a' & \\ --hint=x\n\x1b[2J\u202e; | % @ é”: why")
+	got := notificationText("shield asks whether to run “<b>x</b> \"$(id)\" `id` 'a' & \\ --hint=x\n\x1b[2J\u202e; | % @ é”: why")
 	if strings.ContainsAny(got, "<>\"$`'&\\\n\x1b;|%@\u202e“”") || !strings.HasPrefix(got, "shield asks whether to run ·b·x·/b· ") || !strings.Contains(got, "é") {
 		t.Errorf("got %q", got)
 	}
-	if long := notification(strings.Repeat("é", 10_000)); len(long) > maxNotification+100 {
+	if long := notificationText(strings.Repeat("é", 10_000)); len(long) > maxNotificationBytes+100 {
 		t.Errorf("%d bytes", len(long))
 	}
 }
@@ -55,7 +55,7 @@ func TestOwnHelpers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if !systemHelpers("linux") {
+	if !hasSystemNotifiers("linux") {
 		t.Error("without a helper there is nothing to mistrust")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kdialog"), []byte("#!/bin/sh\n"), 0o777); err != nil {
@@ -64,7 +64,7 @@ func TestOwnHelpers(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil { // also where root runs the tests
 		t.Fatal(err)
 	}
-	if systemHelpers("linux") {
+	if hasSystemNotifiers("linux") {
 		t.Error("a program in a folder of another user gets the code")
 	}
 }

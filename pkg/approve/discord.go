@@ -20,12 +20,12 @@ import (
 // [Discord's HTTP API]: https://discord.com/developers/docs/reference
 var discord = chatService{
 	name: "discord", title: "Discord", url: "https://discord.com/api/v10",
-	token:            token{setting: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
+	token:            tokenFormat{setting: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
 	userIDPattern:    discordID,
 	chatIDPattern:    discordID,
 	maxQuestionBytes: 1600, // a message has 2,000 characters
 	settings:         func(a *config.Approval) *config.Chat { return &a.Discord },
-	connect:          func(b bot) chatBoard { return &discordBoard{b} },
+	connect:          func(b chatBot) chatBoard { return &discordBoard{b} },
 }
 
 // discordID is the pattern of what the service calls users, chats and messages.
@@ -34,10 +34,10 @@ const discordID = `^[0-9]{15,20}$`
 // maxDiscordUsers is how many users of a reaction the service names at a time.
 const maxDiscordUsers = 100
 
-type discordBoard struct{ bot }
+type discordBoard struct{ chatBot }
 
 // call calls the service. A nil out is for an answer without content.
-func (b *discordBoard) call(ctx context.Context, c call, out any) error {
+func (b *discordBoard) call(ctx context.Context, c serviceCall, out any) error {
 	c.header = http.Header{"Authorization": {"Bot " + b.token}, "User-Agent": {"DiscordBot (https://github.com/shieldcli/shield, 1)"}}
 	status, data, err := b.send(ctx, b.requestTimeout, c)
 	switch {
@@ -61,38 +61,38 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 }
 
 // discordNumber returns an error unless id has the form of an ID, which becomes part of URLs.
-func discordNumber(name, id string) error {
+func checkDiscordID(name, id string) error {
 	if !regexp.MustCompile(discordID).MatchString(id) {
 		return fmt.Errorf("%s: the service's answer has no valid ID; check the channel's address in the settings", name)
 	}
 	return nil
 }
 
-func (b *discordBoard) self(ctx context.Context) (string, error) {
+func (b *discordBoard) botUserID(ctx context.Context) (string, error) {
 	var out struct {
 		ID string `json:"id"`
 	}
 	const name = "the bot's user"
-	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: "/users/@me"}, &out); err != nil {
+	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: "/users/@me"}, &out); err != nil {
 		return "", err
 	}
-	return out.ID, discordNumber(name, out.ID)
+	return out.ID, checkDiscordID(name, out.ID)
 }
 
-func (b *discordBoard) direct(ctx context.Context, user string) (string, error) {
+func (b *discordBoard) directChat(ctx context.Context, user string) (string, error) {
 	var out struct {
 		ID string `json:"id"`
 	}
 	const name = "the chat with the approver"
-	if err := b.call(ctx, call{name: name, method: http.MethodPost, path: "/users/@me/channels", in: map[string]string{"recipient_id": user}}, &out); err != nil {
+	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/users/@me/channels", jsonBody: map[string]string{"recipient_id": user}}, &out); err != nil {
 		return "", err
 	}
-	return out.ID, discordNumber(name, out.ID)
+	return out.ID, checkDiscordID(name, out.ID)
 }
 
 // discordText shows a text in a code block that the text cannot end, and a word below it. It mentions
 // no user, and shows links as plain text.
-func discordText(text, word string) map[string]any {
+func discordMessage(text, word string) map[string]any {
 	return map[string]any{
 		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + word,
 		"allowed_mentions": map[string]any{"parse": []string{}},
@@ -100,34 +100,34 @@ func discordText(text, word string) map[string]any {
 	}
 }
 
-func (b *discordBoard) post(ctx context.Context, chat, text, word string) (post, error) {
+func (b *discordBoard) post(ctx context.Context, chat, text, word string) (postedMessage, error) {
 	var out struct {
 		ID      string `json:"id"`
 		Channel string `json:"channel_id"`
 	}
 	const name = "the message"
-	if err := b.call(ctx, call{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", in: discordText(text, word)}, &out); err != nil {
-		return post{}, err
+	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", jsonBody: discordMessage(text, word)}, &out); err != nil {
+		return postedMessage{}, err
 	}
 	if out.Channel != chat {
-		return post{}, errors.New(name + ": the service posted the message to another channel; check approval.slack.chat or approval.discord.chat")
+		return postedMessage{}, errors.New(name + ": the service posted the message to another channel; check approval.slack.chat or approval.discord.chat")
 	}
-	return post{chat, out.ID}, discordNumber(name, out.ID)
+	return postedMessage{chat, out.ID}, checkDiscordID(name, out.ID)
 }
 
 // path returns the URL path of the message.
-func (p post) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
+func (p postedMessage) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
 
-func (b *discordBoard) edit(ctx context.Context, p post, text, word string) error {
-	return b.call(ctx, call{name: "the update of the message", method: http.MethodPatch, path: p.path(), in: discordText(text, word)}, new(struct{}))
+func (b *discordBoard) edit(ctx context.Context, p postedMessage, text, word string) error {
+	return b.call(ctx, serviceCall{name: "the update of the message", method: http.MethodPatch, path: p.path(), jsonBody: discordMessage(text, word)}, new(struct{}))
 }
 
-func (b *discordBoard) mark(ctx context.Context, p post, choice string) error {
-	return b.call(ctx, call{name: "a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(emoji(choice)) + "/@me"}, nil)
+func (b *discordBoard) addReaction(ctx context.Context, p postedMessage, choice string) error {
+	return b.call(ctx, serviceCall{name: "a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
 }
 
 // marks reads the message, and the users of each reaction that someone besides the bot has added.
-func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error) {
+func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		ID        string `json:"id"`
 		Channel   string `json:"channel_id"`
@@ -141,7 +141,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 		} `json:"reactions"`
 	}
 	const name = "the reactions"
-	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: p.path()}, &out); err != nil {
+	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: p.path()}, &out); err != nil {
 		return nil, err
 	}
 	if out.ID != p.id || out.Channel != p.chat {
@@ -150,7 +150,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 	marks := map[string][]reactingUser{}
 	for _, choice := range choices {
 		for _, r := range out.Reactions {
-			if r.Emoji.ID != "" || r.Emoji.Name != emoji(choice) || r.Me && r.Count == 1 {
+			if r.Emoji.ID != "" || r.Emoji.Name != choiceEmoji(choice) || r.Me && r.Count == 1 {
 				continue
 			}
 			users, err := b.users(ctx, p, choice)
@@ -164,15 +164,15 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 }
 
 // users returns the users who reacted.
-func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]reactingUser, error) {
+func (b *discordBoard) users(ctx context.Context, p postedMessage, choice string) ([]reactingUser, error) {
 	var out []struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`
 		Bot      bool   `json:"bot"`
 	}
 	const name = "the users who reacted"
-	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.path(), url.PathEscape(emoji(choice)), maxDiscordUsers)
-	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: path}, &out); err != nil {
+	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.path(), url.PathEscape(choiceEmoji(choice)), maxDiscordUsers)
+	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: path}, &out); err != nil {
 		return nil, err
 	}
 	if len(out) >= maxDiscordUsers {

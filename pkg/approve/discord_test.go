@@ -134,7 +134,7 @@ func TestDiscordUsers(t *testing.T) {
 		f.odd, f.oddCall = func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, users) }, "users"
 		var n notices
 		a := f.asks(t)
-		a.o.Notice = &n
+		a.options.Notice = &n
 		ctx, cancel := context.WithCancel(t.Context())
 		c, got := command1(t, push, ""), make(chan verdict.Verdict, 1)
 		go func() {
@@ -142,7 +142,7 @@ func TestDiscordUsers(t *testing.T) {
 			got <- v
 		}()
 		f.message(t, 1, 0)
-		f.react(1, k.bob, emoji(pageOnce))
+		f.react(1, k.bob, choiceEmoji(choiceOnce))
 		if want == "" {
 			f.polls(t, 3)
 		} else {

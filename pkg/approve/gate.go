@@ -17,49 +17,49 @@ import (
 // been quiet, and only a line that no one types by accident approves: the code
 // of the question and nothing else, then Enter. Any other key shuts the gate
 // until the terminal has been quiet again.
-type gate struct {
-	code     string
-	remember bool // an approval for some minutes is possible
-	kind     bool // an approval of the kind is possible
-	tool     bool // the answer can set the class of the tool
-	partial  bool // the action is not shown in full, so it can only be denied
-	clock    func() time.Time
+type keyInterpreter struct {
+	code           string
+	offersRemember bool // an approval for some minutes is possible
+	offersKind     bool // an approval of the kind is possible
+	asksToolClass  bool // the answer can set the class of the tool
+	denyOnly       bool // the action is not shown in full, so it can only be denied
+	clock          func() time.Time
 
-	state    phase
-	last     time.Time // time of the last key; before the first, the time of the question
-	line     string    // keys since the gate opened
-	typed    string    // like typed, but with keys from before: Enter after them is not an answer
-	hintText string    // the last line that was not an answer
-	wrong    int       // number of wrong codes
+	phase       inputPhase
+	lastKeyAt   time.Time // time of the last key; before the first, the time of the question
+	currentLine string    // keys since the gate opened
+	typedKeys   string    // like typed, but with keys from before: Enter after them is not an answer
+	invalidLine string    // the last line that was not an answer
+	wrongCodes  int       // number of wrong codes
 
 	answer Answer // the answer, once state is answered
 }
 
 // A phase is what a gate is waiting for.
-type phase int
+type inputPhase int
 
 const (
-	gateShut      phase = iota // waiting for the terminal to be quiet
-	gateShutAgain              // the same, after an invalid line
-	gateOpen                   // a line is being typed
-	gateReason                 // the reason of a denial is being typed, as free text
-	gateDenying                // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
-	gateAnswered               // the question is answered
+	phaseAwaitingQuiet    inputPhase = iota // waiting for the terminal to be quiet
+	phaseInvalidLine                        // the same, after an invalid line
+	phaseTypingLine                         // a line is being typed
+	phaseTypingReason                       // the reason of a denial is being typed, as free text
+	phaseConfirmingDenial                   // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
+	phaseAnswered                           // the question is answered
 )
 
 // quietTime is how long no key may have been pressed before one counts, and after
 // Enter before the question is denied.
-const quietTime = time.Second
+const quietPeriod = time.Second
 
 // maxWrong is how many wrong codes deny, so that no one can go on guessing.
-const maxWrong = 3
+const maxTerminalWrongCodes = 3
 
 // What a person types; see [gate.help].
 const (
-	enterKey    = '\r'
-	otherKey    = '\x00' // a key that is not a character
-	denyWord    = "no"
-	rememberFor = 10 * time.Minute
+	enterKey         = '\r'
+	otherKey         = '\x00' // a key that is not a character
+	denyWord         = "no"
+	rememberDuration = 10 * time.Minute
 )
 
 // codeLetters are the letters of codes. There is no vowel, which would make
@@ -90,55 +90,55 @@ func newCode() (string, error) {
 }
 
 // newGate returns the gate of a question that appears now.
-func newGate(remember, kind bool, clock func() time.Time) (*gate, error) {
+func newKeyInterpreter(remember, kind bool, clock func() time.Time) (*keyInterpreter, error) {
 	code, err := newCode()
-	return &gate{code: code, remember: remember, kind: kind, clock: clock, last: clock()}, err
+	return &keyInterpreter{code: code, offersRemember: remember, offersKind: kind, clock: clock, lastKeyAt: clock()}, err
 }
 
 // update does what is due when no key is pressed. The code that shows the
 // question calls it at least once per [quietTime].
-func (g *gate) update() {
-	if g.clock().Sub(g.last) < quietTime {
+func (g *keyInterpreter) checkQuiet() {
+	if g.clock().Sub(g.lastKeyAt) < quietPeriod {
 		return
 	}
-	switch g.state {
-	case gateShut, gateShutAgain:
-		g.state, g.line = gateOpen, ""
-	case gateDenying:
-		g.state = gateAnswered
+	switch g.phase {
+	case phaseAwaitingQuiet, phaseInvalidLine:
+		g.phase, g.currentLine = phaseTypingLine, ""
+	case phaseConfirmingDenial:
+		g.phase = phaseAnswered
 	default:
 	}
 }
 
 // press takes a key. It reports whether the key belongs to the reason of a
 // denial, which the caller edits.
-func (g *gate) press(k rune) (edits bool) {
-	if g.state == gateShut || g.state == gateShutAgain {
-		g.update()
+func (g *keyInterpreter) pressKey(k rune) (edits bool) {
+	if g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine {
+		g.checkQuiet()
 	}
-	g.last = g.clock()
-	switch g.state {
-	case gateReason:
+	g.lastKeyAt = g.clock()
+	switch g.phase {
+	case phaseTypingReason:
 		if k != enterKey {
 			return true
 		}
-		g.state = gateDenying
-	case gateDenying:
+		g.phase = phaseConfirmingDenial
+	case phaseConfirmingDenial:
 		if k != enterKey { // the person is still typing
-			g.state = gateShut
+			g.phase = phaseAwaitingQuiet
 		}
-	case gateOpen, gateShutAgain:
+	case phaseTypingLine, phaseInvalidLine:
 		if k == enterKey {
-			g.enter()
+			g.enterLine()
 		} else {
-			g.addKey(k)
-			g.add(k)
+			g.rememberKey(k)
+			g.addLineKey(k)
 		}
-	case gateShut:
+	case phaseAwaitingQuiet:
 		if k == enterKey {
-			g.typed = ""
+			g.typedKeys = ""
 		} else {
-			g.addKey(k)
+			g.rememberKey(k)
 		}
 	default:
 	}
@@ -146,108 +146,112 @@ func (g *gate) press(k rune) (edits bool) {
 }
 
 // addKey remembers a key of a line.
-func (g *gate) addKey(k rune) {
-	if g.hintText = ""; len(g.typed) < 16 && unicode.IsPrint(k) {
-		g.typed += string(k)
+func (g *keyInterpreter) rememberKey(k rune) {
+	if g.invalidLine = ""; len(g.typedKeys) < 16 && unicode.IsPrint(k) {
+		g.typedKeys += string(k)
 	}
 }
 
 // scrollKey takes a key that only moves the text. It does not shut an open gate.
-func (g *gate) scrollKey() {
-	if g.state == gateShut || g.state == gateShutAgain {
-		g.update()
+func (g *keyInterpreter) pressScrollKey() {
+	if g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine {
+		g.checkQuiet()
 	}
-	if g.state != gateOpen && g.state != gateReason {
-		g.press(otherKey)
+	if g.phase != phaseTypingLine && g.phase != phaseTypingReason {
+		g.pressKey(otherKey)
 	}
 }
 
 // leaveReason leaves the reason of a denial.
-func (g *gate) leaveReason() { g.state = gateShut }
+func (g *keyInterpreter) cancelReason() { g.phase = phaseAwaitingQuiet }
 
 // interrupt ends the question for a person who wants no more questions.
-func (g *gate) interrupt() {
-	g.state, g.answer = gateAnswered, Answer{Interrupt: true, Reason: "interrupted with ^C"}
+func (g *keyInterpreter) interrupt() {
+	g.phase, g.answer = phaseAnswered, Answer{StopAsking: true, Reason: "interrupted with ^C"}
 }
 
 // lines returns the lines that are valid answers.
-func (g *gate) lines() []string {
-	if g.partial {
+func (g *keyInterpreter) validLines() []string {
+	if g.denyOnly {
 		return []string{denyWord}
 	}
 	lines := []string{g.code, denyWord}
-	if g.remember {
+	if g.offersRemember {
 		lines = append(lines, g.rememberLine())
 	}
-	if g.kind {
+	if g.offersKind {
 		lines = append(lines, g.kindLine())
 	}
-	if g.tool {
-		for _, class := range analysis.Classes {
+	if g.asksToolClass {
+		for _, class := range analysis.ToolClasses {
 			lines = append(lines, g.classLine(class))
 		}
 	}
 	return lines
 }
 
-func (g *gate) classLine(class analysis.Class) string { return g.code + " " + string(class) }
+func (g *keyInterpreter) classLine(class analysis.ToolClass) string {
+	return g.code + " " + string(class)
+}
 
 // class returns the class that a line gives to the tool; "" if it gives none.
-func (g *gate) class(line string) analysis.Class {
-	if rest, ok := strings.CutPrefix(line, g.code+" "); ok && g.tool {
-		return classOf(rest)
+func (g *keyInterpreter) classOfLine(line string) analysis.ToolClass {
+	if rest, ok := strings.CutPrefix(line, g.code+" "); ok && g.asksToolClass {
+		return classOfChoice(rest)
 	}
 	return ""
 }
 
-func (g *gate) kindLine() string { return g.code + " kind" }
+func (g *keyInterpreter) kindLine() string { return g.code + " kind" }
 
-func (g *gate) rememberLine() string { return fmt.Sprintf("%s %d", g.code, minutes(rememberFor)) }
+func (g *keyInterpreter) rememberLine() string {
+	return fmt.Sprintf("%s %d", g.code, wholeMinutes(rememberDuration))
+}
 
-func minutes(d time.Duration) int { return int(d.Minutes()) }
+func wholeMinutes(d time.Duration) int { return int(d.Minutes()) }
 
 // add takes a key of a line that is not entered yet.
-func (g *gate) add(k rune) {
-	if len(g.line) < 16 { // a longer line is not an answer
-		g.line += string(k)
+func (g *keyInterpreter) addLineKey(k rune) {
+	if len(g.currentLine) < 16 { // a longer line is not an answer
+		g.currentLine += string(k)
 	}
 	switch {
-	case g.line == denyWord+" ", g.line == denyWord+",":
-		g.state = gateReason
-	case !slices.ContainsFunc(g.lines(), func(l string) bool { return strings.HasPrefix(l, g.line) }):
-		g.state = gateShutAgain
+	case g.currentLine == denyWord+" ", g.currentLine == denyWord+",":
+		g.phase = phaseTypingReason
+	case !slices.ContainsFunc(g.validLines(), func(l string) bool { return strings.HasPrefix(l, g.currentLine) }):
+		g.phase = phaseInvalidLine
 	}
 }
 
 // enter takes Enter at the end of a line.
-func (g *gate) enter() {
-	was, line, typed := g.state, g.line, g.typed
-	g.state, g.line, g.typed = gateShut, "", ""
+func (g *keyInterpreter) enterLine() {
+	was, line, typed := g.phase, g.currentLine, g.typedKeys
+	g.phase, g.currentLine, g.typedKeys = phaseAwaitingQuiet, "", ""
 	switch {
-	case was == gateShutAgain || line == "" && typed != "":
-		if g.hintText = typed; g.hintText == "" {
-			g.hintText = line
+	case was == phaseInvalidLine || line == "" && typed != "":
+		if g.invalidLine = typed; g.invalidLine == "" {
+			g.invalidLine = line
 		}
-		if g.wrong += codesIn(line); g.wrong >= maxWrong {
-			g.state, g.answer = gateAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
+		if g.wrongCodes += countCode(line); g.wrongCodes >= maxTerminalWrongCodes {
+			g.phase, g.answer = phaseAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
 		}
-	case g.partial && line != "" && line != denyWord:
+	case g.denyOnly && line != "" && line != denyWord:
 	case line == g.code:
-		g.state, g.answer = gateAnswered, Answer{Approve: true}
-	case g.remember && line == g.rememberLine():
-		g.state, g.answer = gateAnswered, Answer{Approve: true, Remember: rememberFor}
-	case g.kind && line == g.kindLine():
-		g.state, g.answer = gateAnswered, Answer{Approve: true, Kind: true}
-	case g.class(line) != "":
-		class := g.class(line)
-		g.state, g.answer = gateAnswered, Answer{Approve: class != analysis.ClassNever, Class: class}
+		g.phase, g.answer = phaseAnswered, Answer{Approve: true}
+	case g.offersRemember && line == g.rememberLine():
+		g.phase, g.answer = phaseAnswered, Answer{Approve: true, RememberFor: rememberDuration}
+	case g.offersKind && line == g.kindLine():
+		g.phase, g.answer = phaseAnswered, Answer{Approve: true, ApproveKind: true}
+	case g.classOfLine(line) != "":
+		class := g.classOfLine(line)
+		g.phase, g.answer = phaseAnswered, Answer{Approve: class != analysis.ClassNever, Class: class}
 	case line == "", line == denyWord:
-		g.state = gateDenying
+		g.phase = phaseConfirmingDenial
 	}
 }
 
 // codesIn returns 1 if a line has the form of a code.
-func codesIn(line string) int {
+func countCode(line string) int {
 	if len(line) == 3 && strings.Trim(line, codeLetters) == "" {
 		return 1
 	}
@@ -255,52 +259,52 @@ func codesIn(line string) int {
 }
 
 // help lists what a person may type, the most important first.
-func (g *gate) help() []string {
-	if g.partial {
+func (g *keyInterpreter) helpLines() []string {
+	if g.denyOnly {
 		return []string{"Enter: deny", denyWord + " REASON Enter: deny and say why", "to approve: open the page, which shows all of it: shield approvals"}
 	}
 	list := []string{g.code + " Enter: approve once", "Enter: deny"}
-	if g.remember {
-		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), minutes(rememberFor)))
+	if g.offersRemember {
+		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), wholeMinutes(rememberDuration)))
 	}
-	if g.kind {
+	if g.offersKind {
 		list = append(list, g.kindLine()+" Enter: approve this kind for this session")
 	}
-	if g.tool {
+	if g.asksToolClass {
 		list = append(list, g.code+" reads, workspace or elsewhere Enter: approve, and say what the tool does", g.classLine(analysis.ClassNever)+" Enter: deny, now and always")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
 
 // hint says about a line that is not an answer what would approve.
-func (g *gate) hint(said string) string {
-	if g.partial {
+func (g *keyInterpreter) hintFor(said string) string {
+	if g.denyOnly {
 		return fmt.Sprintf("%q does not approve: deny here, or approve on the page (shield approvals)", said)
 	}
 	return fmt.Sprintf("%q does not approve: type %s", said, g.code)
 }
 
 // choice says what would be answered now, and what the gate waits for.
-func (g *gate) choice() string {
+func (g *keyInterpreter) choiceText() string {
 	switch {
-	case g.state == gateDenying:
+	case g.phase == phaseConfirmingDenial:
 		return "Deny, unless a key is pressed now"
-	case (g.state == gateShut || g.state == gateShutAgain) && g.hintText != "":
-		return "Deny   stop typing for a second; " + g.hint(g.hintText)
-	case g.state == gateShut || g.state == gateShutAgain:
+	case (g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine) && g.invalidLine != "":
+		return "Deny   stop typing for a second; " + g.hintFor(g.invalidLine)
+	case g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine:
 		return "Deny   stop typing for a second before you answer"
-	case g.line == g.code:
+	case g.currentLine == g.code:
 		return "Approve once: press Enter"
-	case g.remember && g.line == g.rememberLine():
-		return fmt.Sprintf("Approve for %d min: press Enter", minutes(rememberFor))
-	case g.kind && g.line == g.kindLine():
+	case g.offersRemember && g.currentLine == g.rememberLine():
+		return fmt.Sprintf("Approve for %d min: press Enter", wholeMinutes(rememberDuration))
+	case g.offersKind && g.currentLine == g.kindLine():
 		return "Approve this kind for this session: press Enter"
-	case g.class(g.line) != "":
-		return "The tool " + ClassWords[g.class(g.line)] + ": press Enter"
-	case g.line != "":
-		return "Deny   typed: " + g.line
-	case g.hintText != "":
-		return "Deny   type your answer; " + g.hint(g.hintText)
+	case g.classOfLine(g.currentLine) != "":
+		return "The tool " + ClassWords[g.classOfLine(g.currentLine)] + ": press Enter"
+	case g.currentLine != "":
+		return "Deny   typed: " + g.currentLine
+	case g.invalidLine != "":
+		return "Deny   type your answer; " + g.hintFor(g.invalidLine)
 	default:
 		return "Deny   type your answer"
 	}

@@ -38,7 +38,7 @@ func TestNewCode(t *testing.T) {
 		t.Error("codes may hold vowels or movements")
 	}
 	for _, code := range guessableCodes {
-		if codesIn(code) != 1 {
+		if countCode(code) != 1 {
 			t.Errorf("%q could never be drawn", code)
 		}
 	}
@@ -51,12 +51,12 @@ func (c *fakeClock) time() time.Time       { return c.now }
 func (c *fakeClock) pass(by time.Duration) { c.now = c.now.Add(by) }
 
 // testGate returns a gate with a code that a test knows.
-func testGate(clock *fakeClock, remember bool) *gate {
-	return &gate{code: "cdm", remember: remember, clock: clock.time, last: clock.now}
+func testGate(clock *fakeClock, remember bool) *keyInterpreter {
+	return &keyInterpreter{code: "cdm", offersRemember: remember, clock: clock.time, lastKeyAt: clock.now}
 }
 
 // typists take what is typed in the two ways in which it comes from a terminal.
-var typists = map[string]func(t *testing.T, remember bool, strokes []hostile.Stroke) typing{"screen": typeAtScreen, "lines": typeAtLines}
+var typists = map[string]func(t *testing.T, remember bool, strokes []hostile.Keystrokes) typing{"screen": typeAtScreen, "lines": typeAtLines}
 
 // A typing is the result of some typing at a question.
 type typing struct {
@@ -67,18 +67,18 @@ type typing struct {
 
 // strokes types a text key by key; "~" is a pause in which the terminal is
 // quiet.
-func strokes(text string) []hostile.Stroke {
-	var out []hostile.Stroke
+func strokes(text string) []hostile.Keystrokes {
+	var out []hostile.Keystrokes
 	var pause time.Duration
 	for _, r := range text {
 		if r == '~' {
-			pause += quietTime
+			pause += quietPeriod
 			continue
 		}
-		out = append(out, hostile.Stroke{Pause: pause, Bytes: string(r)})
+		out = append(out, hostile.Keystrokes{Pause: pause, Bytes: string(r)})
 		pause = 0
 	}
-	return append(out, hostile.Stroke{Pause: pause})
+	return append(out, hostile.Keystrokes{Pause: pause})
 }
 
 // A timed question gets the pauses of its typist as messages, so that the clock
@@ -93,13 +93,13 @@ func (m *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch pause := msg.(type) {
 	case time.Duration:
 		m.clock.pass(pause)
-		msg = tick{}
-	case tick: // of the machine's clock
+		msg = redrawTick{}
+	case redrawTick: // of the machine's clock
 		return m, nil
 	}
-	was := m.g.state
+	was := m.interpreter.phase
 	_, cmd := m.question.Update(msg)
-	if was != gateOpen && m.g.state == gateOpen {
+	if was != phaseTypingLine && m.interpreter.phase == phaseTypingLine {
 		*m.opened++
 	}
 	return m, cmd
@@ -108,7 +108,7 @@ func (m *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // A keyboard is what bubbletea reads. Each read is a stroke. Before it, the
 // pause is sent; that returns when all that was read before has been taken.
 type keyboard struct {
-	strokes []hostile.Stroke
+	strokes []hostile.Keystrokes
 	send    func(tea.Msg)
 }
 
@@ -127,7 +127,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	}
 }
 
-func typeAtScreen(t *testing.T, remember bool, strokes []hostile.Stroke) (typed typing) {
+func typeAtScreen(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typed typing) {
 	t.Helper()
 	q, clock := screenQuestion(t, remember)
 	keys := &keyboard{strokes: strokes}
@@ -145,7 +145,7 @@ func screenQuestion(t *testing.T, remember bool) (*question, *fakeClock) {
 	t.Helper()
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	a := newTest(t, &memory{})
-	a.o.Clock = clock.time
+	a.options.Clock = clock.time
 	r, err := a.newRequest(t.Context(), command1(t, push, "s"), remember, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -153,19 +153,19 @@ func screenQuestion(t *testing.T, remember bool) (*question, *fakeClock) {
 	return newQuestion(r, testGate(clock, remember), 80, 24, false), clock
 }
 
-func typeAtLines(t *testing.T, remember bool, strokes []hostile.Stroke) (typed typing) {
+func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typed typing) {
 	t.Helper()
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	q := &plainQuestion{g: testGate(clock, remember), out: io.Discard}
+	q := &plainQuestion{interpreter: testGate(clock, remember), output: io.Discard}
 	step := func(k *typedKey) {
-		was := q.g.state
-		if q.g.state == gateAnswered {
+		was := q.interpreter.phase
+		if q.interpreter.phase == phaseAnswered {
 			return
 		}
 		if err := q.pressOrTick(k); err != nil {
 			t.Fatal(err)
 		}
-		if was != gateOpen && q.g.state == gateOpen {
+		if was != phaseTypingLine && q.interpreter.phase == phaseTypingLine {
 			typed.opened++
 		}
 	}
@@ -194,7 +194,7 @@ func TestTyped(t *testing.T) {
 		{"~~~cdm\r", true, Answer{Approve: true}, nil},
 		{"~cdm\n", true, Answer{Approve: true}, nil},
 		{"~c~d~m~\r", true, Answer{Approve: true}, nil}, // slowly
-		{"~cdm 10\r", true, Answer{Approve: true, Remember: 10 * time.Minute}, nil},
+		{"~cdm 10\r", true, Answer{Approve: true, RememberFor: 10 * time.Minute}, nil},
 		{"~cdm 10\r", false, Answer{}, none},
 		{"~\r~", true, Answer{}, nil},
 		{"~\r\r~", true, Answer{}, nil},
@@ -206,9 +206,9 @@ func TestTyped(t *testing.T) {
 		{"~no  \r~", true, Answer{}, nil},
 		{"~x~cdm\r", true, Answer{Approve: true}, nil}, // after a mistake and a pause
 		{"~no x\x1b~cdm\r", true, Answer{Approve: true}, nil},
-		{"~\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
-		{"x\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
-		{"~no abc\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
+		{"~\x03", true, Answer{StopAsking: true, Reason: "interrupted with ^C"}, nil},
+		{"x\x03", true, Answer{StopAsking: true, Reason: "interrupted with ^C"}, nil},
+		{"~no abc\x03", true, Answer{StopAsking: true, Reason: "interrupted with ^C"}, nil},
 		{"~cds\r~xsm\r~pqr\r", true, Answer{Reason: "too many wrong codes were typed; run the command again"}, nil},
 
 		{"cdm\r", true, Answer{}, none}, // no pause before
@@ -259,24 +259,24 @@ func TestTyped(t *testing.T) {
 func TestScrollKeys(t *testing.T) {
 	t.Parallel()
 	const down, pageDown = "\x1b[B", "\x1b[6~"
-	quietly := func(bytes string) hostile.Stroke { return hostile.Stroke{Pause: quietTime, Bytes: bytes} }
-	soon := func(bytes string) hostile.Stroke { return hostile.Stroke{Pause: quietTime / 2, Bytes: bytes} }
+	quietly := func(bytes string) hostile.Keystrokes { return hostile.Keystrokes{Pause: quietPeriod, Bytes: bytes} }
+	soon := func(bytes string) hostile.Keystrokes { return hostile.Keystrokes{Pause: quietPeriod / 2, Bytes: bytes} }
 	for name, tc := range map[string]struct {
-		strokes []hostile.Stroke
+		strokes []hostile.Keystrokes
 		approve bool
 	}{
-		"in an open gate":          {[]hostile.Stroke{quietly(down), soon("cd"), soon(pageDown), soon("m"), soon("\r")}, true},
-		"before it opens":          {[]hostile.Stroke{soon(down), soon("cdm"), soon("\r")}, false},
-		"again and again":          {[]hostile.Stroke{soon(down), soon(down), soon(down), soon("cdm"), soon("\r")}, false},
-		"while it is denied":       {[]hostile.Stroke{quietly("\r"), soon(down), soon(""), soon("cdm\r")}, true},
-		"a movement sideways":      {[]hostile.Stroke{quietly("cd"), soon("\x1b[C"), soon("m\r")}, false},
-		"the mouse":                {[]hostile.Stroke{quietly("cd"), soon("\x1b[<0;3;4M"), soon("m\r")}, false},
-		"an unknown sequence":      {[]hostile.Stroke{quietly("cd"), soon("\x1b[99;7u"), soon("m\r")}, false},
-		"a byte that is not a key": {[]hostile.Stroke{quietly("cd"), soon("\xff"), soon("m\r")}, false},
-		"Alt and a letter":         {[]hostile.Stroke{quietly("cd"), soon("\x1bm"), soon("\r")}, false},
-		"Alt and Enter":            {[]hostile.Stroke{quietly("cdm"), soon("\x1b\r")}, false},
-		"a bracketed paste":        {[]hostile.Stroke{quietly("\x1b[200~cdm\r\x1b[201~")}, false},
-		"an unbracketed paste":     {[]hostile.Stroke{quietly("x cdm\ncdm\n")}, false},
+		"in an open gate":          {[]hostile.Keystrokes{quietly(down), soon("cd"), soon(pageDown), soon("m"), soon("\r")}, true},
+		"before it opens":          {[]hostile.Keystrokes{soon(down), soon("cdm"), soon("\r")}, false},
+		"again and again":          {[]hostile.Keystrokes{soon(down), soon(down), soon(down), soon("cdm"), soon("\r")}, false},
+		"while it is denied":       {[]hostile.Keystrokes{quietly("\r"), soon(down), soon(""), soon("cdm\r")}, true},
+		"a movement sideways":      {[]hostile.Keystrokes{quietly("cd"), soon("\x1b[C"), soon("m\r")}, false},
+		"the mouse":                {[]hostile.Keystrokes{quietly("cd"), soon("\x1b[<0;3;4M"), soon("m\r")}, false},
+		"an unknown sequence":      {[]hostile.Keystrokes{quietly("cd"), soon("\x1b[99;7u"), soon("m\r")}, false},
+		"a byte that is not a key": {[]hostile.Keystrokes{quietly("cd"), soon("\xff"), soon("m\r")}, false},
+		"Alt and a letter":         {[]hostile.Keystrokes{quietly("cd"), soon("\x1bm"), soon("\r")}, false},
+		"Alt and Enter":            {[]hostile.Keystrokes{quietly("cdm"), soon("\x1b\r")}, false},
+		"a bracketed paste":        {[]hostile.Keystrokes{quietly("\x1b[200~cdm\r\x1b[201~")}, false},
+		"an unbracketed paste":     {[]hostile.Keystrokes{quietly("x cdm\ncdm\n")}, false},
 	} {
 		if got := typeAtScreen(t, true, tc.strokes); got.answer.Approve != tc.approve {
 			t.Errorf("%s: got %+v", name, got)
@@ -293,7 +293,7 @@ func TestTypingApprovesNothing(t *testing.T) {
 			t.Parallel()
 			opened, denied := 0, 0
 			for seed := range uint64(streams) {
-				got := play(t, seed%2 == 0, hostile.Typing(seed))
+				got := play(t, seed%2 == 0, hostile.RandomTyping(seed))
 				if got.answer.Approve {
 					t.Errorf("seed %d: %+v", seed, got.answer)
 				}
@@ -320,14 +320,14 @@ func TestCodeWithinTyping(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(streams) {
 				rnd := rand.New(rand.NewPCG(seed, 2))
-				typed := hostile.Typing(seed)
+				typed := hostile.RandomTyping(seed)
 				for range 8 {
-					code := []hostile.Stroke{
-						{Pause: 2 * quietTime, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
+					code := []hostile.Keystrokes{
+						{Pause: 2 * quietPeriod, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
 						{Bytes: "cdm"}, {Bytes: []string{"\r", " 10\r", "\n", "cdm\r"}[rnd.IntN(4)]},
 					}
 					if rnd.IntN(2) == 0 { // the code, then anything
-						code = []hostile.Stroke{{Pause: 2 * quietTime, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
+						code = []hostile.Keystrokes{{Pause: 2 * quietPeriod, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
 					}
 					typed = slices.Insert(typed, rnd.IntN(len(typed)+1), code...)
 				}
@@ -343,22 +343,22 @@ func TestCodeWithinTyping(t *testing.T) {
 // would, also if it was begun before keys count; Enter behind it does not deny.
 func TestWrongAnswerNamesTheRight(t *testing.T) {
 	t.Parallel()
-	for _, pause := range []time.Duration{0, 2 * quietTime} {
+	for _, pause := range []time.Duration{0, 2 * quietPeriod} {
 		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
 		g := testGate(clock, true)
 		clock.pass(pause)
-		g.press('y')
-		clock.pass(2 * quietTime)
-		g.press(enterKey)
-		g.update()
-		if got := g.choice(); g.state == gateAnswered || g.state == gateDenying || !strings.Contains(got, `"y" does not approve: type cdm`) {
-			t.Errorf("after %v: state %d, %s", pause, g.state, got)
+		g.pressKey('y')
+		clock.pass(2 * quietPeriod)
+		g.pressKey(enterKey)
+		g.checkQuiet()
+		if got := g.choiceText(); g.phase == phaseAnswered || g.phase == phaseConfirmingDenial || !strings.Contains(got, `"y" does not approve: type cdm`) {
+			t.Errorf("after %v: state %d, %s", pause, g.phase, got)
 		}
-		clock.pass(2 * quietTime)
+		clock.pass(2 * quietPeriod)
 		for _, k := range "cdm\r" {
-			g.press(k)
+			g.pressKey(k)
 		}
-		if g.state != gateAnswered || !g.answer.Approve {
+		if g.phase != phaseAnswered || !g.answer.Approve {
 			t.Errorf("after %v: the code does not approve then", pause)
 		}
 	}

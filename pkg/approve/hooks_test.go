@@ -91,7 +91,7 @@ func (in *install) hook(command string, n int) *hook {
 // approvals is what "shield approvals" prints in a terminal.
 func (in *install) approvals() Questions {
 	in.t.Helper()
-	q, err := Waiting(filepath.Join(in.home, "state", "shield"), time.Now())
+	q, err := WaitingQuestions(filepath.Join(in.home, "state", "shield"), time.Now())
 	if err != nil {
 		in.t.Fatal(err)
 	}

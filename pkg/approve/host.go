@@ -16,17 +16,17 @@ const HostChannel = "host"
 
 // A hostChannel is that channel. Where it is usable no other is asked: the host asks
 // when shield has answered.
-type hostChannel struct{ o *Options }
+type hostChannel struct{ options *Options }
 
 func newHostChannel(o *Options) Channel { return &hostChannel{o} }
 
 func (*hostChannel) Name() string { return HostChannel }
 
 func (h *hostChannel) Usable() error {
-	if h.o.Host == nil {
+	if h.options.HostCannotAskReason == nil {
 		return errors.New("the channel host works only for hooks of an agent host; set approval.channels: auto")
 	}
-	return h.o.Host()
+	return h.options.HostCannotAskReason()
 }
 
 func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
@@ -34,24 +34,24 @@ func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
 }
 
 // leftToHost returns the verdict of a question that the host asks.
-func leftToHost(r *Request) verdict.Verdict {
+func hostVerdict(r *Request) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
 }
 
-var errNotByHost = errors.New("shield asks this question itself, because the host's prompt can be answered by accident, or cannot show the whole action")
+var errAskedByShield = errors.New("shield asks this question itself, because the host's prompt can be answered by accident, or cannot show the whole action")
 
 // What the prompt of a host shows of a command.
 const (
-	maxPromptLines = 20
-	maxPromptText  = 1000 // characters
+	maxPromptLines      = 20
+	maxPromptCharacters = 1000 // characters
 )
 
 // notByHost reports whether shield asks about a case itself, though the host could: the
 // danger is grave, or the host's prompt hides the start of the command.
-func (a *Approver) notByHost(c *analysis.Case) bool {
-	if a.o.OwnChannel != nil && a.o.OwnChannel(c) {
+func (a *Approver) mustAskItself(c *analysis.Case) bool {
+	if a.options.MustAskItself != nil && a.options.MustAskItself(c) {
 		return true
 	}
 	text, _ := c.Action.Payload["command"].(string)
-	return strings.Count(text, "\n") >= maxPromptLines || utf8.RuneCountInString(text) > maxPromptText
+	return strings.Count(text, "\n") >= maxPromptLines || utf8.RuneCountInString(text) > maxPromptCharacters
 }

@@ -33,8 +33,8 @@ func TestHostChannel(t *testing.T) {
 			t.Parallel()
 			other := &fake{name: "a", say: says(Answer{Approve: true})}
 			a := newTest(t, &memory{refuse: c.refuse})
-			a.o.Host = c.host
-			a.channels = []Channel{newHostChannel(&a.o)}
+			a.options.HostCannotAskReason = c.host
+			a.channels = []Channel{newHostChannel(&a.options)}
 			if c.beside {
 				a.channels = append(a.channels, other)
 			}
@@ -59,9 +59,9 @@ func TestShieldAsksItself(t *testing.T) {
 	} {
 		other := &fake{name: "web", say: says(Answer{Approve: true})}
 		a := newTest(t, &memory{})
-		a.o.Host = func() error { return nil }
-		a.o.OwnChannel = func(c *analysis.Case) bool { return strings.HasSuffix(c.Action.Payload["command"].(string), "grave") }
-		a.channels = []Channel{newHostChannel(&a.o), other}
+		a.options.HostCannotAskReason = func() error { return nil }
+		a.options.MustAskItself = func(c *analysis.Case) bool { return strings.HasSuffix(c.Action.Payload["command"].(string), "grave") }
+		a.channels = []Channel{newHostChannel(&a.options), other}
 		v, err := a.Judge(t.Context(), command1(t, command, "s"))
 		if err != nil || (other.asked.Load() == 1) != itself || (v.Decision == verdict.Escalate) == itself {
 			t.Errorf("%.80q: %v, %v; shield asked %d times", command, v.Decision, err, other.asked.Load())

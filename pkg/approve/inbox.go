@@ -32,31 +32,31 @@ import (
 // what was answered last; for Telegram "read.lock".
 type inbox struct {
 	*sealedFolder
-	seen map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
+	readQuestions map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
 }
 
 // An entry is a question in the inbox.
 type inboxQuestion struct {
-	Number  int       `json:"number"` // number of the question, from 1
-	Asked   time.Time `json:"asked"`
-	Ends    time.Time `json:"ends"`    // time at which the question is denied
-	Subject string    `json:"subject"` // the action in one line
-	Binding string    `json:"binding,omitempty"`
-	Request *Request  `json:"request"`
+	Number    int       `json:"number"` // number of the question, from 1
+	Asked     time.Time `json:"asked"`
+	DeniedAt  time.Time `json:"ends"`    // time at which the question is denied
+	Subject   string    `json:"subject"` // the action in one line
+	AnswerKey string    `json:"binding,omitempty"`
+	Request   *Request  `json:"request"`
 }
 
 // sameQuestion reports whether two questions are one for the person: about exactly the same action,
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
-func (e *inboxQuestion) sameQuestion(o *inboxQuestion) bool {
-	return e.Binding != "" && e.Binding == o.Binding && e.Request.Summary == o.Request.Summary &&
-		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember && e.Request.Kind == o.Request.Kind &&
-		e.Request.Tool == o.Request.Tool
+func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
+	return e.AnswerKey != "" && e.AnswerKey == o.AnswerKey && e.Request.Summary == o.Request.Summary &&
+		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.CanRemember == o.Request.CanRemember && e.Request.KindText == o.Request.KindText &&
+		e.Request.ToolText == o.Request.ToolText
 }
 
 // groupSame groups questions that are one for the person, each group in the order of its first.
-func groupSame(list []*inboxQuestion) (groups [][]*inboxQuestion) {
+func groupIdentical(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	for _, e := range list {
-		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].sameQuestion(e) })
+		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].isSameQuestion(e) })
 		if i < 0 {
 			groups = append(groups, nil)
 			i = len(groups) - 1
@@ -77,24 +77,24 @@ type pageAnswer struct {
 
 // Limits of the inbox.
 const (
-	maxWaiting    = 100    // questions
-	maxInboxFiles = 10_000 // files that are read
-	idLength      = 32     // characters
-	maxNumber     = 999    // of a question; the next one is 1
+	maxWaitingQuestions = 100    // questions
+	maxInboxFiles       = 10_000 // files that are read
+	idLength            = 32     // characters
+	maxQuestionNumber   = 999    // of a question; the next one is 1
 )
 
 // numberFile is the name of the file of the last number.
-const numberFile = "number"
+const lastNumberFile = "number"
 
 // pageBox is the folder of the page's inbox.
-const pageBox = "inbox"
+const pageInboxFolder = "inbox"
 
 func openInbox(stateDir, name string) (*inbox, error) {
 	b, err := openSealedFolder(stateDir, name)
 	if err != nil {
 		return nil, err
 	}
-	return &inbox{sealedFolder: b, seen: map[string]*inboxQuestion{}}, nil
+	return &inbox{sealedFolder: b, readQuestions: map[string]*inboxQuestion{}}, nil
 }
 
 // inboxLockWait is how long a process waits for the lock that is held while a
@@ -102,7 +102,7 @@ func openInbox(stateDir, name string) (*inbox, error) {
 const inboxLockWait = 2 * time.Second
 
 // locked runs f while no other process changes which questions there are.
-func (b *inbox) locked(ctx context.Context, f func() error) error {
+func (b *inbox) withOrderLock(ctx context.Context, f func() error) error {
 	l, err := flock.New(b.path("order.lock"))
 	if err != nil {
 		return err
@@ -116,20 +116,20 @@ func (b *inbox) locked(ctx context.Context, f func() error) error {
 
 // add puts a question into the inbox. It stays there until the lock that is
 // returned is given to remove, or this process dies.
-func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
-	err = b.locked(ctx, func() error {
-		others, err := b.waiting()
+func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
+	err = b.withOrderLock(ctx, func() error {
+		others, err := b.waitingQuestions()
 		if err != nil {
 			return err
 		}
-		if len(others) >= maxWaiting {
+		if len(others) >= maxWaitingQuestions {
 			return fmt.Errorf("%d questions are already waiting; answer them with 'shield approvals'", len(others))
 		}
 		number, err := b.nextNumber()
 		if err != nil {
 			return err
 		}
-		e := &inboxQuestion{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Binding: r.binding, Request: fitToInbox(r)}
+		e := &inboxQuestion{Number: number, Asked: now, DeniedAt: now.Add(r.TimeLeft()), Subject: r.subject, AnswerKey: r.answerKey, Request: fitToInbox(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 	})
 	if err != nil {
 		if alive != nil {
-			b.remove(r.ID, alive)
+			b.removeQuestion(r.ID, alive)
 		}
 		return nil, fmt.Errorf("store the question: %w", err)
 	}
@@ -151,30 +151,30 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 // must not show two questions with the same number.
 func (b *inbox) nextNumber() (int, error) {
 	var last int
-	if err := b.read(numberFile, &last); err != nil || last >= maxNumber {
+	if err := b.read(lastNumberFile, &last); err != nil || last >= maxQuestionNumber {
 		last = 0
 	}
 	last++
-	return last, b.write(numberFile, last)
+	return last, b.write(lastNumberFile, last)
 }
 
 // remove removes a question of this process from the inbox.
-func (b *inbox) remove(id string, alive *flock.Lock) {
-	b.clear(id)
+func (b *inbox) removeQuestion(id string, alive *flock.Lock) {
+	b.removeFiles(id)
 	alive.Close()
 	os.Remove(b.path(id + ".lock"))
 }
 
 // clear removes the files of a question except its lock. The next process that
 // reads the inbox removes what is left.
-func (b *inbox) clear(id string) {
+func (b *inbox) removeFiles(id string) {
 	for _, suffix := range []string{".request", ".answer", ".request.new", ".answer.new"} {
 		os.Remove(b.path(id + suffix))
 	}
 }
 
 // alive reports whether the process that asked a question still waits.
-func (b *inbox) alive(id string) bool {
+func (b *inbox) isAskerAlive(id string) bool {
 	name := b.path(id + ".lock")
 	if _, err := os.Lstat(name); err != nil {
 		return false
@@ -189,38 +189,38 @@ func (b *inbox) alive(id string) bool {
 }
 
 // waiting returns the questions that wait, the oldest first.
-func (b *inbox) waiting() ([]*inboxQuestion, error) {
-	ids, err := b.ids()
+func (b *inbox) waitingQuestions() ([]*inboxQuestion, error) {
+	ids, err := b.questionIDs()
 	if err != nil {
 		return nil, err
 	}
 	var list []*inboxQuestion
 	for id, asked := range ids {
-		if !asked || !b.alive(id) {
+		if !asked || !b.isAskerAlive(id) {
 			continue
 		}
-		e, known := b.seen[id]
+		e, known := b.readQuestions[id]
 		if !known {
-			e = b.load(id)
-			b.seen[id] = e
+			e = b.loadQuestion(id)
+			b.readQuestions[id] = e
 		}
 		if e != nil {
 			list = append(list, e)
 		}
 	}
-	for id := range b.seen {
+	for id := range b.readQuestions {
 		if !ids[id] {
-			delete(b.seen, id)
+			delete(b.readQuestions, id)
 		}
 	}
 	sorted.By(list, func(x, y *inboxQuestion) int {
 		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
 	})
-	return list[:min(len(list), maxWaiting)], nil
+	return list[:min(len(list), maxWaitingQuestions)], nil
 }
 
 // load reads a question; nil if there is none that can be trusted.
-func (b *inbox) load(id string) *inboxQuestion {
+func (b *inbox) loadQuestion(id string) *inboxQuestion {
 	e := new(inboxQuestion)
 	if err := b.read(id+".request", e); err != nil || e.Request == nil || e.Request.ID != id {
 		return nil
@@ -229,7 +229,7 @@ func (b *inbox) load(id string) *inboxQuestion {
 }
 
 // ids returns the ids for which there is a file, and whether it is a question.
-func (b *inbox) ids() (map[string]bool, error) {
+func (b *inbox) questionIDs() (map[string]bool, error) {
 	d, err := os.Open(b.dir)
 	if err != nil {
 		return nil, err
@@ -247,23 +247,23 @@ func (b *inbox) ids() (map[string]bool, error) {
 }
 
 // sweep removes files of processes that were killed while asking.
-func (b *inbox) sweep(ctx context.Context) error {
-	ids, err := b.ids()
+func (b *inbox) removeDeadFiles(ctx context.Context) error {
+	ids, err := b.questionIDs()
 	if err != nil {
 		return err
 	}
 	for id := range ids {
-		if b.alive(id) {
+		if b.isAskerAlive(id) {
 			delete(ids, id)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	return b.locked(ctx, func() error { // no one is between making a lock and taking it
+	return b.withOrderLock(ctx, func() error { // no one is between making a lock and taking it
 		for id := range ids {
-			if !b.alive(id) {
-				b.clear(id)
+			if !b.isAskerAlive(id) {
+				b.removeFiles(id)
 				os.Remove(b.path(id + ".lock"))
 			}
 		}
@@ -289,19 +289,19 @@ func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 // writeAnswer writes an answer where the asking process looks for it. Only the first answer counts; it survives
 // the process that wrote it.
 func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
-	if g.Choice != pageDeny && g.Choice != pageNever && e.Request.Cut {
+	if g.Choice != choiceDeny && g.Choice != choiceToolNever && e.Request.Truncated {
 		return errors.New("the action is too large to be shown in full, so it can only be denied; choose Deny")
 	}
-	if g.Choice == pageRemember && !e.Request.Remember {
+	if g.Choice == choiceRemember && !e.Request.CanRemember {
 		return errors.New("this action can only be approved once; choose Approve once")
 	}
-	if g.Choice == pageKind && e.Request.Kind == "" {
+	if g.Choice == choiceKind && e.Request.KindText == "" {
 		return errors.New("each action of this kind needs its own approval; choose Approve once")
 	}
-	if classOf(g.Choice) != "" && e.Request.Tool == "" {
+	if classOfChoice(g.Choice) != "" && e.Request.ToolText == "" {
 		return errors.New("the action uses no unknown tool, so there is no tool to classify; choose Approve once")
 	}
-	if !g.At.Before(e.Ends) || !b.alive(g.ID) {
+	if !g.At.Before(e.DeniedAt) || !b.isAskerAlive(g.ID) {
 		return errNotWaiting
 	}
 	if _, err := os.Lstat(b.path(g.ID + ".answer")); err == nil {
@@ -314,18 +314,18 @@ func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 func (g *pageAnswer) answer() (Answer, error) {
 	a := Answer{ID: g.ID, By: g.By}
 	switch g.Choice {
-	case pageDeny:
+	case choiceDeny:
 		a.Reason = strings.TrimSpace(g.Reason)
-	case pageOnce:
+	case choiceOnce:
 		a.Approve = true
-	case pageRemember:
-		a.Approve, a.Remember = true, rememberFor
-	case pageKind:
-		a.Approve, a.Kind = true, true
-	case choiceReads, pageWorkspace, pageElsewhere:
-		a.Approve, a.Class = true, classOf(g.Choice)
-	case pageNever:
-		a.Class, a.Reason = classOf(g.Choice), strings.TrimSpace(g.Reason)
+	case choiceRemember:
+		a.Approve, a.RememberFor = true, rememberDuration
+	case choiceKind:
+		a.Approve, a.ApproveKind = true, true
+	case choiceToolReads, choiceToolWorkspace, choiceToolElsewhere:
+		a.Approve, a.Class = true, classOfChoice(g.Choice)
+	case choiceToolNever:
+		a.Class, a.Reason = classOfChoice(g.Choice), strings.TrimSpace(g.Reason)
 	default:
 		return Answer{}, fmt.Errorf("%.20q is not a valid answer to this question; choose one that is shown", g.Choice)
 	}
@@ -334,20 +334,20 @@ func (g *pageAnswer) answer() (Answer, error) {
 
 // The choices on the page.
 const (
-	pageDeny     = "deny" // with or without a reason
-	pageOnce     = "once"
-	pageRemember = "remember"
-	pageKind     = "kind"
+	choiceDeny     = "deny" // with or without a reason
+	choiceOnce     = "once"
+	choiceRemember = "remember"
+	choiceKind     = "kind"
 
-	choiceReads   = "reads" // approve once, and classify the tool
-	pageWorkspace = "workspace"
-	pageElsewhere = "elsewhere"
-	pageNever     = "never"
+	choiceToolReads     = "reads" // approve once, and classify the tool
+	choiceToolWorkspace = "workspace"
+	choiceToolElsewhere = "elsewhere"
+	choiceToolNever     = "never"
 )
 
 // classOf returns the class that a choice gives to a tool; "" if it gives none.
-func classOf(choice string) analysis.Class {
-	if class := analysis.Class(choice); slices.Contains(analysis.Classes, class) {
+func classOfChoice(choice string) analysis.ToolClass {
+	if class := analysis.ToolClass(choice); slices.Contains(analysis.ToolClasses, class) {
 		return class
 	}
 	return ""
@@ -360,18 +360,18 @@ func fitToInbox(r *Request) *Request {
 	for _, f := range r.Payload {
 		size += len(f.Value)
 	}
-	if size <= maxPayload {
+	if size <= maxPayloadBytes {
 		return r
 	}
-	short := r.cutFields(maxPayload / len(r.Payload))
-	short.Cut = true
+	short := r.cutFields(maxPayloadBytes / len(r.Payload))
+	short.Truncated = true
 	return short
 }
 
 // Page returns a function that says where the page of a state folder was served last, as
 // HOST:PORT, "" if it never was, and whether a question waits on it. It reads two names and
 // at most a folder of names; what a process left behind that died counts for some minutes.
-func Page(stateDir string) func() (address string, waits bool) {
+func PageState(stateDir string) func() (address string, waits bool) {
 	if stateDir == "" {
 		return nil
 	}
@@ -384,19 +384,19 @@ func Page(stateDir string) func() (address string, waits bool) {
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 			return "", false
 		}
-		text, err := io.ReadAll(io.LimitReader(f, maxAddress+1))
-		if err != nil || len(text) > maxAddress {
+		text, err := io.ReadAll(io.LimitReader(f, maxAddressBytes+1))
+		if err != nil || len(text) > maxAddressBytes {
 			return "", false
 		}
-		return strings.TrimSpace(string(text)), anyWaiting(filepath.Join(stateDir, pageBox))
+		return strings.TrimSpace(string(text)), anyWaiting(filepath.Join(stateDir, pageInboxFolder))
 	}
 }
 
 // maxAddress is longer than HOST:PORT can be.
-const maxAddress = 300
+const maxAddressBytes = 300
 
 // maxWait is longer than any question waits.
-const maxWait = 15 * time.Minute
+const maxQuestionAge = 15 * time.Minute
 
 func anyWaiting(dir string) bool {
 	entries, err := os.ReadDir(dir)
@@ -411,7 +411,7 @@ func anyWaiting(dir string) bool {
 	}
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), ".request")
-		if info, err := e.Info(); ok && err == nil && !answered[id] && time.Since(info.ModTime()) < maxWait {
+		if info, err := e.Info(); ok && err == nil && !answered[id] && time.Since(info.ModTime()) < maxQuestionAge {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func TestOnePage(t *testing.T) {
 		t.Fatalf("two links: %s and %s", first.link, second.link)
 	}
 	browser := first.client()
-	var list []shownRequest
+	var list []pageRequest
 	for next := first.lists(browser); len(list) < 4; {
 		list = next().Waiting
 	}
@@ -37,7 +37,7 @@ func TestOnePage(t *testing.T) {
 			t.Errorf("question %d is %d, %q; want %q", i+1, list[i].Number, list[i].Summary, want)
 		}
 	}
-	if got := first.post(browser, "/answer", answerJSON(t, list[2].ID, pageOnce, ""), nil); got != http.StatusOK {
+	if got := first.post(browser, "/answer", answerJSON(t, list[2].ID, choiceOnce, ""), nil); got != http.StatusOK {
 		t.Fatalf("answer: status %d", got)
 	}
 	if v := <-second.verdict; v.Decision != verdict.Allow || v.Reasoning != "approved once by ann on the approval page (web)" {
@@ -53,7 +53,7 @@ func TestOnePage(t *testing.T) {
 	var served Questions
 	until(t, func() (ok bool) {
 		var err error
-		if served, err = Waiting(dir, time.Now()); err != nil {
+		if served, err = WaitingQuestions(dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if served.Link == "" {
@@ -69,21 +69,21 @@ func TestOnePage(t *testing.T) {
 	if served.Link != "http://"+first.link.Host+"/" || served.Code != first.link.Fragment {
 		t.Errorf("the link is now %s, was %s", served.Link, first.link)
 	}
-	if got := second.post(browser, "/answer", answerJSON(t, list[3].ID, pageOnce, ""), nil); got != http.StatusUnauthorized {
+	if got := second.post(browser, "/answer", answerJSON(t, list[3].ID, choiceOnce, ""), nil); got != http.StatusUnauthorized {
 		t.Errorf("the cookie of a process that has ended: status %d", got)
 	}
 	if status, again := second.enter(browser, "key", key); status != http.StatusOK || again != key {
 		t.Fatalf("an open page is no longer let in: status %d", status)
 	}
 	shown := second.lists(browser)()
-	if r := shown.Receipts; len(r) != 1 || r[0].ID != list[2].ID || r[0].Choice != pageOnce {
+	if r := shown.Answered; len(r) != 1 || r[0].ID != list[2].ID || r[0].Choice != choiceOnce {
 		t.Errorf("the other process shows the answers %+v", r)
 	}
 	last := shown.Waiting
 	if len(last) != 1 || last[0].ID != list[3].ID || last[0].Number != 4 {
 		t.Fatalf("the other process shows %+v", last)
 	}
-	if got := second.post(browser, "/answer", answerJSON(t, last[0].ID, pageDeny, "no"), nil); got != http.StatusOK {
+	if got := second.post(browser, "/answer", answerJSON(t, last[0].ID, choiceDeny, "no"), nil); got != http.StatusOK {
 		t.Errorf("answer: status %d", got)
 	}
 	if v := <-second.verdict; v.Decision != verdict.Block || !strings.HasSuffix(v.Reasoning, ": no") {
@@ -115,13 +115,13 @@ func TestOldLinks(t *testing.T) {
 // question puts a question on a page and returns its id.
 func (p *opened) question() string {
 	p.t.Helper()
-	q, err := openInbox(p.a.o.StateDir, pageBox)
+	q, err := openInbox(p.a.options.StateDir, pageInboxFolder)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	var list []*inboxQuestion
 	until(p.t, func() bool {
-		list, err = q.waiting()
+		list, err = q.waitingQuestions()
 		return err != nil || len(list) == 1
 	})
 	if err != nil {
@@ -137,8 +137,8 @@ func TestForgedAnswers(t *testing.T) {
 	t.Parallel()
 	sealed := func(t *testing.T, b *sealedFolder, id string) []byte {
 		t.Helper()
-		text := []byte(toJSON(t, pageAnswer{ID: id, Choice: pageOnce, By: "eve"}))
-		return []byte(b.seal(id+".answer", text) + "\n" + string(text))
+		text := []byte(toJSON(t, pageAnswer{ID: id, Choice: choiceOnce, By: "eve"}))
+		return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 	}
 	put := func(mode os.FileMode) func(*testing.T, *sealedFolder, string, []byte) {
 		return func(t *testing.T, b *sealedFolder, path string, text []byte) {
@@ -157,7 +157,7 @@ func TestForgedAnswers(t *testing.T) {
 	}
 	other := func(t *testing.T) *sealedFolder {
 		t.Helper()
-		b, err := openSealedFolder(t.TempDir(), pageBox)
+		b, err := openSealedFolder(t.TempDir(), pageInboxFolder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,10 +171,10 @@ func TestForgedAnswers(t *testing.T) {
 	}{
 		{"the installation's own", sealed, put(0o600), true}, // so that it is the forgery that is refused
 		{"no seal", func(t *testing.T, _ *sealedFolder, id string) []byte {
-			return []byte(toJSON(t, pageAnswer{ID: id, Choice: pageOnce}))
+			return []byte(toJSON(t, pageAnswer{ID: id, Choice: choiceOnce}))
 		}, put(0o600), false},
 		{"an empty seal", func(t *testing.T, _ *sealedFolder, id string) []byte {
-			return []byte("\n" + toJSON(t, pageAnswer{ID: id, Choice: pageOnce}))
+			return []byte("\n" + toJSON(t, pageAnswer{ID: id, Choice: choiceOnce}))
 		}, put(0o600), false},
 		{"another installation's", func(t *testing.T, _ *sealedFolder, id string) []byte { return sealed(t, other(t), id) }, put(0o600), false},
 		{"one bit changed", func(t *testing.T, b *sealedFolder, id string) []byte {
@@ -184,8 +184,8 @@ func TestForgedAnswers(t *testing.T) {
 			return sealed(t, b, strings.Repeat("0", idLength))
 		}, put(0o600), false},
 		{"its own seal, another id", func(t *testing.T, b *sealedFolder, id string) []byte {
-			text := []byte(toJSON(t, pageAnswer{ID: strings.Repeat("0", idLength), Choice: pageOnce}))
-			return []byte(b.seal(id+".answer", text) + "\n" + string(text))
+			text := []byte(toJSON(t, pageAnswer{ID: strings.Repeat("0", idLength), Choice: choiceOnce}))
+			return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
 		{"the question itself", func(t *testing.T, b *sealedFolder, id string) []byte {
 			text, err := os.ReadFile(b.path(id + ".request"))
@@ -196,11 +196,11 @@ func TestForgedAnswers(t *testing.T) {
 		}, put(0o600), false},
 		{"an unknown choice", func(t *testing.T, b *sealedFolder, id string) []byte {
 			text := []byte(toJSON(t, pageAnswer{ID: id, Choice: "yes"}))
-			return []byte(b.seal(id+".answer", text) + "\n" + string(text))
+			return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
 		{"empty", func(*testing.T, *sealedFolder, string) []byte { return nil }, put(0o600), false},
 		{"too long", func(t *testing.T, b *sealedFolder, id string) []byte {
-			return append(sealed(t, b, id), bytes.Repeat([]byte(" "), maxSealed)...)
+			return append(sealed(t, b, id), bytes.Repeat([]byte(" "), maxSealedFileBytes)...)
 		}, put(0o600), false},
 		{"open to others", sealed, put(0o640), false},
 		{"open to all", sealed, put(0o666), false},
@@ -235,7 +235,7 @@ func TestForgedAnswers(t *testing.T) {
 			t.Parallel()
 			p := newPage(t, push)
 			id := p.question()
-			b, err := openSealedFolder(p.a.o.StateDir, pageBox)
+			b, err := openSealedFolder(p.a.options.StateDir, pageInboxFolder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -257,12 +257,12 @@ func TestForgedQuestions(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, push)
 	own := p.question()
-	b, err := openInbox(p.a.o.StateDir, pageBox)
+	b, err := openInbox(p.a.options.StateDir, pageInboxFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dead := strings.Repeat("d", idLength)
-	if err := b.write(dead+".request", inboxQuestion{Number: 7, Ends: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
+	if err := b.write(dead+".request", inboxQuestion{Number: 7, DeniedAt: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
 		t.Fatal(err)
 	}
 	killed := strings.Repeat("e", idLength)
@@ -272,7 +272,7 @@ func TestForgedQuestions(t *testing.T) {
 		}
 	}
 	until(t, func() bool {
-		ids, err := b.ids()
+		ids, err := b.questionIDs()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,20 +283,20 @@ func TestForgedQuestions(t *testing.T) {
 		t.Errorf("shown: %+v", list)
 	}
 	// A process that lives, and a question that it did not seal.
-	foreign := &Request{ID: strings.Repeat("f", idLength), Summary: "be foreign", patience: time.Hour, clock: time.Now}
-	alive, err := b.add(t.Context(), foreign, time.Now())
+	foreign := &Request{ID: strings.Repeat("f", idLength), Summary: "be foreign", timeToAnswer: time.Hour, clock: time.Now}
+	alive, err := b.addQuestion(t.Context(), foreign, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.remove(foreign.ID, alive) })
+	t.Cleanup(func() { b.removeQuestion(foreign.ID, alive) })
 	if err := os.WriteFile(b.path(foreign.ID+".request"), []byte("0\n{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := openInbox(p.a.o.StateDir, pageBox)
+	again, err := openInbox(p.a.options.StateDir, pageInboxFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := again.waiting(); err != nil || len(list) != 1 || list[0].Request.ID != own {
+	if list, err := again.waitingQuestions(); err != nil || len(list) != 1 || list[0].Request.ID != own {
 		t.Errorf("waiting: %+v, %v", list, err)
 	}
 }
@@ -306,33 +306,33 @@ func TestForgedQuestions(t *testing.T) {
 func TestDeadQuestions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b, err := openInbox(dir, pageBox)
+	b, err := openInbox(dir, pageInboxFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	r := &Request{ID: strings.Repeat("a", idLength), patience: time.Hour, clock: time.Now}
-	alive, err := b.add(t.Context(), r, now)
+	r := &Request{ID: strings.Repeat("a", idLength), timeToAnswer: time.Hour, clock: time.Now}
+	alive, err := b.addQuestion(t.Context(), r, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := &Request{ID: strings.Repeat("b", idLength), clock: time.Now}
-	waits, err := b.add(t.Context(), late, now)
+	waits, err := b.addQuestion(t.Context(), late, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.remove(late.ID, waits) })
-	if q, err := Waiting(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.Link != "" {
+	t.Cleanup(func() { b.removeQuestion(late.ID, waits) })
+	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.Link != "" {
 		t.Errorf("%+v, %v; want the first alone, since the second has no time left", q, err)
 	}
 	alive.Close() // as the kernel does for a process that dies
-	if q, err := Waiting(dir, now); err != nil || len(q.Waiting) != 0 {
+	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 0 {
 		t.Errorf("%+v, %v; want none", q, err)
 	}
-	if err := b.sweep(t.Context()); err != nil {
+	if err := b.removeDeadFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if ids, err := b.ids(); err != nil || len(ids) != 1 || !ids[late.ID] {
+	if ids, err := b.questionIDs(); err != nil || len(ids) != 1 || !ids[late.ID] {
 		t.Errorf("left: %v, %v", ids, err)
 	}
 }
@@ -341,7 +341,7 @@ func TestDeadQuestions(t *testing.T) {
 func TestForgedPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b, err := openInbox(dir, pageBox)
+	b, err := openInbox(dir, pageInboxFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestForgedPage(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	known := page{Address: address, Key: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
+	known := pageRecord{Address: address, Key: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
 	if err := os.WriteFile(b.path(pageFile), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -393,14 +393,14 @@ func TestAddressTaken(t *testing.T) {
 	if second.link.Host == first.link.Host {
 		t.Fatalf("both at %s", second.link.Host)
 	}
-	q, err := Waiting(dir, time.Now())
+	q, err := WaitingQuestions(dir, time.Now())
 	if err != nil || q.OldAddress != first.link.Host || q.Link != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {
 		t.Error("the key that was good at the old address still opens the page")
 	}
-	if text := second.a.o.Notice.(*notices).b.String(); !strings.Contains(text, "another program uses "+first.link.Host) {
+	if text := second.a.options.Notice.(*notices).b.String(); !strings.Contains(text, "another program uses "+first.link.Host) {
 		t.Errorf("printed: %s", text)
 	}
 	if err := second.a.Close(); err != nil {
@@ -426,8 +426,8 @@ func TestInboxRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := newTest(t, &memory{})
-		a.o.StateDir = dir
-		a.channels = []Channel{newWeb(&a.o)}
+		a.options.StateDir = dir
+		a.channels = []Channel{newWebChannel(&a.options)}
 		if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "approval inbox") {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
@@ -437,40 +437,40 @@ func TestInboxRefuses(t *testing.T) {
 // TestInboxBounds: a flood of questions, and a long one, cost what they may.
 func TestInboxBounds(t *testing.T) {
 	t.Parallel()
-	b, err := openInbox(t.TempDir(), pageBox)
+	b, err := openInbox(t.TempDir(), pageInboxFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	long := &Request{ID: strings.Repeat("f", idLength), patience: time.Hour, clock: time.Now}
+	long := &Request{ID: strings.Repeat("f", idLength), timeToAnswer: time.Hour, clock: time.Now}
 	for i := range maxFields {
-		long.Payload = append(long.Payload, Field{fmt.Sprint(i), strings.Repeat("\"\\", maxValue/2)})
+		long.Payload = append(long.Payload, Field{fmt.Sprint(i), strings.Repeat("\"\\", maxFieldBytes/2)})
 	}
-	alive, err := b.add(t.Context(), long, now)
+	alive, err := b.addQuestion(t.Context(), long, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := b.waiting()
+	list, err := b.waitingQuestions()
 	if err != nil || len(list) != 1 || len(list[0].Request.Payload) != maxFields || !strings.Contains(list[0].Request.Payload[0].Value, "more bytes are not shown") {
 		t.Fatalf("the long question: %v", err)
 	}
-	if info, err := os.Stat(b.path(long.ID + ".request")); err != nil || info.Size() > maxSealed {
+	if info, err := os.Stat(b.path(long.ID + ".request")); err != nil || info.Size() > maxSealedFileBytes {
 		t.Errorf("its file: %v, %v", info, err)
 	}
-	b.remove(long.ID, alive)
-	for i := range maxWaiting {
-		r := &Request{ID: fmt.Sprintf("%032x", i), patience: time.Hour, clock: time.Now}
-		alive, err := b.add(t.Context(), r, now.Add(time.Duration(i)))
+	b.removeQuestion(long.ID, alive)
+	for i := range maxWaitingQuestions {
+		r := &Request{ID: fmt.Sprintf("%032x", i), timeToAnswer: time.Hour, clock: time.Now}
+		alive, err := b.addQuestion(t.Context(), r, now.Add(time.Duration(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { b.remove(r.ID, alive) })
+		t.Cleanup(func() { b.removeQuestion(r.ID, alive) })
 	}
-	one := &Request{ID: strings.Repeat("e", idLength), patience: time.Hour, clock: time.Now}
-	if _, err := b.add(t.Context(), one, now); err == nil || !strings.Contains(err.Error(), "100 questions are already waiting") {
+	one := &Request{ID: strings.Repeat("e", idLength), timeToAnswer: time.Hour, clock: time.Now}
+	if _, err := b.addQuestion(t.Context(), one, now); err == nil || !strings.Contains(err.Error(), "100 questions are already waiting") {
 		t.Errorf("one too many: %v", err)
 	}
-	if ids, err := b.ids(); err != nil || len(ids) != maxWaiting {
+	if ids, err := b.questionIDs(); err != nil || len(ids) != maxWaitingQuestions {
 		t.Errorf("%d ids, %v", len(ids), err)
 	}
 }
@@ -481,8 +481,8 @@ func TestHostedPrintsNoLink(t *testing.T) {
 	t.Parallel()
 	var n notices
 	a := newTest(t, &memory{})
-	a.o.Notice, a.o.Hosted = &n, true
-	w := newWeb(&a.o).(*web)
+	a.options.Notice, a.options.StartedByProgram = &n, true
+	w := newWebChannel(&a.options).(*webChannel)
 	t.Cleanup(func() { w.Close() })
 	link, err := w.Link(t.Context())
 	if err != nil || !strings.HasPrefix(link, "http://127.0.0.1:") {

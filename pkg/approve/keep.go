@@ -7,17 +7,17 @@ import (
 
 // idlePoll is how often a process that serves the page looks for questions while no browser
 // is there and nothing waits.
-const idlePoll = time.Second
+const idlePollInterval = time.Second
 
 // codeValidAfterLast is how long a kept page's code is good after the last question is gone.
-const codeValidAfterLast = 10 * time.Second
+const idleCodeLifetime = 10 * time.Second
 
 // KeepPage serves the approval page until ctx ends, whether or not a question waits, so that the page
 // is there before the first question and between questions. If another process serves the page,
 // KeepPage serves it once that process ends. failed receives the error that keeps the page from being
 // served, once until it is served again. Clock is required.
-func KeepPage(ctx context.Context, o Options, failed func(error)) error {
-	w := &web{o: &o, keepsServing: true, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
+func ServePage(ctx context.Context, o Options, failed func(error)) error {
+	w := &webChannel{options: &o, keepsServing: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 	if err := w.Usable(); err != nil {
 		return err
 	}
@@ -34,25 +34,25 @@ func KeepPage(ctx context.Context, o Options, failed func(error)) error {
 		select {
 		case <-ctx.Done():
 			return w.Close()
-		case <-w.wake:
-		case <-time.After(w.pause()):
+		case <-w.wakeSignal:
+		case <-time.After(w.pollPause()):
 		}
 	}
 }
 
 // pause returns how long to wait before the next check.
-func (w *web) pause() time.Duration {
+func (w *webChannel) pollPause() time.Duration {
 	w.mu.Lock()
 	s := w.server
 	w.mu.Unlock()
-	if s != nil && s.unused() {
-		return idlePoll
+	if s != nil && s.isUnused() {
+		return idlePollInterval
 	}
-	return webPoll
+	return webPollInterval
 }
 
 // unused reports whether no one looks at the page and nothing waits there.
-func (s *server) unused() bool {
+func (s *pageServer) isUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.browsers) == 0 && len(s.waiting) == 0
@@ -61,15 +61,15 @@ func (s *server) unused() bool {
 // renewUnusedCode replaces the code some time after the last question is gone, as happens when the
 // serving process ends: someone who finds the old code must not see or answer the next question. Open
 // pages keep working. The caller holds s.mu.
-func (s *server) renewUnusedCode() error {
+func (s *pageServer) renewUnusedCode() error {
 	now := s.clock()
 	switch {
 	case len(s.waiting) > 0:
-		s.lastQuestionGone, s.used = time.Time{}, true
-	case !s.used:
+		s.lastQuestionGone, s.codeUsed = time.Time{}, true
+	case !s.codeUsed:
 	case s.lastQuestionGone.IsZero():
 		s.lastQuestionGone = now
-	case now.Sub(s.lastQuestionGone) >= codeValidAfterLast:
+	case now.Sub(s.lastQuestionGone) >= idleCodeLifetime:
 		p := s.page
 		if err := p.renewCode(); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (s *server) renewUnusedCode() error {
 		if err := s.inbox.write(pageFile, p); err != nil {
 			return err
 		}
-		s.page, s.stretched, s.used, s.lastQuestionGone = p, "", false, time.Time{}
+		s.page, s.codeHash, s.codeUsed, s.lastQuestionGone = p, "", false, time.Time{}
 	}
 	return nil
 }

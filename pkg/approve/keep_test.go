@@ -94,7 +94,7 @@ func TestKeptLink(t *testing.T) {
 	dir := t.TempDir()
 	p := pageIn(t, dir)
 	clock := &hand{now: time.Now()}
-	kept := &web{o: &Options{StateDir: dir, Person: "ann", Clock: clock.time}, keepsServing: true, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
+	kept := &webChannel{options: &Options{StateDir: dir, PersonName: "ann", Clock: clock.time}, keepsServing: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 	if err := kept.openInboxOnce(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestKeptLink(t *testing.T) {
 		return withCode(t, kept.howToOpen())
 	}
 	first := step()
-	clock.forward(codeValidAfterLast)
+	clock.forward(idleCodeLifetime)
 	if now := step(); *now != *first {
 		t.Error("the link changes though nothing was asked")
 	}
@@ -115,12 +115,12 @@ func TestKeptLink(t *testing.T) {
 	p.link = step()
 	known := p.client()
 	_, key := p.enter(known, "code", p.link.Fragment)
-	if got := p.post(known, "/answer", answerJSON(t, p.question(), pageDeny, ""), nil); got != http.StatusOK {
+	if got := p.post(known, "/answer", answerJSON(t, p.question(), choiceDeny, ""), nil); got != http.StatusOK {
 		t.Fatalf("answer: status %d", got)
 	}
 	<-p.verdict
 	step()
-	clock.forward(codeValidAfterLast - time.Second)
+	clock.forward(idleCodeLifetime - time.Second)
 	if now := step(); *now != *first {
 		t.Error("the link changes at once")
 	}
@@ -135,7 +135,7 @@ func TestKeptLink(t *testing.T) {
 	if status, _ := p.enter(&http.Client{}, "key", key); status != http.StatusOK {
 		t.Errorf("a page that is open is refused: %d", status)
 	}
-	if q, err := Waiting(dir, clock.time()); err != nil || q.Link != "http://"+now.Host+"/" || q.Code != now.Fragment {
+	if q, err := WaitingQuestions(dir, clock.time()); err != nil || q.Link != "http://"+now.Host+"/" || q.Code != now.Fragment {
 		t.Errorf("approvals prints %q: %v; want %s", q.Link, err, now)
 	}
 }

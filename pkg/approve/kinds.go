@@ -39,15 +39,15 @@ type AdvanceApproval struct {
 
 // Bounds of standing answers.
 const (
-	kindApprovalLifetime = 12 * time.Hour
-	maxKinds             = 256 // answers in one session
-	kindApprovalsShelf   = "kinds"
-	maxAnswers           = 1 << 20 // bytes of the file
+	kindApprovalLifetime  = 12 * time.Hour
+	maxSessionKinds       = 256 // answers in one session
+	kindApprovalNamespace = "kinds"
+	maxAnswersFileBytes   = 1 << 20 // bytes of the file
 )
 
 // sessionGroup returns the group that holds a session's kinds. binding identifies the session, its
 // user, host and roots, and the policy, rules and model that judge it.
-func sessionGroup(binding string) []byte {
+func hashedGroupName(binding string) []byte {
 	sum := sha256.Sum256([]byte(binding))
 	return []byte(hex.EncodeToString(sum[:]))
 }
@@ -55,21 +55,21 @@ func sessionGroup(binding string) []byte {
 // AddKind stores an answer for a kind in a session. Several processes can do so at once.
 func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApproval) error {
 	a.Until = s.Clock().Add(kindApprovalLifetime)
-	a.Name = a.Kind.Key()[:approvalID]
-	value, err := s.sealed(a)
+	a.Name = a.Kind.Key()[:approvalIDLength]
+	value, err := s.sealRecord(a)
 	if err != nil {
 		return err
 	}
-	if len(value) > maxRefusal {
+	if len(value) > maxRefusalBytes {
 		return ErrTooLarge
 	}
-	return s.Store.Shelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
-		count, group := 0, sessionGroup(binding)
+	return s.Store.UpdateNamespace(ctx, kindApprovalNamespace, func(sh *state.NamespaceTx) error {
+		count, group := 0, hashedGroupName(binding)
 		var old [][2][]byte
 		err := sh.Groups(nil, func(name, _ []byte) error {
 			return sh.Each(name, func(key, value []byte) error {
 				var o AdvanceApproval
-				if s.unseal(value, &o) != nil || !s.Clock().Before(o.Until) {
+				if s.unsealRecord(value, &o) != nil || !s.Clock().Before(o.Until) {
 					old = append(old, [2][]byte{bytes.Clone(name), bytes.Clone(key)})
 				} else if bytes.Equal(name, group) {
 					count++
@@ -80,7 +80,7 @@ func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApprova
 		if err != nil {
 			return err
 		}
-		if count >= maxKinds {
+		if count >= maxSessionKinds {
 			return fmt.Errorf("this session already has %d approved kinds; revoke one with 'shield approvals revoke'", count)
 		}
 		for _, o := range old {
@@ -95,17 +95,17 @@ func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApprova
 // Kinds returns the answers of a session; for "" those of all sessions.
 func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
-	err := s.Store.LookShelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
+	err := s.Store.ViewNamespace(ctx, kindApprovalNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
 		each := func(key, value []byte) error {
 			var a AdvanceApproval
-			if s.unseal(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(kindApprovalLifetime+time.Minute)) {
+			if s.unsealRecord(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(kindApprovalLifetime+time.Minute)) {
 				list = append(list, a)
 			}
 			return nil
 		}
 		if binding != "" {
-			return sh.Each(sessionGroup(binding), each)
+			return sh.Each(hashedGroupName(binding), each)
 		}
 		return sh.Groups(nil, func(name, _ []byte) error { return sh.Each(name, each) })
 	})
@@ -117,7 +117,7 @@ func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval
 
 // RemoveKind drops the session answers with a name, or all for "", and returns how many.
 func (s *Refusals) RemoveKind(ctx context.Context, name string) (n int, err error) {
-	err = s.Store.Shelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
+	err = s.Store.UpdateNamespace(ctx, kindApprovalNamespace, func(sh *state.NamespaceTx) error {
 		n = 0
 		var drop [][2][]byte
 		err := sh.Groups(nil, func(group, _ []byte) error {
@@ -145,12 +145,12 @@ var answerKeys = []string{"name", "by", "what", "project", "facts", "findings"}
 // Answers returns the standing answers of a person's file; none if there is no such file.
 // With an error it returns none.
 func Answers(file string) ([]AdvanceApproval, error) {
-	data, info, err := owner.ReadFile(file, maxAnswers)
+	data, info, err := owner.ReadFile(file, maxAnswersFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil {
-		err = owner.Check(info, owner.Write)
+		err = owner.Check(info, owner.OtherWrite)
 	}
 	if err != nil {
 		return nil, err
@@ -161,11 +161,11 @@ func Answers(file string) ([]AdvanceApproval, error) {
 	}
 	fields, err := yamlfile.Fields(top, []string{"answers"})
 	if err != nil || len(fields) == 0 {
-		return nil, yamlfile.In("answers", file, err)
+		return nil, yamlfile.WithFile("answers", file, err)
 	}
 	nodes, err := yamlfile.Elements(fields[0].Value)
 	if err != nil {
-		return nil, yamlfile.In("answers", file, err)
+		return nil, yamlfile.WithFile("answers", file, err)
 	}
 	var list []AdvanceApproval
 	for _, n := range nodes {
@@ -193,7 +193,7 @@ func Answers(file string) ([]AdvanceApproval, error) {
 			err = yamlfile.At(n).Errorf("the answer has no name or no facts; add them, or remove it")
 		}
 		if err != nil {
-			return nil, yamlfile.In("answers", file, err)
+			return nil, yamlfile.WithFile("answers", file, err)
 		}
 		list = append(list, a)
 	}
@@ -207,7 +207,7 @@ func AnswerText(a *AdvanceApproval, comment string) string {
 		text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 		return string(text)
 	}
-	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", visibleLine(comment, maxSubject), quote(a.Name), quote(a.By), quote(a.What))
+	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", visibleLine(comment, maxSubjectBytes), quote(a.Name), quote(a.By), quote(a.What))
 	if a.Project != "" {
 		fmt.Fprintf(&b, "    project: %s\n", quote(a.Project))
 	}
@@ -288,7 +288,7 @@ func changeAnswers(ctx context.Context, file string, change func(text string) (s
 	if err := lock.Lock(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	data, _, err := owner.ReadFile(file, maxAnswers)
+	data, _, err := owner.ReadFile(file, maxAnswersFileBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 func TestPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	page := Page(dir)
+	page := PageState(dir)
 	check := func(address string, waits bool) {
 		t.Helper()
 		if a, w := page(); a != address || w != waits {
@@ -35,18 +35,18 @@ func TestPage(t *testing.T) {
 	check("", false)
 	put(effect.PageAddressFile, "127.0.0.1:5\n")
 	check("127.0.0.1:5", false)
-	old := put(pageBox+"/a.request", "x")
+	old := put(pageInboxFolder+"/a.request", "x")
 	check("127.0.0.1:5", true)
-	put(pageBox+"/a.answer", "x")
+	put(pageInboxFolder+"/a.answer", "x")
 	check("127.0.0.1:5", false)
-	if err := os.Remove(filepath.Join(dir, pageBox, "a.answer")); err != nil {
+	if err := os.Remove(filepath.Join(dir, pageInboxFolder, "a.answer")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	check("127.0.0.1:5", false)
-	if Page("") != nil {
+	if PageState("") != nil {
 		t.Error("a page without a state folder")
 	}
 }

@@ -27,11 +27,11 @@ var styleCSS string
 // so each request needs the right Host, each post the right Origin, and all but
 // the empty page the cookie and the token of a browser that knows the page's secret. decided
 // is called after an answer was taken and shown.
-func (s *server) pages(decided func()) http.Handler {
+func (s *pageServer) pageHandler(decided func()) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.handleIndex)
-	mux.HandleFunc("GET /app.js", static("text/javascript; charset=utf-8", &appJS))
-	mux.HandleFunc("GET /style.css", static("text/css; charset=utf-8", &styleCSS))
+	mux.HandleFunc("GET /app.js", serveStatic("text/javascript; charset=utf-8", &appJS))
+	mux.HandleFunc("GET /style.css", serveStatic("text/css; charset=utf-8", &styleCSS))
 	mux.HandleFunc("POST /hello", s.handleHello)
 	mux.HandleFunc("POST /session", s.handleSession)
 	mux.HandleFunc("POST /key", s.handleKey)
@@ -54,16 +54,16 @@ func (s *server) pages(decided func()) http.Handler {
 			http.Error(rw, why, http.StatusForbidden)
 			return
 		}
-		r.Body = http.MaxBytesReader(rw, r.Body, maxPost)
+		r.Body = http.MaxBytesReader(rw, r.Body, maxPostBytes)
 		mux.ServeHTTP(rw, r)
 	})
 }
 
 // foreignRequest returns why a request does not come from this page, "" if it may.
-func (s *server) foreignRequest(r *http.Request) string {
+func (s *pageServer) foreignRequest(r *http.Request) string {
 	// With another name for this machine (DNS rebinding), the browser would treat an attacker's page
 	// as this one.
-	if r.Host != s.page.Address && r.Host != s.localhost() {
+	if r.Host != s.page.Address && r.Host != s.localhostAddress() {
 		return "the address has an unknown host name; open the address that 'shield approvals' prints"
 	}
 	origin := r.Header.Get("Origin")
@@ -81,7 +81,7 @@ func (s *server) foreignRequest(r *http.Request) string {
 	}
 }
 
-func (s *server) localhost() string {
+func (s *pageServer) localhostAddress() string {
 	_, port, err := net.SplitHostPort(s.page.Address)
 	if err != nil {
 		return ""
@@ -91,7 +91,7 @@ func (s *server) localhost() string {
 
 // handleIndex serves the page, which is empty until it has proved that it knows the
 // secret.
-func (s *server) handleIndex(rw http.ResponseWriter, _ *http.Request) {
+func (s *pageServer) handleIndex(rw http.ResponseWriter, _ *http.Request) {
 	nonce, err := randomHex(16)
 	if err != nil {
 		http.Error(rw, "no random numbers are available; restart shield", http.StatusInternalServerError)
@@ -103,7 +103,7 @@ func (s *server) handleIndex(rw http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(rw, strings.ReplaceAll(indexHTML, "NONCE", nonce)) // a write fails if the browser is gone
 }
 
-func static(kind string, text *string) http.HandlerFunc {
+func serveStatic(kind string, text *string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", kind)
 		_, _ = io.WriteString(rw, *text) // a write fails if the browser is gone
@@ -111,7 +111,7 @@ func static(kind string, text *string) http.HandlerFunc {
 }
 
 // handleEvents sends the list of waiting requests, again whenever it changes.
-func (s *server) handleEvents(rw http.ResponseWriter, r *http.Request) {
+func (s *pageServer) handleEvents(rw http.ResponseWriter, r *http.Request) {
 	flusher, ok := rw.(http.Flusher)
 	if !ok {
 		http.Error(rw, "internal error: the page cannot be streamed; please report this", http.StatusInternalServerError)
@@ -125,7 +125,7 @@ func (s *server) handleEvents(rw http.ResponseWriter, r *http.Request) {
 	rw.Header().Set("Content-Type", "text/event-stream")
 	b, cancel := s.subscribe()
 	defer cancel()
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(eventHeartbeat)
 	defer beat.Stop()
 	for {
 		var err error
@@ -151,7 +151,7 @@ func (s *server) handleEvents(rw http.ResponseWriter, r *http.Request) {
 }
 
 // handleWholeQuestion sends all fields of a question in full; the list contains only their beginnings.
-func (s *server) handleWholeQuestion(rw http.ResponseWriter, r *http.Request) {
+func (s *pageServer) handleWholeQuestion(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID string `json:"id"`
 	}
@@ -167,7 +167,7 @@ func (s *server) handleWholeQuestion(rw http.ResponseWriter, r *http.Request) {
 }
 
 // handleAnswer takes an answer from the page.
-func (s *server) handleAnswer(rw http.ResponseWriter, r *http.Request) {
+func (s *pageServer) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID     string   `json:"id"`
 		Also   []string `json:"also"`
@@ -177,7 +177,7 @@ func (s *server) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 	if !decodeJSON(rw, r, &in) {
 		return
 	}
-	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember, pageKind}, in.Choice) && classOf(in.Choice) == "" {
+	if !slices.Contains([]string{choiceDeny, choiceOnce, choiceRemember, choiceKind}, in.Choice) && classOfChoice(in.Choice) == "" {
 		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}

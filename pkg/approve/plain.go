@@ -20,10 +20,10 @@ import (
 // A plainQuestion is a request in lines of text, for terminals that cannot be
 // drawn on and for screen readers. The keys come last.
 type plainQuestion struct {
-	r      *Request
-	g      *gate
-	out    io.Writer
-	reason []rune
+	request     *Request
+	interpreter *keyInterpreter
+	output      io.Writer
+	reason      []rune
 }
 
 // A typedKey is a key of a terminal, or the error after the last one.
@@ -33,24 +33,24 @@ type typedKey struct {
 }
 
 // askPlain asks with plain lines of text.
-func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate) (Answer, error) {
+func (t *ttyChannel) askPlain(ctx context.Context, d *term.Device, r *Request, g *keyInterpreter) (Answer, error) {
 	in, err := cancelreader.NewReader(d.In)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
 	defer in.Close()
-	q := &plainQuestion{r: r, g: g, out: d.Out}
+	q := &plainQuestion{request: r, interpreter: g, output: d.Out}
 	columns, _ := d.Size()
 	if err := q.print(columns - 1); err != nil {
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
-	if err := d.Keys(); err != nil {
+	if err := d.EnableKeyMode(); err != nil {
 		return Answer{}, err
 	}
-	if err := d.Flush(); err != nil {
+	if err := d.DiscardInput(); err != nil {
 		return Answer{}, fmt.Errorf("discard earlier keys: %w", err)
 	}
-	r.Shown()
+	r.StartTimer()
 	ctx, cancel := context.WithCancel(ctx)
 	keys := make(chan typedKey)
 	go readKeys(ctx, in, keys)
@@ -84,22 +84,22 @@ func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
 }
 
 func (q *plainQuestion) print(columns int) error {
-	text, whole := requestLines(q.r, columns)
-	q.g.partial = !whole
-	lines := append(term.Fold(q.r.Summary, columns), text...)
-	lines = append(lines, "shield: allow this? "+timeLeft(q.r))
-	for _, item := range q.g.help() {
+	text, whole := requestLines(q.request, columns)
+	q.interpreter.denyOnly = !whole
+	lines := append(term.Fold(q.request.Summary, columns), text...)
+	lines = append(lines, "shield: allow this? "+timeLeft(q.request))
+	for _, item := range q.interpreter.helpLines() {
 		lines = append(lines, term.Fold("  "+item, columns)...)
 	}
 	lines = append(lines, term.Fold("Stop typing for a second: keys count once > is shown.", columns)...)
-	_, err := io.WriteString(q.out, strings.Join(lines, "\n")+"\n")
+	_, err := io.WriteString(q.output, strings.Join(lines, "\n")+"\n")
 	return err
 }
 
 // listen handles keys until the question is answered; a beat means that no key was pressed for a
 // while.
 func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats <-chan time.Time) (Answer, error) {
-	for q.g.state != gateAnswered {
+	for q.interpreter.phase != phaseAnswered {
 		var err error
 		select {
 		case <-ctx.Done():
@@ -118,28 +118,28 @@ func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats 
 
 // pressOrTick handles a key, or nil if none was pressed for a while, and shows what changed.
 func (q *plainQuestion) pressOrTick(k *typedKey) error {
-	was, echo := q.g.state, ""
+	was, echo := q.interpreter.phase, ""
 	switch {
 	case k == nil:
-		q.g.update()
+		q.interpreter.checkQuiet()
 	case errors.Is(k.err, io.EOF):
 		return errUnanswered
 	case k.err != nil:
 		return fmt.Errorf("ask at the terminal: %w", k.err)
 	default:
-		echo = q.key(k.key)
+		echo = q.handleKey(k.key)
 	}
-	if _, err := io.WriteString(q.out, q.changeText(was)+echo); err != nil {
+	if _, err := io.WriteString(q.output, q.changeText(was)+echo); err != nil {
 		return fmt.Errorf("ask at the terminal: %w", err)
 	}
 	return nil
 }
 
 func (q *plainQuestion) answer() (Answer, error) {
-	if q.g.state != gateAnswered {
+	if q.interpreter.phase != phaseAnswered {
 		return Answer{}, errUnanswered
 	}
-	a := q.g.answer
+	a := q.interpreter.answer
 	if !a.Approve && a.Reason == "" {
 		a.Reason = strings.TrimSpace(string(q.reason))
 	}
@@ -147,30 +147,30 @@ func (q *plainQuestion) answer() (Answer, error) {
 }
 
 // key handles a key and returns the text that the terminal shows for it.
-func (q *plainQuestion) key(k rune) string {
+func (q *plainQuestion) handleKey(k rune) string {
 	switch k {
 	case '\n':
 		k = enterKey
 	case '\x03': // on systems where ^C sends no signal
-		q.g.interrupt()
+		q.interpreter.interrupt()
 		return ""
 	}
-	if !q.g.press(k) {
-		if (q.g.state == gateOpen || q.g.state == gateReason) && k != enterKey {
+	if !q.interpreter.pressKey(k) {
+		if (q.interpreter.phase == phaseTypingLine || q.interpreter.phase == phaseTypingReason) && k != enterKey {
 			return string(k)
 		}
 		return ""
 	}
 	switch {
 	case k == '\x1b':
-		q.g.leaveReason()
+		q.interpreter.cancelReason()
 	case k == '\x7f' || k == '\b':
 		if n := len(q.reason); n > 0 {
 			width := term.Width(string(q.reason[n-1:]))
 			q.reason = q.reason[:n-1]
 			return strings.Repeat("\b", width) + strings.Repeat(" ", width) + strings.Repeat("\b", width)
 		}
-	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.reason) < maxReason:
+	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.reason) < maxReasonBytes:
 		q.reason = append(q.reason, k)
 		return term.Escape(string(k))
 	}
@@ -178,25 +178,25 @@ func (q *plainQuestion) key(k rune) string {
 }
 
 // changeText returns what the terminal shows after a state change of the gate.
-func (q *plainQuestion) changeText(was phase) string {
-	if q.g.state == was {
+func (q *plainQuestion) changeText(was inputPhase) string {
+	if q.interpreter.phase == was {
 		return ""
 	}
-	switch q.g.state {
-	case gateOpen:
-		q.g.typed = "" // a new line must be typed
+	switch q.interpreter.phase {
+	case phaseTypingLine:
+		q.interpreter.typedKeys = "" // a new line must be typed
 		return "> "
-	case gateDenying:
+	case phaseConfirmingDenial:
 		return "\nDenied in a second, unless a key is pressed.\n"
-	case gateShut, gateShutAgain:
+	case phaseAwaitingQuiet, phaseInvalidLine:
 		q.reason = nil
-		if was == gateOpen || was == gateReason || was == gateDenying {
-			if said := cmp.Or(q.g.hintText, q.g.typed); said != "" {
-				return "\nThat is not an answer: " + q.g.hint(said) + ". Stop typing for a second before you answer.\n"
+		if was == phaseTypingLine || was == phaseTypingReason || was == phaseConfirmingDenial {
+			if said := cmp.Or(q.interpreter.invalidLine, q.interpreter.typedKeys); said != "" {
+				return "\nThat is not an answer: " + q.interpreter.hintFor(said) + ". Stop typing for a second before you answer.\n"
 			}
 			return "\nThat is not an answer. Stop typing for a second before you answer.\n"
 		}
-	case gateAnswered:
+	case phaseAnswered:
 		return "\n"
 	default:
 	}

@@ -16,19 +16,19 @@ import (
 // the current choice, and the keys. The parts below the window are laid out first and the window gets
 // the remaining lines, so that no text of the request can push the choice off the screen.
 type question struct {
-	r              *Request
-	g              *gate
-	reason         string     // the reason of a denial
-	input          *huh.Input // the input line for the reason; nil if none is typed
-	columns, lines int
-	sentence       []string // the summary, folded to columns
-	text           []string // the request, folded to columns
-	top            int      // index of the first line in the window
-	bold           bool
+	request          *Request
+	interpreter      *keyInterpreter
+	reason           string     // the reason of a denial
+	input            *huh.Input // the input line for the reason; nil if none is typed
+	columns, rows    int
+	summaryLines     []string // the summary, folded to columns
+	requestLines     []string // the request, folded to columns
+	firstVisibleLine int      // index of the first line in the window
+	bold             bool
 }
 
-func newQuestion(r *Request, g *gate, columns, lines int, bold bool) *question {
-	q := &question{r: r, g: g, bold: bold}
+func newQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *question {
+	q := &question{request: r, interpreter: g, bold: bold}
 	q.resize(columns, lines)
 	return q
 }
@@ -36,15 +36,15 @@ func newQuestion(r *Request, g *gate, columns, lines int, bold bool) *question {
 // redrawInterval is how often the time left and the gate are checked.
 const redrawInterval = 200 * time.Millisecond
 
-type tick time.Time
+type redrawTick time.Time
 
 func nextTick() tea.Cmd {
-	return tea.Tick(redrawInterval, func(t time.Time) tea.Msg { return tick(t) })
+	return tea.Tick(redrawInterval, func(t time.Time) tea.Msg { return redrawTick(t) })
 }
 
 // Init implements tea.Model.
 func (q *question) Init() tea.Cmd {
-	q.r.Shown()
+	q.request.StartTimer()
 	return nextTick()
 }
 
@@ -55,18 +55,18 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		q.resize(msg.Width, msg.Height)
 		cmd = tea.ClearScreen
-	case tick:
-		q.g.update()
+	case redrawTick:
+		q.interpreter.checkQuiet()
 		cmd = nextTick()
 	case tea.KeyMsg:
-		cmd = q.key(msg)
+		cmd = q.handleKey(msg)
 	case tea.FocusMsg, tea.BlurMsg: // a message from the terminal instead of the person
 	case fmt.Stringer: // the mouse, and bytes that bubbletea does not recognise as a key
-		q.g.press(otherKey)
+		q.interpreter.pressKey(otherKey)
 	default:
-		cmd = q.edit(msg)
+		cmd = q.editReason(msg)
 	}
-	if q.g.state == gateAnswered {
+	if q.interpreter.phase == phaseAnswered {
 		return q, tea.Quit
 	}
 	return q, cmd
@@ -74,13 +74,13 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // key handles a key message. Several typed characters in one message are handled one by one; a paste
 // counts as one key that is no part of an answer.
-func (q *question) key(msg tea.KeyMsg) tea.Cmd {
+func (q *question) handleKey(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC {
-		q.g.interrupt()
+		q.interpreter.interrupt()
 		return nil
 	}
-	if q.scroll(msg) {
-		q.g.scrollKey()
+	if q.handleScroll(msg) {
+		q.interpreter.pressScrollKey()
 		q.closeInput()
 		return nil
 	}
@@ -95,12 +95,12 @@ func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 	}
 	var cmds []tea.Cmd
 	for _, k := range typed {
-		if q.g.press(k) {
+		if q.interpreter.pressKey(k) {
 			if k != otherKey {
 				msg.Runes = []rune{k}
 			}
-			cmds = append(cmds, q.edit(msg))
-		} else if q.g.state == gateReason {
+			cmds = append(cmds, q.editReason(msg))
+		} else if q.interpreter.phase == phaseTypingReason {
 			cmds = append(cmds, q.openInput())
 		}
 	}
@@ -111,27 +111,27 @@ func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 // openInput opens the input line for the reason of a denial.
 func (q *question) openInput() tea.Cmd {
 	q.reason = ""
-	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReason).Value(&q.reason)
+	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReasonBytes).Value(&q.reason)
 	q.input.WithTheme(huh.ThemeBase()).WithWidth(q.columns - 1)
 	return q.input.Focus()
 }
 
 // closeInput discards the reason once the gate no longer expects one.
 func (q *question) closeInput() {
-	if q.g.state != gateReason && q.g.state != gateDenying && q.g.state != gateAnswered {
+	if q.interpreter.phase != phaseTypingReason && q.interpreter.phase != phaseConfirmingDenial && q.interpreter.phase != phaseAnswered {
 		q.input, q.reason = nil, ""
 	}
 }
 
 // edit passes a message to the input line for the reason.
-func (q *question) edit(msg tea.Msg) tea.Cmd {
-	if q.input == nil || q.g.state != gateReason {
+func (q *question) editReason(msg tea.Msg) tea.Cmd {
+	if q.input == nil || q.interpreter.phase != phaseTypingReason {
 		return nil
 	}
 	if key, ok := msg.(tea.KeyMsg); ok {
 		switch key.Type {
 		case tea.KeyEsc:
-			q.g.leaveReason()
+			q.interpreter.cancelReason()
 			return nil
 		case tea.KeyCtrlV: // this key would start a program that reads the clipboard
 			return nil
@@ -143,24 +143,24 @@ func (q *question) edit(msg tea.Msg) tea.Cmd {
 }
 
 // scroll moves the window and reports whether the key is a scroll key.
-func (q *question) scroll(msg tea.KeyMsg) bool {
+func (q *question) handleScroll(msg tea.KeyMsg) bool {
 	k := msg.Type
 	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
 		return false
 	}
 	switch k {
 	case tea.KeyPgDown:
-		q.top += max(q.windowHeight()-1, 1)
+		q.firstVisibleLine += max(q.windowHeight()-1, 1)
 	case tea.KeyPgUp:
-		q.top -= max(q.windowHeight()-1, 1)
+		q.firstVisibleLine -= max(q.windowHeight()-1, 1)
 	case tea.KeyDown:
-		q.top++
+		q.firstVisibleLine++
 	case tea.KeyUp:
-		q.top--
+		q.firstVisibleLine--
 	case tea.KeyHome:
-		q.top = 0
+		q.firstVisibleLine = 0
 	case tea.KeyEnd:
-		q.top = len(q.text)
+		q.firstVisibleLine = len(q.requestLines)
 	default:
 		return false
 	}
@@ -168,14 +168,16 @@ func (q *question) scroll(msg tea.KeyMsg) bool {
 	return true
 }
 
-func (q *question) clampScroll() { q.top = max(min(q.top, len(q.text)-q.windowHeight()), 0) }
+func (q *question) clampScroll() {
+	q.firstVisibleLine = max(min(q.firstVisibleLine, len(q.requestLines)-q.windowHeight()), 0)
+}
 
 func (q *question) resize(columns, lines int) {
-	q.columns, q.lines = max(columns, 4), max(lines, 1)
-	q.sentence = term.Fold(q.r.Summary, q.columns-1)
+	q.columns, q.rows = max(columns, 4), max(lines, 1)
+	q.summaryLines = term.Fold(q.request.Summary, q.columns-1)
 	var whole bool
-	q.text, whole = requestLines(q.r, q.columns-1)
-	q.g.partial = q.g.partial || !whole
+	q.requestLines, whole = requestLines(q.request, q.columns-1)
+	q.interpreter.denyOnly = q.interpreter.denyOnly || !whole
 	if q.input != nil {
 		q.input.WithWidth(q.columns - 1)
 	}
@@ -184,31 +186,31 @@ func (q *question) resize(columns, lines int) {
 
 // roomyLines is how many lines a screen needs for more than the summary, one line of the request, the
 // choice and the keys.
-const roomyLines = 8
+const minRoomyRows = 8
 
 // head returns the summary, in at most a quarter of the screen.
-func (q *question) head() []string {
-	if q.lines < 3 {
+func (q *question) summaryHead() []string {
+	if q.rows < 3 {
 		return nil
 	}
 	room := q.columns - 1
-	most := max(q.lines/4, 1)
-	if len(q.sentence) <= most {
-		return slices.Clone(q.sentence)
+	most := max(q.rows/4, 1)
+	if len(q.summaryLines) <= most {
+		return slices.Clone(q.summaryLines)
 	}
-	rest := strings.Join(q.sentence[most-1:], " ")
-	return append(slices.Clone(q.sentence[:most-1]), term.Cut(rest, room))
+	rest := strings.Join(q.summaryLines[most-1:], " ")
+	return append(slices.Clone(q.summaryLines[:most-1]), term.Cut(rest, room))
 }
 
 // keys returns the keys that the person may press, in as many lines as fit.
-func (q *question) keys() []string {
+func (q *question) keyHelpLines() []string {
 	most := 1
-	if q.lines >= roomyLines {
-		most = min(q.lines/5+1, 4)
+	if q.rows >= minRoomyRows {
+		most = min(q.rows/5+1, 4)
 	}
 	room := q.columns - 1
 	var lines []string
-	for _, item := range append(q.g.help(), "PgUp PgDn: scroll", "^C: stop asking") {
+	for _, item := range append(q.interpreter.helpLines(), "PgUp PgDn: scroll", "^C: stop asking") {
 		item = term.Cut(item, room)
 		last := len(lines) - 1
 		switch {
@@ -224,14 +226,14 @@ func (q *question) keys() []string {
 }
 
 // choice returns the line that shows the current answer.
-func (q *question) choice() string {
+func (q *question) choiceLine() string {
 	if q.input != nil {
-		if q.g.state == gateReason {
+		if q.interpreter.phase == phaseTypingReason {
 			return strings.SplitN(q.input.View(), "\n", 2)[0]
 		}
 		return term.Cut(fmt.Sprintf("> Deny, unless a key is pressed now, because: %s", q.reason), q.columns-1)
 	}
-	return term.Cut(fmt.Sprintf("> %s   %s", q.g.choice(), timeLeft(q.r)), q.columns-1)
+	return term.Cut(fmt.Sprintf("> %s   %s", q.interpreter.choiceText(), timeLeft(q.request)), q.columns-1)
 }
 
 func timeLeft(r *Request) string {
@@ -241,77 +243,77 @@ func timeLeft(r *Request) string {
 
 // windowHeight returns how many lines of the request are visible.
 func (q *question) windowHeight() int {
-	used := len(q.head()) + 1 + len(q.keys())
-	if q.lines >= roomyLines {
+	used := len(q.summaryHead()) + 1 + len(q.keyHelpLines())
+	if q.rows >= minRoomyRows {
 		used++ // the lines below the window
 	}
-	return max(q.lines-used, 0)
+	return max(q.rows-used, 0)
 }
 
 // View implements tea.Model.
 func (q *question) View() string {
-	head := q.head()
+	head := q.summaryHead()
 	if q.bold {
 		for i := range head {
 			head[i] = "\x1b[1m" + head[i] + "\x1b[0m"
 		}
 	}
-	end := min(q.top+q.windowHeight(), len(q.text))
-	out := append(head, q.text[q.top:end]...)
-	if q.lines >= roomyLines {
+	end := min(q.firstVisibleLine+q.windowHeight(), len(q.requestLines))
+	out := append(head, q.requestLines[q.firstVisibleLine:end]...)
+	if q.rows >= minRoomyRows {
 		more := ""
 		switch {
-		case end < len(q.text):
-			more = fmt.Sprintf("-- %d more lines: press PgDn --", len(q.text)-end)
-		case q.top > 0:
+		case end < len(q.requestLines):
+			more = fmt.Sprintf("-- %d more lines: press PgDn --", len(q.requestLines)-end)
+		case q.firstVisibleLine > 0:
 			more = "-- end; press PgUp to go back --"
 		}
 		out = append(out, term.Cut(more, q.columns-1))
 	}
-	if q.lines > 1 {
-		out = append(out, q.choice())
+	if q.rows > 1 {
+		out = append(out, q.choiceLine())
 	}
-	return strings.Join(append(out, q.keys()...), "\n")
+	return strings.Join(append(out, q.keyHelpLines()...), "\n")
 }
 
 // answer returns the person's answer after the program has ended.
 func (q *question) answer() (Answer, error) {
-	if q.g.state != gateAnswered {
+	if q.interpreter.phase != phaseAnswered {
 		return Answer{}, errUnanswered
 	}
-	a := q.g.answer
-	if q.input != nil && !a.Interrupt {
+	a := q.interpreter.answer
+	if q.input != nil && !a.StopAsking {
 		a.Reason = strings.TrimSpace(q.reason)
 	}
 	return a, nil
 }
 
 // maxText is the largest number of lines in the scrollable text of a request.
-const maxText = 5000
+const maxRequestLines = 5000
 
 // requestLines returns a request in lines of at most columns columns: the deciding fields first, then
 // the reason and the asking program, long fields last. whole means that the action is shown in full.
 func requestLines(r *Request, columns int) (out []string, whole bool) {
-	whole = !r.Cut
+	whole = !r.Truncated
 	// Every line of a value is marked, so that it cannot look like text of shield.
 	add := func(name, value string) {
 		out = append(out, term.Cut(name+":", columns))
-		whole = whole && len(value) <= maxValue
-		for _, line := range term.Fold(shortText(value, maxValue), columns-2) {
+		whole = whole && len(value) <= maxFieldBytes
+		for _, line := range term.Fold(cutText(value, maxFieldBytes), columns-2) {
 			out = append(out, "| "+line)
 		}
 	}
 	out = append(out, term.Fold("type: "+r.Type, columns)...)
 	for _, f := range r.Payload {
-		if !f.bulky() {
+		if !f.isBulky() {
 			add(f.Name, f.Value)
 		}
 	}
-	if r.Kind != "" {
-		add("this kind", r.Kind)
+	if r.KindText != "" {
+		add("this kind", r.KindText)
 	}
-	if r.Tool != "" {
-		add("tool", r.Tool)
+	if r.ToolText != "" {
+		add("tool", r.ToolText)
 	}
 	if len(r.Effects) > 0 {
 		add("effects", strings.Join(r.Effects, "\n"))
@@ -325,13 +327,13 @@ func requestLines(r *Request, columns int) (out []string, whole bool) {
 		}
 	}
 	for _, f := range r.Payload {
-		if f.bulky() {
+		if f.isBulky() {
 			add(f.Name, f.Value)
 		}
 	}
-	if len(out) > maxText {
+	if len(out) > maxRequestLines {
 		whole = false
-		out = append(out[:maxText], term.Cut(fmt.Sprintf("… %d more lines are not shown", len(out)-maxText), columns))
+		out = append(out[:maxRequestLines], term.Cut(fmt.Sprintf("… %d more lines are not shown", len(out)-maxRequestLines), columns))
 	}
 	return out, whole
 }

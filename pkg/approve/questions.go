@@ -10,12 +10,12 @@ import (
 
 // A Question waits on the approval page.
 type Question struct {
-	Number  int       `json:"number"`        // number, from 1, as on the page
-	Summary string    `json:"summary"`       // one sentence: the action, and why it is asked about
-	CWD     string    `json:"cwd,omitempty"` // folder of the action
-	Asked   time.Time `json:"asked"`         // time of the question
-	Ends    time.Time `json:"ends"`          // time at which it is denied
-	Times   int       `json:"times"`         // number of identical questions that this one represents
+	Number         int       `json:"number"`        // number, from 1, as on the page
+	Summary        string    `json:"summary"`       // one sentence: the action, and why it is asked about
+	CWD            string    `json:"cwd,omitempty"` // folder of the action
+	Asked          time.Time `json:"asked"`         // time of the question
+	Ends           time.Time `json:"ends"`          // time at which it is denied
+	IdenticalCount int       `json:"times"`         // number of identical questions that this one represents
 }
 
 // Questions is the state of the approval page: its address and the waiting questions.
@@ -27,27 +27,27 @@ type Questions struct {
 }
 
 // Waiting returns the questions of all processes on the approval page of a state folder.
-func Waiting(stateDir string, now time.Time) (Questions, error) {
+func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
 	// Do not create a key here: a key without a state file would count as damage.
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
 		return q, err
 	}
-	b, err := openInbox(stateDir, pageBox)
+	b, err := openInbox(stateDir, pageInboxFolder)
 	if err != nil {
 		return q, err
 	}
-	list, err := b.waiting()
+	list, err := b.waitingQuestions()
 	if err != nil {
 		return q, err
 	}
-	list = slices.DeleteFunc(list, func(e *inboxQuestion) bool { return !now.Before(e.Ends) })
-	for _, group := range groupSame(list) {
+	list = slices.DeleteFunc(list, func(e *inboxQuestion) bool { return !now.Before(e.DeniedAt) })
+	for _, group := range groupIdentical(list) {
 		e := group[0]
-		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.Ends, len(group)})
+		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.DeniedAt, len(group)})
 	}
-	var p page
-	if served, err := b.pageServed(); err != nil || !served {
+	var p pageRecord
+	if served, err := b.isPageServed(); err != nil || !served {
 		return q, err
 	}
 	if err := b.read(pageFile, &p); err == nil {
@@ -57,7 +57,7 @@ func Waiting(stateDir string, now time.Time) (Questions, error) {
 }
 
 // pageServed reports whether a process serves the page.
-func (b *inbox) pageServed() (bool, error) {
+func (b *inbox) isPageServed() (bool, error) {
 	l, err := flock.New(b.path("serve.lock"))
 	if err != nil {
 		return false, err

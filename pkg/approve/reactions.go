@@ -19,36 +19,36 @@ import (
 type chatService struct {
 	name, title                  string
 	url                          string
-	token                        token
+	token                        tokenFormat
 	userIDPattern, chatIDPattern string // forms of the service's IDs of users and chats
 	maxQuestionBytes             int    // most bytes of a question
 	settings                     func(*config.Approval) *config.Chat
-	connect                      func(bot) chatBoard
+	connect                      func(chatBot) chatBoard
 }
 
 // A chatBoard is the part of a chat service's API that questions need.
 type chatBoard interface {
 	// self returns the bot's own user ID.
-	self(ctx context.Context) (string, error)
+	botUserID(ctx context.Context) (string, error)
 
 	// direct returns the chat with a user.
-	direct(ctx context.Context, user string) (string, error)
+	directChat(ctx context.Context, user string) (string, error)
 
 	// post posts a text without markup, and a word of shield below it.
-	post(ctx context.Context, chat, text, word string) (post, error)
+	post(ctx context.Context, chat, text, word string) (postedMessage, error)
 
 	// edit replaces the word below a message of this bot.
-	edit(ctx context.Context, p post, text, word string) error
+	edit(ctx context.Context, p postedMessage, text, word string) error
 
 	// mark adds the reaction for a choice, so that a person can click it.
-	mark(ctx context.Context, p post, choice string) error
+	addReaction(ctx context.Context, p postedMessage, choice string) error
 
 	// marks returns the users who reacted to a message, for each of the choices.
-	marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error)
+	readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error)
 }
 
 // A post is a message of a bot.
-type post struct{ chat, id string }
+type postedMessage struct{ chat, id string }
 
 // A reactingUser is a user who added a reaction.
 type reactingUser struct {
@@ -57,13 +57,13 @@ type reactingUser struct {
 }
 
 // The reactions that answer. Each is one character with no variants.
-func emoji(choice string) string {
+func choiceEmoji(choice string) string {
 	switch choice {
-	case pageDeny:
+	case choiceDeny:
 		return "❌"
-	case pageOnce:
+	case choiceOnce:
 		return "✅"
-	case pageKind:
+	case choiceKind:
 		return "🔁"
 	default:
 		return "⏳"
@@ -71,32 +71,32 @@ func emoji(choice string) string {
 }
 
 // pollEvery is the interval of reading the reactions.
-const pollEvery = 2 * time.Second
+const reactionPollInterval = 2 * time.Second
 
 // reactions is the channel to a service.
-type reactions struct {
+type reactionChannel struct {
 	*chatService
-	o              *Options
-	client         *http.Client
-	base           string        // URL of the service
-	requestTimeout time.Duration // time limit of a request
-	editTimeout    time.Duration // time to update the message of a question
-	pollInterval   time.Duration // interval of reading the reactions
-	failed         sync.Once
+	options         *Options
+	client          *http.Client
+	baseURL         string        // URL of the service
+	requestTimeout  time.Duration // time limit of a request
+	editTimeout     time.Duration // time to update the message of a question
+	pollInterval    time.Duration // interval of reading the reactions
+	failureReported sync.Once
 }
 
 // channel returns the channel to a service.
 func (s *chatService) channel(o *Options) Channel {
-	return &reactions{chatService: s, o: o, client: newBotClient(), base: s.url, requestTimeout: botTimeout, editTimeout: editTimeout, pollInterval: pollEvery}
+	return &reactionChannel{chatService: s, options: o, client: newBotClient(), baseURL: s.url, requestTimeout: botTimeout, editTimeout: editTimeout, pollInterval: reactionPollInterval}
 }
 
-func (c *reactions) Name() string { return c.name }
+func (c *reactionChannel) Name() string { return c.name }
 
-func (c *reactions) title() string { return c.chatService.title }
+func (c *reactionChannel) title() string { return c.chatService.title }
 
-func (c *reactions) Usable() error {
+func (c *reactionChannel) Usable() error {
 	_, err := c.board()
-	set := c.settings(&c.o.Approval)
+	set := c.settings(&c.options.Approval)
 	isUser := regexp.MustCompile(c.userIDPattern).MatchString
 	switch bad := slices.IndexFunc(set.Approvers, func(user string) bool { return !isUser(user) }); {
 	case err != nil:
@@ -112,22 +112,22 @@ func (c *reactions) Usable() error {
 	return err
 }
 
-func (c *reactions) board() (chatBoard, error) {
-	token, err := c.token.read(c.settings(&c.o.Approval).TokenFile)
-	return c.connect(bot{client: c.client, base: c.base, requestTimeout: c.requestTimeout, token: token}), err
+func (c *reactionChannel) board() (chatBoard, error) {
+	token, err := c.token.readToken(c.settings(&c.options.Approval).TokenFile)
+	return c.connect(chatBot{client: c.client, baseURL: c.baseURL, requestTimeout: c.requestTimeout, token: token}), err
 }
 
 // post posts a text in the chat with the approvers.
-func (c *reactions) post(ctx context.Context, b chatBoard, text, word string) (p post, err error) {
-	set := c.settings(&c.o.Approval)
+func (c *reactionChannel) post(ctx context.Context, b chatBoard, text, word string) (p postedMessage, err error) {
+	set := c.settings(&c.options.Approval)
 	chat := set.Chat
 	if chat == "" {
 		err = retryRateLimited(ctx, func() (err error) {
-			chat, err = b.direct(ctx, set.Approvers[0])
+			chat, err = b.directChat(ctx, set.Approvers[0])
 			return err
 		})
 		if err != nil {
-			return post{}, err
+			return postedMessage{}, err
 		}
 	}
 	err = retryRateLimited(ctx, func() (err error) {
@@ -142,17 +142,17 @@ func (c *reactions) post(ctx context.Context, b chatBoard, text, word string) (p
 func retryRateLimited(ctx context.Context, f func() error) error {
 	for tries := 3; ; tries-- {
 		err := f()
-		var limit *limitError
-		if !errors.As(err, &limit) || tries == 1 || limit.after > maxRetryPause {
+		var limit *rateLimitError
+		if !errors.As(err, &limit) || tries == 1 || limit.retryAfter > maxRetryPause {
 			return err
 		}
-		if sleep(ctx, limit.after); ctx.Err() != nil {
+		if sleepContext(ctx, limit.retryAfter); ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
+func (c *reactionChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err := c.Usable(); err != nil {
 		return Answer{}, err
 	}
@@ -162,20 +162,20 @@ func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	var self string
 	err = retryRateLimited(ctx, func() (err error) {
-		self, err = b.self(ctx)
+		self, err = b.botUserID(ctx)
 		return err
 	})
 	if err != nil {
 		return Answer{}, err
 	}
 	text, whole := questionText(r, c.maxQuestionBytes)
-	can := choices(r, whole)
+	can := possibleChoices(r, whole)
 	p, err := c.post(ctx, b, text, c.howToAnswer(r, can))
 	if err != nil {
 		return Answer{}, err
 	}
-	r.Shown()
-	a, word, err := finalText(c.await(ctx, b, p, self, r.ID, can))
+	r.StartTimer()
+	a, word, err := finalText(c.awaitReaction(ctx, b, p, self, r.ID, can))
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.editTimeout)
 	defer cancel()
 	_ = b.edit(end, p, text, word) // if this fails, the message still says until when it is valid
@@ -183,41 +183,41 @@ func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
 }
 
 // howToAnswer says which reactions answer a question.
-func (c *reactions) howToAnswer(r *Request, can []string) string {
+func (c *reactionChannel) howToAnswer(r *Request, can []string) string {
 	word := "React within " + config.Duration(r.TimeLeft().Round(time.Second)).String() + ":"
 	for _, choice := range can {
-		word += " " + emoji(choice) + " " + buttonLabel(choice) + "."
+		word += " " + choiceEmoji(choice) + " " + buttonLabel(choice) + "."
 	}
 	return word + " Only those under approval." + c.name + ".approvers count."
 }
 
 // await waits until one of the approvers has reacted to a message.
-func (c *reactions) await(ctx context.Context, b chatBoard, p post, self, id string, can []string) (pageAnswer, error) {
+func (c *reactionChannel) awaitReaction(ctx context.Context, b chatBoard, p postedMessage, self, id string, can []string) (pageAnswer, error) {
 	for _, choice := range can {
-		if err := retryRateLimited(ctx, func() error { return b.mark(ctx, p, choice) }); err != nil && ctx.Err() == nil {
+		if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choice) }); err != nil && ctx.Err() == nil {
 			c.reportFailure(err) // a person can still add the reaction
 		}
 	}
 	usual := c.pollInterval
 	for wait := usual; ; {
-		if sleep(ctx, wait); ctx.Err() != nil {
+		if sleepContext(ctx, wait); ctx.Err() != nil {
 			return pageAnswer{}, ctx.Err()
 		}
-		marks, err := b.marks(ctx, p, can)
-		var limit *limitError
+		marks, err := b.readReactions(ctx, p, can)
+		var limit *rateLimitError
 		switch {
 		case ctx.Err() != nil:
 			return pageAnswer{}, ctx.Err()
 		case errors.As(err, &limit):
 			usual = min(2*usual, maxRetryPause)
-			wait = max(usual, limit.after)
+			wait = max(usual, limit.retryAfter)
 		case err != nil:
 			c.reportFailure(err)
 			wait = min(2*wait, maxRetryPause)
 		default:
 			wait = usual
 			if choice, by, ok := c.answerOf(marks, self, can); ok {
-				return pageAnswer{ID: id, Choice: choice, By: by, At: c.o.Clock()}, nil
+				return pageAnswer{ID: id, Choice: choice, By: by, At: c.options.Clock()}, nil
 			}
 		}
 	}
@@ -225,15 +225,15 @@ func (c *reactions) await(ctx context.Context, b chatBoard, p post, self, id str
 
 // answerOf returns the answer among reactions: the first choice, beginning with deny, that an approver
 // has chosen. The bot's own reactions do not count.
-func (c *reactions) answerOf(marks map[string][]reactingUser, self string, can []string) (choice, by string, ok bool) {
-	approvers := c.settings(&c.o.Approval).Approvers
+func (c *reactionChannel) answerOf(marks map[string][]reactingUser, self string, can []string) (choice, by string, ok bool) {
+	approvers := c.settings(&c.options.Approval).Approvers
 	for _, choice := range can {
 		for _, m := range marks[choice] {
 			if m.bot || m.id == self || !slices.Contains(approvers, m.id) {
 				continue
 			}
 			by = c.chatService.title + " user " + m.id
-			if usernames().MatchString(m.name) {
+			if usernamePattern().MatchString(m.name) {
 				by += " @" + m.name
 			}
 			return choice, by, true
@@ -243,16 +243,16 @@ func (c *reactions) answerOf(marks map[string][]reactingUser, self string, can [
 }
 
 // reportFailure reports once why no answer can come from this service.
-func (c *reactions) reportFailure(err error) {
-	c.failed.Do(func() {
-		if c.o.Notice != nil && !c.o.Hosted {
-			fmt.Fprintf(c.o.Notice, "shield: %s: %v\n", c.chatService.title, err)
+func (c *reactionChannel) reportFailure(err error) {
+	c.failureReported.Do(func() {
+		if c.options.Notice != nil && !c.options.StartedByProgram {
+			fmt.Fprintf(c.options.Notice, "shield: %s: %v\n", c.chatService.title, err)
 		}
 	})
 }
 
 // try posts a text, and checks that reactions to it can be read.
-func (c *reactions) try(ctx context.Context, text string) error {
+func (c *reactionChannel) postTrial(ctx context.Context, text string) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
@@ -260,18 +260,18 @@ func (c *reactions) try(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = b.self(ctx); err != nil {
+	if _, err = b.botUserID(ctx); err != nil {
 		return err
 	}
 	p, err := c.post(ctx, b, text, "Answer with reactions like this one.")
 	if err != nil {
 		return err
 	}
-	if err := retryRateLimited(ctx, func() error { return b.mark(ctx, p, pageOnce) }); err != nil {
+	if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choiceOnce) }); err != nil {
 		return err
 	}
 	return retryRateLimited(ctx, func() error {
-		_, err := b.marks(ctx, p, []string{pageOnce})
+		_, err := b.readReactions(ctx, p, []string{choiceOnce})
 		return err
 	})
 }

@@ -21,9 +21,9 @@ func TestReactions(t *testing.T) {
 			decision verdict.Decision
 			says     string
 		}{
-			pageDeny:     {verdict.Block, "denied by "},
-			pageOnce:     {verdict.Allow, "approved once by "},
-			pageRemember: {verdict.Allow, "approved for 10 minutes by "},
+			choiceDeny:     {verdict.Block, "denied by "},
+			choiceOnce:     {verdict.Allow, "approved once by "},
+			choiceRemember: {verdict.Allow, "approved for 10 minutes by "},
 		} {
 			t.Run(choice, func(t *testing.T) {
 				t.Parallel()
@@ -34,7 +34,7 @@ func TestReactions(t *testing.T) {
 					strings.Contains(m.text, "ghp_") || strings.ContainsRune(m.text, '\u202e') || !strings.Contains(m.word, "React within 1m: ❌ Deny. ✅ Approve once. ⏳ Approve for 10 minutes.") {
 					t.Errorf("chat %s shows\n%s\n%s", m.chat, m.text, m.word)
 				}
-				f.react(1, k.ann, emoji(choice))
+				f.react(1, k.ann, choiceEmoji(choice))
 				by := k.service.title + " user " + k.ann
 				if v := <-got; v.Decision != want.decision || !strings.HasPrefix(v.Reasoning, want.says+by) || !strings.HasSuffix(v.Reasoning, " ("+k.service.name+")") {
 					t.Errorf("got %+v", v)
@@ -60,7 +60,7 @@ func TestReactionsMarkup(t *testing.T) {
 		if m := f.message(t, 1, 0); !strings.Contains(m.text, odd) || strings.Contains(m.word, odd) || len(f.wrong) > 0 {
 			t.Errorf("the chat shows\n%s\n%s\nrequests %q", m.text, m.word, f.wrong)
 		}
-		f.react(1, k.ann, emoji(pageDeny))
+		f.react(1, k.ann, choiceEmoji(choiceDeny))
 		if v := <-got; v.Decision != verdict.Block {
 			t.Errorf("got %+v", v)
 		}
@@ -75,26 +75,26 @@ func TestReactionsForged(t *testing.T) {
 		a := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann, k.self}, Chat: k.room}) // the bot's own reactions would count
 		first := judged(t, a, "git push --force origin one")
 		f.message(t, 1, 0)
-		f.react(1, k.ann, emoji(pageOnce))
+		f.react(1, k.ann, choiceEmoji(choiceOnce))
 		if v := <-first; v.Decision != verdict.Allow {
 			t.Fatalf("got %+v", v)
 		}
 		got := judged(t, a, push)
 		f.message(t, 2, 0)
-		f.react(2, k.bob, emoji(pageOnce))                      // another person
-		f.react(2, k.bob, emoji(pageDeny))                      // whose no does not count either
-		f.react(1, k.ann, emoji(pageDeny))                      // an approver, to another question
-		f.react(2, k.ann, "👍")                                  // another reaction
-		f.react(2, k.ann+"0", emoji(pageOnce))                  // of nearly the same number
-		f.react(2, "", emoji(pageOnce))                         // of no one
-		f.react(2, strings.ToLower(k.ann)+" ", emoji(pageOnce)) // of another form
+		f.react(2, k.bob, choiceEmoji(choiceOnce))                      // another person
+		f.react(2, k.bob, choiceEmoji(choiceDeny))                      // whose no does not count either
+		f.react(1, k.ann, choiceEmoji(choiceDeny))                      // an approver, to another question
+		f.react(2, k.ann, "👍")                                          // another reaction
+		f.react(2, k.ann+"0", choiceEmoji(choiceOnce))                  // of nearly the same number
+		f.react(2, "", choiceEmoji(choiceOnce))                         // of no one
+		f.react(2, strings.ToLower(k.ann)+" ", choiceEmoji(choiceOnce)) // of another form
 		f.polls(t, 3)
 		select {
 		case v := <-got:
 			t.Fatalf("got %+v", v)
 		default:
 		}
-		f.react(2, k.ann, emoji(pageDeny))
+		f.react(2, k.ann, choiceEmoji(choiceDeny))
 		if v := <-got; v.Decision != verdict.Block || !strings.HasPrefix(v.Reasoning, "denied by "+k.service.title+" user "+k.ann) {
 			t.Errorf("got %+v", v)
 		}
@@ -110,22 +110,22 @@ func TestReactionsOnce(t *testing.T) {
 			all  []string
 			want string
 		}{
-			{[]string{pageOnce, pageRemember, pageDeny}, "denied by"},
-			{[]string{pageRemember, pageOnce}, "approved once by"},
+			{[]string{choiceOnce, choiceRemember, choiceDeny}, "denied by"},
+			{[]string{choiceRemember, choiceOnce}, "approved once by"},
 		} {
 			f := k.new(t)
 			a := f.asks(t)
-			a.channels[0].(*reactions).pollInterval = 300 * time.Millisecond
+			a.channels[0].(*reactionChannel).pollInterval = 300 * time.Millisecond
 			got := judged(t, a, push)
 			f.message(t, 1, 0)
 			for _, choice := range tt.all {
-				f.react(1, k.ann, emoji(choice))
+				f.react(1, k.ann, choiceEmoji(choice))
 			}
 			if v := <-got; !strings.HasPrefix(v.Reasoning, tt.want) {
 				t.Errorf("%q: got %+v", tt.all, v)
 			}
 			after := f.message(t, 1, 1)
-			f.react(1, k.ann, emoji(pageOnce))
+			f.react(1, k.ann, choiceEmoji(choiceOnce))
 			f.mu.Lock()
 			before := f.calls["read"]
 			f.mu.Unlock()
@@ -135,7 +135,7 @@ func TestReactionsOnce(t *testing.T) {
 				return Answer{ID: r.ID}, nil
 			}
 			b := f.asks(t, elsewhere)
-			b.channels[0].(*reactions).pollInterval = time.Hour
+			b.channels[0].(*reactionChannel).pollInterval = time.Hour
 			if v := <-judged(t, b, push); v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "tty") {
 				t.Errorf("got %+v", v)
 			}
@@ -158,10 +158,10 @@ func TestReactionsLong(t *testing.T) {
 		if strings.Contains(m.word, "Approve") || len(m.by) != 1 || len(m.text) > k.service.maxQuestionBytes+100 || !strings.Contains(m.text, "the rest is not shown") {
 			t.Errorf("the chat shows %d bytes, %q, %q", len(m.text), m.word, m.by)
 		}
-		f.react(1, k.ann, emoji(pageOnce))
-		f.react(1, k.ann, emoji(pageRemember))
+		f.react(1, k.ann, choiceEmoji(choiceOnce))
+		f.react(1, k.ann, choiceEmoji(choiceRemember))
 		f.polls(t, 3)
-		f.react(1, k.ann, emoji(pageDeny))
+		f.react(1, k.ann, choiceEmoji(choiceDeny))
 		if v := <-got; v.Decision != verdict.Block {
 			t.Errorf("got %+v", v)
 		}
@@ -176,11 +176,11 @@ func TestReactionsProcesses(t *testing.T) {
 		f.message(t, 1, 0)
 		second := judged(t, f.asks(t), "git push --force origin two")
 		f.message(t, 2, 0)
-		f.react(2, k.ann, emoji(pageOnce))
+		f.react(2, k.ann, choiceEmoji(choiceOnce))
 		if v := <-second; v.Decision != verdict.Allow {
 			t.Errorf("got %+v", v)
 		}
-		f.react(1, k.ann, emoji(pageDeny))
+		f.react(1, k.ann, choiceEmoji(choiceDeny))
 		if v := <-first; v.Decision != verdict.Block {
 			t.Errorf("got %+v", v)
 		}
@@ -192,11 +192,11 @@ func TestReactionsLate(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
 		a := f.asks(t)
-		a.o.Timeout = config.Duration(300 * time.Millisecond)
-		a.channels[0].(*reactions).pollInterval = time.Hour
+		a.options.Timeout = config.Duration(300 * time.Millisecond)
+		a.channels[0].(*reactionChannel).pollInterval = time.Hour
 		got := judged(t, a, push)
 		f.message(t, 1, 0)
-		f.react(1, k.ann, emoji(pageOnce))
+		f.react(1, k.ann, choiceEmoji(choiceOnce))
 		if v := <-got; v.Decision != verdict.Block || v.Error != "timeout" {
 			t.Errorf("got %+v", v)
 		}
@@ -214,7 +214,7 @@ func TestReactionsDirect(t *testing.T) {
 		if m := f.message(t, 1, 0); m.chat != k.direct(k.ann) {
 			t.Errorf("asked in %s", m.chat)
 		}
-		f.react(1, k.ann, emoji(pageOnce))
+		f.react(1, k.ann, choiceEmoji(choiceOnce))
 		if v := <-got; v.Decision != verdict.Allow || len(f.wrong) > 0 {
 			t.Errorf("got %+v, requests %q", v, f.wrong)
 		}
@@ -229,13 +229,13 @@ func TestReactionsLimit(t *testing.T) {
 		f.limited = 2
 		var n notices
 		a := f.asks(t)
-		a.o.Notice = &n
+		a.options.Notice = &n
 		got := judged(t, a, push)
 		f.message(t, 1, 0)
 		f.mu.Lock()
 		f.limited = 3
 		f.mu.Unlock()
-		f.react(1, k.ann, emoji(pageOnce))
+		f.react(1, k.ann, choiceEmoji(choiceOnce))
 		if v := <-got; v.Decision != verdict.Allow || n.b.Len() > 0 {
 			t.Errorf("got %+v, said %q", v, n.b.String())
 		}
@@ -256,7 +256,7 @@ func TestReactionsService(t *testing.T) {
 				"redirects": {func(rw http.ResponseWriter, r *http.Request) {
 					http.Redirect(rw, r, stolen.URL+r.URL.Path, http.StatusTemporaryRedirect)
 				}, "redirect"},
-				"is giant":               {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(make([]byte, maxBotAnswer+1)) }, "longer than"},
+				"is giant":               {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(make([]byte, maxBotAnswerBytes+1)) }, "longer than"},
 				"says what is no answer": {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("<html>")) }, "does not match"},
 				"says nothing":           {func(http.ResponseWriter, *http.Request) {}, "does not match"},
 				"is cut off":             {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
@@ -297,9 +297,9 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 	f.odd, f.oddCall = serve, call
 	var n notices
 	a := f.asks(t)
-	a.o.Notice = &n
+	a.options.Notice = &n
 	if want == "did not answer in time" {
-		a.channels[0].(*reactions).requestTimeout = 300 * time.Millisecond
+		a.channels[0].(*reactionChannel).requestTimeout = 300 * time.Millisecond
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -330,14 +330,14 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 func TestTryMessenger(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
-		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactions).try(t.Context(), "trial"); err != nil {
+		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTrial(t.Context(), "trial"); err != nil {
 			t.Error(err)
 		}
 		if m := f.message(t, 1, 0); m.text != "trial" || len(f.wrong) > 0 || f.calls["read"] == 0 {
 			t.Errorf("the chat shows %+v, requests %q", m, f.wrong)
 		}
 		f.limited = 100
-		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactions).try(t.Context(), "trial"); err == nil {
+		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTrial(t.Context(), "trial"); err == nil {
 			t.Error("a service that refuses is said to have taken the notice")
 		}
 		o := Options{}

@@ -123,8 +123,8 @@ func (f *fakeService) message(t *testing.T, number, edits int) (out reacted) {
 			return false
 		}
 		out = *f.messages[number-1]
-		for _, choice := range []string{pageDeny, pageOnce, pageRemember} {
-			if strings.Contains(out.word, emoji(choice)) && !slices.Contains(out.by[emoji(choice)], f.kind.self) {
+		for _, choice := range []string{choiceDeny, choiceOnce, choiceRemember} {
+			if strings.Contains(out.word, choiceEmoji(choice)) && !slices.Contains(out.by[choiceEmoji(choice)], f.kind.self) {
 				return false
 			}
 		}
@@ -157,9 +157,9 @@ func (k *fakeKind) asks(t *testing.T, base string, set config.Chat, more ...Chan
 	t.Helper()
 	a := newTest(t, &memory{})
 	set.TokenFile = tokenFile(t, 0o600, k.token+"\n")
-	*k.service.settings(&a.o.Approval) = set
-	ch := k.service.channel(&a.o).(*reactions)
-	ch.base, ch.requestTimeout, ch.editTimeout, ch.pollInterval = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
+	*k.service.settings(&a.options.Approval) = set
+	ch := k.service.channel(&a.options).(*reactionChannel)
+	ch.baseURL, ch.requestTimeout, ch.editTimeout, ch.pollInterval = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
 	a.channels = append([]Channel{ch}, more...)
 	return a
 }

@@ -20,54 +20,54 @@ import (
 
 // A Refusal is an action that was refused, and that a person can still allow once.
 type Refusal struct {
-	Ref             string           `json:"ref"`     // the reference
-	At              int64            `json:"at"`      // time of the refusal, Unix
-	Binding         string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
-	User            string           `json:"user,omitempty"`
-	Host            string           `json:"host,omitempty"` // name of the agent host that asked
-	Session         string           `json:"session,omitempty"`
-	CWD             string           `json:"cwd,omitempty"`
-	Type            string           `json:"type"`
-	Hash            string           `json:"hash"`    // hash of the action
-	Payload         json.RawMessage  `json:"payload"` // the action, redacted
-	What            string           `json:"what"`    // the part of the action that the refusal is about, for people
-	Why             string           `json:"why"`
-	Rule            string           `json:"rule,omitempty"`
-	Kind            *AdvanceApproval `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
-	ExactKind       *AdvanceApproval `json:"exact,omitempty"`  // the kind of exactly this action and its files
-	KindSession     string           `json:"within,omitempty"` // the session of Kind
-	NoKindReason    string           `json:"alone,omitempty"`  // why Kind is nil
-	Asked           string           `json:"-"`                // the text of the question; "" for an approval once
-	KindExamples    []string         `json:"near,omitempty"`   // examples of other actions that Kind covers
-	Roots           []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
-	Tool            *ToolClass       `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
-	ToolDescription string           `json:"about,omitempty"`  // description of the unknown tool
-	Denied          bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
+	Ref                 string           `json:"ref"`     // the reference
+	At                  int64            `json:"at"`      // time of the refusal, Unix
+	ActionKey           string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
+	User                string           `json:"user,omitempty"`
+	Host                string           `json:"host,omitempty"` // name of the agent host that asked
+	Session             string           `json:"session,omitempty"`
+	CWD                 string           `json:"cwd,omitempty"`
+	Type                string           `json:"type"`
+	Hash                string           `json:"hash"`    // hash of the action
+	Payload             json.RawMessage  `json:"payload"` // the action, redacted
+	Subject             string           `json:"what"`    // the part of the action that the refusal is about, for people
+	Why                 string           `json:"why"`
+	Rule                string           `json:"rule,omitempty"`
+	KindApproval        *AdvanceApproval `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
+	ExactActionApproval *AdvanceApproval `json:"exact,omitempty"`  // the kind of exactly this action and its files
+	KindSession         string           `json:"within,omitempty"` // the session of Kind
+	NoKindReason        string           `json:"alone,omitempty"`  // why Kind is nil
+	QuestionText        string           `json:"-"`                // the text of the question; "" for an approval once
+	KindExamples        []string         `json:"near,omitempty"`   // examples of other actions that Kind covers
+	Roots               []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
+	Tool                *ToolClass       `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
+	ToolDescription     string           `json:"about,omitempty"`  // description of the unknown tool
+	DeniedByRule        bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
-	ToolBinding string `json:"tool_binding,omitempty"` // binding of that answer
+	ToolKey string `json:"tool_binding,omitempty"` // binding of that answer
 
-	Spent bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
+	Closed bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
 // A Grant is a person's permission to do a refused action once.
 type Grant struct {
-	Ref     string    `json:"ref"`
-	By      string    `json:"by"`
-	Until   time.Time `json:"until"`
-	Binding string    `json:"binding"`
+	Ref       string    `json:"ref"`
+	By        string    `json:"by"`
+	Until     time.Time `json:"until"`
+	ActionKey string    `json:"binding"`
 }
 
 // Limits of refusals.
 const (
-	AllowableFor       = time.Hour        // time in which a refusal can be allowed
-	GrantFor           = 15 * time.Minute // time in which the agent can then do the action
+	AllowableDuration  = time.Hour        // time in which a refusal can be allowed
+	GrantLifetime      = 15 * time.Minute // time in which the agent can then do the action
 	takenGrantLifetime = time.Minute      // how long a used grant is remembered, for a repeated call
 	refReuseAfter      = 24 * time.Hour   // time in which a reference is not used again
 	maxRefusals        = 256              // references in use at a time
-	maxRefusal         = 32 << 10         // bytes of a record: more cannot be shown in full
+	maxRefusalBytes    = 32 << 10         // bytes of a record: more cannot be shown in full
 	refLength          = 3
 	refLetters         = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
-	refusedShelf       = "refused"
+	refusalNamespace   = "refused"
 )
 
 // Errors about the reference of a refusal.
@@ -85,33 +85,33 @@ type Refusals struct {
 	Key   [32]byte
 	Clock func() time.Time
 
-	tools toolReader
+	toolClasses toolClassCache
 }
 
-var refusedGroup = []byte("refs")
+var refusalGroup = []byte("refs")
 
 // Add stores a refusal and sets its Ref and At. Ref is random, and no other refusal has used it for a
 // day; the same action refused again keeps its Ref.
 func (s *Refusals) Add(ctx context.Context, r *Refusal) error {
 	now := s.Clock()
 	r.At = now.Unix()
-	return s.Store.Shelf(ctx, refusedShelf, func(sh *state.Shelf) error {
-		name, err := s.makeRoom(sh, now, r.Binding)
+	return s.Store.UpdateNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
+		name, err := s.evictRefs(sh, now, r.ActionKey)
 		if err == nil && name == "" {
-			name, err = freeRef(func(name string) bool { return sh.Get(refusedGroup, []byte(name)) == nil })
+			name, err = freeRef(func(name string) bool { return sh.Get(refusalGroup, []byte(name)) == nil })
 		}
 		if err != nil {
 			return err
 		}
 		r.Ref = name
-		value, err := s.sealed(r)
+		value, err := s.sealRecord(r)
 		if err != nil {
 			return err
 		}
-		if len(value) > maxRefusal {
+		if len(value) > maxRefusalBytes {
 			return ErrTooLarge
 		}
-		return sh.Put(refusedGroup, []byte(name), value)
+		return sh.Put(refusalGroup, []byte(name), value)
 	})
 }
 
@@ -135,17 +135,17 @@ func freeRef(free func(string) bool) (string, error) {
 
 // makeRoom removes references that can be used again and, if there are too many, the oldest. It
 // returns the reference of a refusal with this binding that can still be allowed, "" for none.
-func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (same string, err error) {
+func (s *Refusals) evictRefs(sh *state.NamespaceTx, now time.Time, binding string) (same string, err error) {
 	type aged struct {
 		name string
 		at   int64
 	}
 	var kept, drop []aged
-	err = sh.Each(refusedGroup, func(key, value []byte) error {
+	err = sh.Each(refusalGroup, func(key, value []byte) error {
 		one := aged{name: string(key)}
 		if r, err := s.unsealRefusal(value); err == nil {
 			one.at = r.At
-			if r.Binding == binding && r.Ref == one.name && !r.Spent && !s.expired(r) {
+			if r.ActionKey == binding && r.Ref == one.name && !r.Closed && !s.isExpired(r) {
 				same = r.Ref
 			}
 		}
@@ -164,7 +164,7 @@ func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (sam
 		drop = append(drop, kept[:over]...)
 	}
 	for _, one := range drop {
-		if err := sh.Put(refusedGroup, []byte(one.name), nil); err != nil {
+		if err := sh.Put(refusalGroup, []byte(one.name), nil); err != nil {
 			return "", err
 		}
 	}
@@ -174,11 +174,11 @@ func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (sam
 // List returns a user's refusals that can be allowed, newest first.
 func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
 	var list []Refusal
-	err := s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) error {
+	err := s.Store.ViewNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
-		return sh.Each(refusedGroup, func(key, value []byte) error {
+		return sh.Each(refusalGroup, func(key, value []byte) error {
 			r, err := s.unsealRefusal(value)
-			if err == nil && r.Ref == string(key) && r.User == user && !r.Spent && !s.expired(r) {
+			if err == nil && r.Ref == string(key) && r.User == user && !r.Closed && !s.isExpired(r) {
 				list = append(list, *r)
 			}
 			return nil
@@ -190,22 +190,22 @@ func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
 
 // Find returns the refusal with a reference, or an error that says why it cannot be allowed.
 func (s *Refusals) Find(ctx context.Context, user, ref string) (r *Refusal, err error) {
-	err = s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) (err error) {
+	err = s.Store.ViewNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) (err error) {
 		r, err = s.find(sh, user, ref)
 		return err
 	})
 	return r, err
 }
 
-func (s *Refusals) find(sh *state.Shelf, user, ref string) (*Refusal, error) {
-	value := sh.Get(refusedGroup, []byte(ref))
+func (s *Refusals) find(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
+	value := sh.Get(refusalGroup, []byte(ref))
 	r, err := s.unsealRefusal(value)
 	switch {
 	case value == nil || err != nil || r.Ref != ref || r.User != user:
 		return nil, ErrUnknownRef
-	case s.expired(r):
+	case s.isExpired(r):
 		return nil, ErrOldRef
-	case r.Spent:
+	case r.Closed:
 		return nil, ErrUsedRef
 	}
 	return r, nil
@@ -213,67 +213,67 @@ func (s *Refusals) find(sh *state.Shelf, user, ref string) (*Refusal, error) {
 
 // expired reports whether a refusal can no longer be allowed. A refusal in the future counts as
 // expired: the clock was set back.
-func (s *Refusals) expired(r *Refusal) bool {
+func (s *Refusals) isExpired(r *Refusal) bool {
 	age := s.Clock().Sub(time.Unix(r.At, 0))
-	return age >= AllowableFor || age < -time.Minute
+	return age >= AllowableDuration || age < -time.Minute
 }
 
 // Allow permits a refused action once. Of concurrent calls for one refusal only one succeeds.
 func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, error) {
-	g := Grant{Ref: r.Ref, By: by, Until: s.Clock().Add(GrantFor), Binding: r.Binding}
-	err := s.Store.Shelf(ctx, refusedShelf, func(sh *state.Shelf) error {
+	g := Grant{Ref: r.Ref, By: by, Until: s.Clock().Add(GrantLifetime), ActionKey: r.ActionKey}
+	err := s.Store.UpdateNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
 		now, err := s.find(sh, r.User, r.Ref)
 		if err != nil {
 			return err
 		}
-		if now.Binding != r.Binding {
+		if now.ActionKey != r.ActionKey {
 			return ErrUnknownRef
 		}
-		now.Spent, now.Payload = true, json.RawMessage("null")
-		value, err := s.sealed(now)
+		now.Closed, now.Payload = true, json.RawMessage("null")
+		value, err := s.sealRecord(now)
 		if err != nil {
 			return err
 		}
-		return sh.Put(refusedGroup, []byte(r.Ref), value)
+		return sh.Put(refusalGroup, []byte(r.Ref), value)
 	})
 	if err != nil {
 		return Grant{}, err
 	}
-	value, err := s.sealed(g)
+	value, err := s.sealRecord(g)
 	if err != nil {
 		return Grant{}, err
 	}
-	return g, s.Store.Put(ctx, grantKey(r.Binding), value, g.Until)
+	return g, s.Store.Put(ctx, grantKey(r.ActionKey), value, g.Until)
 }
 
 // Take removes and returns the grant for a binding.
-func (s *Refusals) Take(ctx context.Context, binding string) (Grant, bool) {
+func (s *Refusals) TakeGrant(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
 	value, ok, err := s.Store.Take(ctx, grantKey(binding))
-	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding || !s.Clock().Before(g.Until) {
+	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != binding || !s.Clock().Before(g.Until) {
 		return Grant{}, false // when in doubt, ask
 	}
-	_ = s.Store.Put(ctx, takenKey(binding), value, s.Clock().Add(takenGrantLifetime)) // if this fails, the host's second hook refuses the call
+	_ = s.Store.Put(ctx, takenGrantKey(binding), value, s.Clock().Add(takenGrantLifetime)) // if this fails, the host's second hook refuses the call
 	return g, true
 }
 
 // Taken returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
 // call.
-func (s *Refusals) Taken(ctx context.Context, binding string) (Grant, bool) {
+func (s *Refusals) RecentGrant(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
-	value, ok, err := s.Store.Get(ctx, takenKey(binding))
-	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding {
+	value, ok, err := s.Store.Get(ctx, takenGrantKey(binding))
+	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != binding {
 		return Grant{}, false
 	}
 	return g, true
 }
 
-func takenKey(binding string) string { return "allowed once " + binding }
+func takenGrantKey(binding string) string { return "allowed once " + binding }
 
 func grantKey(binding string) string { return "allow once " + binding }
 
 // sealed returns a record with its HMAC under the installation's key.
-func (s *Refusals) sealed(record any) ([]byte, error) {
+func (s *Refusals) sealRecord(record any) ([]byte, error) {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return nil, err
@@ -287,18 +287,18 @@ func (s *Refusals) mac(text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-var errNotOurs = errors.New("another installation of shield wrote this record, so it does not count; let the agent try again")
+var errForeignRecord = errors.New("another installation of shield wrote this record, so it does not count; let the agent try again")
 
-func (s *Refusals) unseal(value []byte, record any) error {
+func (s *Refusals) unsealRecord(value []byte, record any) error {
 	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mac(value[sha256.Size:])) {
-		return errNotOurs
+		return errForeignRecord
 	}
 	return json.Unmarshal(value[sha256.Size:], record)
 }
 
 func (s *Refusals) unsealRefusal(value []byte) (*Refusal, error) {
 	r := new(Refusal)
-	return r, s.unseal(value, r)
+	return r, s.unsealRecord(value, r)
 }
 
 // Confirm asks at the terminal whether to allow a refused action once.
@@ -317,25 +317,25 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	if err := dec.Decode(&payload); err != nil {
 		return Answer{}, fmt.Errorf("the action cannot be shown: %w", err)
 	}
-	shown, known := a.o.Redactor.Learn(payload, redact.MaxText)
+	shown, known := a.options.Redactor.Learn(payload, redact.MaxText)
 	given, _ := payload.(map[string]any)
 	q := &Request{
-		ID: id, Type: visibleLine(r.Type, 200), Summary: cmp.Or(r.Asked, "Allow this once") + ": " + quoted(r.What) + ": " + visibleLine(r.Why, 300),
-		CWD: visibleLine(r.CWD, 4096), Session: visibleLine(r.Session, 200), Asker: visibleLine(r.AskedBy(a.o.Clock()), 300),
-		subject:  visibleLine(r.What, maxQuoted),
-		patience: a.o.Timeout.Std(), Left: int(a.o.Timeout.Std().Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
+		ID: id, Type: visibleLine(r.Type, 200), Summary: cmp.Or(r.QuestionText, "Allow this once") + ": " + quoteText(r.Subject) + ": " + visibleLine(r.Why, 300),
+		CWD: visibleLine(r.CWD, 4096), Session: visibleLine(r.Session, 200), Asker: visibleLine(r.DescribeAsker(a.options.Clock()), 300),
+		subject:      visibleLine(r.Subject, maxQuotedBytes),
+		timeToAnswer: a.options.Timeout.Std(), SecondsToAnswer: int(a.options.Timeout.Std().Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
 	}
-	q.Payload, q.Cut = payloadFields(given, shown, known.String)
+	q.Payload, q.Truncated = payloadFields(given, shown, known.String)
 	if r.Rule != "" {
 		q.Summary += " [" + visibleLine(r.Rule, 80) + "]"
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, q.patience, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, q.timeToAnswer, errTimeout)
 	defer cancel()
-	return newTTY(&a.o).Ask(ctx, q)
+	return newTTYChannel(&a.options).Ask(ctx, q)
 }
 
 // AskedBy says who asked for a refused action, and when.
-func (r *Refusal) AskedBy(now time.Time) string {
+func (r *Refusal) DescribeAsker(now time.Time) string {
 	host := r.Host
 	if host == "" {
 		host = "shield exec"

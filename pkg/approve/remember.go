@@ -20,10 +20,10 @@ import (
 )
 
 // A remembered is a remembered approval in its stored form.
-type remembered struct {
-	Subject string    `json:"subject"` // the action on one line
-	Who     string    `json:"who"`
-	Until   time.Time `json:"until"`
+type storedApproval struct {
+	Subject    string    `json:"subject"` // the action on one line
+	ApprovedBy string    `json:"who"`
+	Until      time.Time `json:"until"`
 }
 
 // An Approval is a remembered approval.
@@ -35,10 +35,10 @@ type Approval struct {
 }
 
 // maxSubject is how many bytes of a stored text are shown.
-const maxSubject = 400
+const maxSubjectBytes = 400
 
 // approvalID is the length of the ID of an [Approval], in characters.
-const approvalID = 12
+const approvalIDLength = 12
 
 // Approvals returns the remembered approvals, ordered by their end.
 func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
@@ -48,13 +48,13 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	}
 	var list []Approval
 	for _, e := range entries {
-		var r remembered
+		var r storedApproval
 		dec := json.NewDecoder(bytes.NewReader(e.Value))
 		dec.DisallowUnknownFields() // skips verdicts of models, which are in the same store
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
-		list = append(list, Approval{e.Key[:approvalID], visibleLine(r.Subject, maxSubject), visibleLine(r.Who, maxSubject), r.Until.UTC()})
+		list = append(list, Approval{e.Key[:approvalIDLength], visibleLine(r.Subject, maxSubjectBytes), visibleLine(r.ApprovedBy, maxSubjectBytes), r.Until.UTC()})
 	}
 	sorted.By(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
@@ -76,29 +76,29 @@ func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) 
 	for i, a := range list {
 		keys[i] = a.ID
 	}
-	return list, s.Drop(ctx, keys)
+	return list, s.DropCached(ctx, keys)
 }
 
 // rememberable reports whether an approval may also apply to the same action
 // later. If it is unclear what runs or what is sent, the same words may do something else
 // next time: an agent could get a harmless script approved and then rewrite it.
-func rememberable(c *analysis.Case) bool {
+func isRememberable(c *analysis.Case) bool {
 	if c.Unexamined != "" {
 		return false
 	}
-	if _, err := c.Inputs(); err != nil {
+	if _, err := c.InputsDigest(); err != nil {
 		return false
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Pattern || slices.ContainsFunc(e.Args, expands) || expands(e.Program) {
+		if e.Pattern || slices.ContainsFunc(e.Args, hasShellExpansion) || hasShellExpansion(e.Program) {
 			return false
 		}
-		switch e.Word() {
+		switch e.RuleKind() {
 		case effect.Dynamic, effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
 			return false
 		case effect.Execute:
-			if e.Class == effect.UnknownClass || programs.Interprets(e.Program) || slices.Contains(runners, e.Program) { // a script, a build
+			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // a script, a build
 				return false
 			}
 		default:
@@ -109,7 +109,7 @@ func rememberable(c *analysis.Case) bool {
 
 // runners are programs beside interpreters that run code from files of the workspace: the
 // same command does something else once such a file changes.
-var runners = []string{
+var workspaceCodeRunners = []string{
 	"make", "gmake", "just", "task", "rake", "ninja", "cmake", "bazel", "scons", "meson",
 	"npm", "npx", "pnpm", "yarn", "go", "cargo", "mvn", "gradle", "gradlew", "ant", "sbt", "dotnet",
 	"pip", "pip3", "poetry", "tox", "nox", "pytest", "bundle", "composer",
@@ -118,40 +118,40 @@ var runners = []string{
 
 // expands reports whether a word contains something that only the shell that
 // runs it can resolve, such as $(cat target). A quoted one counts too.
-func expands(word string) bool { return strings.ContainsAny(word, "$`…") }
+func hasShellExpansion(word string) bool { return strings.ContainsAny(word, "$`…") }
 
 // recall returns the verdict of an approval that has not expired.
-func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
-	key := a.o.Binding(c)
+func (a *Approver) recallApproval(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
+	key := a.options.AnswerKey(c)
 	if key == "" {
 		return verdict.Verdict{}, false
 	}
-	data, ok, err := a.o.Store.Get(ctx, key)
+	data, ok, err := a.options.Store.Get(ctx, key)
 	if err != nil || !ok {
 		return verdict.Verdict{}, false // when in doubt, ask
 	}
-	var r remembered
-	if json.Unmarshal(data, &r) != nil || !a.o.Clock().Before(r.Until) {
+	var r storedApproval
+	if json.Unmarshal(data, &r) != nil || !a.options.Clock().Before(r.Until) {
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		Who: verdict.Person, Confidence: 1,
-		Reasoning: fmt.Sprintf("this exact action is approved until %s by %s", r.Until.UTC().Format(time.RFC3339), r.Who),
+		Authority: verdict.Person, Confidence: 1,
+		Reasoning: fmt.Sprintf("this exact action is approved until %s by %s", r.Until.UTC().Format(time.RFC3339), r.ApprovedBy),
 	}.Verdict(3)
-	v.Channel, v.By = "remembered", r.Who
+	v.Channel, v.By = "remembered", r.ApprovedBy
 	return v, true
 }
 
 // keep stores an approval.
-func (a *Approver) keep(ctx context.Context, c *analysis.Case, subject, who string, span time.Duration) error {
-	until := a.o.Clock().Add(span)
-	data, err := json.Marshal(remembered{Subject: subject, Who: who, Until: until})
+func (a *Approver) storeApproval(ctx context.Context, c *analysis.Case, subject, who string, span time.Duration) error {
+	until := a.options.Clock().Add(span)
+	data, err := json.Marshal(storedApproval{Subject: subject, ApprovedBy: who, Until: until})
 	if err != nil {
 		return err
 	}
-	key := a.o.Binding(c)
+	key := a.options.AnswerKey(c)
 	if key == "" {
 		return errors.New("the files that the action uses cannot be checked for changes later; approve it once")
 	}
-	return a.o.Store.Put(ctx, key, data, until)
+	return a.options.Store.Put(ctx, key, data, until)
 }

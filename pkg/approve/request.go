@@ -22,35 +22,35 @@ import (
 // A Request is a question to a person: one action, its effects, and the answers of the tiers. Control
 // characters in its text are escaped, see [term.Escape].
 type Request struct {
-	ID       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
-	Summary  string   `json:"summary"` // one sentence: what would happen, and why shield asks
-	Type     string   `json:"type"`
-	Payload  []Field  `json:"payload"`       // without secrets, in full unless Cut; deciding fields first, long ones last
-	Cut      bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
-	CWD      string   `json:"cwd,omitempty"`
-	Session  string   `json:"session,omitempty"`
-	Asker    string   `json:"asker,omitempty"` // the asking program, and the program that started it
-	Effects  []string `json:"effects"`
-	Tiers    []string `json:"tiers"`          // what each tier said so far, with its confidence
-	Remember bool     `json:"remember"`       // can be approved for some minutes
-	Kind     string   `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
-	Tool     string   `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
-	Left     int      `json:"seconds"`        // seconds to answer, from when the request is shown
+	ID              string   `json:"id"`      // 128 random bits in hex; an answer must carry it
+	Summary         string   `json:"summary"` // one sentence: what would happen, and why shield asks
+	Type            string   `json:"type"`
+	Payload         []Field  `json:"payload"`       // without secrets, in full unless Cut; deciding fields first, long ones last
+	Truncated       bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
+	CWD             string   `json:"cwd,omitempty"`
+	Session         string   `json:"session,omitempty"`
+	Asker           string   `json:"asker,omitempty"` // the asking program, and the program that started it
+	Effects         []string `json:"effects"`
+	Tiers           []string `json:"tiers"`          // what each tier said so far, with its confidence
+	CanRemember     bool     `json:"remember"`       // can be approved for some minutes
+	KindText        string   `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
+	ToolText        string   `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
+	SecondsToAnswer int      `json:"seconds"`        // seconds to answer, from when the request is shown
 
 	// Page is the address and code of the approval page, where the request can be answered too; "" if
 	// that channel is not used. Anyone who has the code can answer, so it must not be logged.
 	Page string `json:"-"`
 
-	subject  string // the action on one line
-	keepKind func(ctx context.Context, by string) error
-	keepTool func(ctx context.Context, class analysis.Class, by string) error
-	binding  string // [Options.Binding] of the action; "" if it has none
-	patience time.Duration
-	clock    func() time.Time
-	once     sync.Once
-	shown    chan struct{}
-	mu       sync.Mutex
-	deadline time.Time
+	subject           string // the action on one line
+	storeKindApproval func(ctx context.Context, by string) error
+	storeToolClass    func(ctx context.Context, class analysis.ToolClass, by string) error
+	answerKey         string // [Options.AnswerKey] of the action; "" if it has none
+	timeToAnswer      time.Duration
+	clock             func() time.Time
+	startOnce         sync.Once
+	timerStarted      chan struct{}
+	mu                sync.Mutex
+	deadline          time.Time
 }
 
 // A Field is one value of a payload.
@@ -61,12 +61,12 @@ type Field struct {
 
 // Limits of the displayed text; a cut is marked.
 const (
-	maxValue   = 64 << 10 // bytes of one field on a terminal
-	maxPayload = 4 << 20  // bytes of all fields
-	maxFields  = 1000
-	maxEffects = 100
-	maxSteps   = 16
-	maxStep    = 2000 // bytes
+	maxFieldBytes   = 64 << 10 // bytes of one field on a terminal
+	maxPayloadBytes = 4 << 20  // bytes of all fields
+	maxFields       = 1000
+	maxEffects      = 100
+	maxSteps        = 16
+	maxStepBytes    = 2000 // bytes
 )
 
 func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bool, patience time.Duration) (*Request, error) {
@@ -77,22 +77,22 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	if end, ok := ctx.Deadline(); ok { // the host does not wait longer
 		patience = max(min(patience, time.Until(end)), 0)
 	}
-	payload, known := a.o.Redactor.Learn(c.Action.Payload, redact.MaxText)
+	payload, known := a.options.Redactor.Learn(c.Action.Payload, redact.MaxText)
 	r := &Request{
-		ID: id, Type: visibleLine(c.Action.Type, 200), Summary: summary(c, known.String), subject: subject(c, known.String),
-		CWD: known.String(visibleLine(c.At().CWD, 4096)), Session: known.String(visibleLine(c.Action.Session, 200)), Asker: known.String(visibleLine(a.o.Asker, 300)),
-		Effects: effectTexts(c.Effects, known.String), Tiers: tierTexts(c.Trail, known.String), Remember: remember,
-		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
+		ID: id, Type: visibleLine(c.Action.Type, 200), Summary: questionSummary(c, known.String), subject: actionSubject(c, known.String),
+		CWD: known.String(visibleLine(c.Place().CWD, 4096)), Session: known.String(visibleLine(c.Action.Session, 200)), Asker: known.String(visibleLine(a.options.Asker, 300)),
+		Effects: effectTexts(c.Effects, known.String), Tiers: tierTexts(c.EarlierSteps, known.String), CanRemember: remember,
+		timeToAnswer: patience, SecondsToAnswer: int(patience.Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
 	}
-	if a.o.Binding != nil {
-		r.binding = a.o.Binding(c)
+	if a.options.AnswerKey != nil {
+		r.answerKey = a.options.AnswerKey(c)
 	}
-	r.Payload, r.Cut = payloadFields(c.Action.Payload, payload, known.String)
-	if e, ok := c.Edits(); ok && len(r.Payload) > 0 {
-		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(shortText(e.Difference(), maxValue))})
+	r.Payload, r.Truncated = payloadFields(c.Action.Payload, payload, known.String)
+	if e, ok := c.InstructionsEdit(); ok && len(r.Payload) > 0 {
+		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(cutText(e.Difference(), maxFieldBytes))})
 	}
 	if c.Unexamined != "" {
-		r.Effects = append(r.Effects, visibleLine("not fully examined: "+c.Unexamined, maxStep))
+		r.Effects = append(r.Effects, visibleLine("not fully examined: "+c.Unexamined, maxStepBytes))
 	}
 	return r, nil
 }
@@ -111,18 +111,18 @@ func tierTexts(trail []verdict.Step, clean func(string) string) (out []string) {
 			said[text] = true
 			line += ": " + clean(text)
 		}
-		out = append(out, visibleLine(line, maxStep))
+		out = append(out, visibleLine(line, maxStepBytes))
 	}
 	return out
 }
 
 // Shown starts the time to answer, on the first call.
-func (r *Request) Shown() {
-	r.once.Do(func() {
+func (r *Request) StartTimer() {
+	r.startOnce.Do(func() {
 		r.mu.Lock()
-		r.deadline = r.clock().Add(r.patience)
+		r.deadline = r.clock().Add(r.timeToAnswer)
 		r.mu.Unlock()
-		close(r.shown)
+		close(r.timerStarted)
 	})
 }
 
@@ -131,7 +131,7 @@ func (r *Request) TimeLeft() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.deadline.IsZero() {
-		return r.patience
+		return r.timeToAnswer
 	}
 	return max(r.deadline.Sub(r.clock()), 0)
 }
@@ -160,7 +160,7 @@ func fieldRank(name string) int {
 }
 
 // bulky reports whether a field is so long that it would push the deciding ones off the screen.
-func (f *Field) bulky() bool {
+func (f *Field) isBulky() bool {
 	return slices.Contains(lengthyFields, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
 
@@ -178,7 +178,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	sorted.By(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(fieldRank(a), fieldRank(b)), strings.Compare(a, b))
 	})
-	room := maxPayload
+	room := maxPayloadBytes
 	for i, name := range names {
 		if i == maxFields {
 			return append(out, Field{"…", fmt.Sprintf("%d more fields are not shown here", len(names)-i)}), true
@@ -194,7 +194,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 		}
 		f := Field{visibleLine(clean(name), 80), valueText(v)}
 		if room -= len(f.Value); room < 0 {
-			f.Value, cut = shortText(f.Value, maxValue), true
+			f.Value, cut = cutText(f.Value, maxFieldBytes), true
 		}
 		out = append(out, f)
 	}
@@ -204,11 +204,11 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 // cutFields returns a copy of a request with at most so many bytes of each field.
 func (r *Request) cutFields(most int) *Request {
 	short := &Request{
-		ID: r.ID, Summary: r.Summary, Type: r.Type, Cut: r.Cut, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
-		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Kind: r.Kind, Tool: r.Tool, Left: r.Left,
+		ID: r.ID, Summary: r.Summary, Type: r.Type, Truncated: r.Truncated, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
+		Effects: r.Effects, Tiers: r.Tiers, CanRemember: r.CanRemember, KindText: r.KindText, ToolText: r.ToolText, SecondsToAnswer: r.SecondsToAnswer,
 	}
 	for _, f := range r.Payload {
-		short.Payload = append(short.Payload, Field{f.Name, shortText(f.Value, most)})
+		short.Payload = append(short.Payload, Field{f.Name, cutText(f.Value, most)})
 	}
 	return short
 }
@@ -247,7 +247,7 @@ func hasLongText(v any) bool {
 }
 
 // shortText cuts a multi-line text, and marks the cut.
-func shortText(text string, most int) string {
+func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

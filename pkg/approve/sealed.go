@@ -25,7 +25,7 @@ type sealedFolder struct {
 }
 
 // maxSealed is the size of the largest file in a sealed folder, in bytes.
-const maxSealed = 16 << 20
+const maxSealedFileBytes = 16 << 20
 
 // openSealedFolder opens a sealed folder in a state folder and creates it if needed.
 func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
@@ -49,7 +49,7 @@ func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
 	case !info.IsDir():
 		err = errors.New("not a folder")
 	default:
-		err = owner.Check(info, owner.Access)
+		err = owner.Check(info, owner.OtherAccess)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the approval inbox %s: %w", b.dir, err)
@@ -60,7 +60,7 @@ func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
 func (b *sealedFolder) path(name string) string { return filepath.Join(b.dir, name) }
 
 // seal returns the HMAC, in hex, of a file's name and text.
-func (b *sealedFolder) seal(name string, text []byte) string {
+func (b *sealedFolder) fileHMAC(name string, text []byte) string {
 	mac := hmac.New(sha256.New, b.key)
 	fmt.Fprintf(mac, "%d %s\n", len(name), name)
 	mac.Write(text)
@@ -76,10 +76,10 @@ func (b *sealedFolder) write(name string, value any) error {
 		return err
 	}
 	text := out.Bytes()
-	if len(text) > maxSealed-2*sha256.Size-1 {
-		return fmt.Errorf("%s: the record has %d bytes, more than the limit of %d; delete it", name, len(text), maxSealed-2*sha256.Size-1)
+	if len(text) > maxSealedFileBytes-2*sha256.Size-1 {
+		return fmt.Errorf("%s: the record has %d bytes, more than the limit of %d; delete it", name, len(text), maxSealedFileBytes-2*sha256.Size-1)
 	}
-	return replaceFile(b.path(name), b.seal(name, text)+"\n"+string(text), nil)
+	return replaceFile(b.path(name), b.fileHMAC(name, text)+"\n"+string(text), nil)
 }
 
 // replaceFile replaces a file by a text, atomically. check, unless it is nil, checks the new file
@@ -128,15 +128,15 @@ func (b *sealedFolder) read(name string, value any) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file; delete it", f.Name())
 	}
-	if err := owner.Check(info, owner.Access); err != nil {
+	if err := owner.Check(info, owner.OtherAccess); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSealed+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSealedFileBytes+1))
 	if err != nil {
 		return err
 	}
 	seal, text, found := bytes.Cut(data, []byte("\n"))
-	if !found || len(data) > maxSealed || !equalSecrets(string(seal), b.seal(name, text)) {
+	if !found || len(data) > maxSealedFileBytes || !equalSecrets(string(seal), b.fileHMAC(name, text)) {
 		return fmt.Errorf("%s: %w", f.Name(), errForged)
 	}
 	if err := json.Unmarshal(text, value); err != nil {

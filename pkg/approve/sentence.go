@@ -15,16 +15,16 @@ import (
 
 // maxQuoted is how many bytes of an action the summary quotes: enough to recognise it, and few enough
 // that people read on to the reason.
-const maxQuoted = 160
+const maxQuotedBytes = 160
 
 // summary says in one sentence what would happen and why shield asks. Secrets are redacted before the
 // text is cut, since part of a secret would not be recognised.
-func summary(c *analysis.Case, clean func(string) string) string {
+func questionSummary(c *analysis.Case, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if part, commands := gravestCommand(c); part != "" {
-		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoted(clean(part)), askReason(c.Trail, clean))
+		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoteText(clean(part)), askingReason(c.EarlierSteps, clean))
 	}
-	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), askReason(c.Trail, clean))
+	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoteText(clean(object))), askingReason(c.EarlierSteps, clean))
 }
 
 // kindsByGravity orders effects by how much harm they can do, the worst first.
@@ -44,14 +44,14 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 	worst, at := len(kindsByGravity), -1
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind == effect.Execute && e.From.End > e.From.Start {
+		if e.Kind == effect.Execute && e.Span.End > e.Span.Start {
 			commands++
 		}
-		rank := slices.Index(kindsByGravity, e.Word())
+		rank := slices.Index(kindsByGravity, e.RuleKind())
 		if e.Destroys() {
 			rank = slices.Index(kindsByGravity, effect.Destroy)
 		}
-		if rank >= 0 && rank < worst && e.From.End > e.From.Start {
+		if rank >= 0 && rank < worst && e.Span.End > e.Span.Start {
 			worst, at = rank, i
 		}
 	}
@@ -59,10 +59,10 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 		return "", commands
 	}
 	// The command that contains the effect: the widest one that does not begin after it.
-	from := c.Effects[at].From
+	from := c.Effects[at].Span
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.Execute && e.From.Start <= from.Start && from.End <= e.From.End {
-			from = e.From
+		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Span.Start <= from.Start && from.End <= e.Span.End {
+			from = e.Span
 		}
 	}
 	if from.Start < 0 || from.End > len(text) {
@@ -72,20 +72,20 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 }
 
 // subject describes an action on one line, without secrets.
-func subject(c *analysis.Case, clean func(string) string) string {
+func actionSubject(c *analysis.Case, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if verb == "run" && c.Action.Text("command") != "" {
 		verb = "" // a command needs no verb
 	}
-	return strings.TrimSpace(verb + " " + visibleLine(clean(object), maxQuoted))
+	return strings.TrimSpace(verb + " " + visibleLine(clean(object), maxQuotedBytes))
 }
 
 // quoted puts an agent's text in quotation marks.
-func quoted(s string) string {
+func quoteText(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(visibleLine(s, maxQuoted)) + "”"
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(visibleLine(s, maxQuotedBytes)) + "”"
 }
 
 // effectVerbs are the verbs for kinds of effects.
@@ -123,9 +123,9 @@ var effectVerbs = map[effect.Kind]string{
 
 // describeEffect describes an effect, its object and its program for a person.
 func describeEffect(e *effect.Effect) string {
-	verb, known := effectVerbs[e.Word()]
+	verb, known := effectVerbs[e.RuleKind()]
 	if !known {
-		verb = cmp.Or(verbsWithoutObject[e.Word()], string(e.Word()))
+		verb = cmp.Or(verbsWithoutObject[e.RuleKind()], string(e.RuleKind()))
 	}
 	var places []string
 	for _, place := range []string{e.Path, cmp.Or(e.URL, e.Host)} {
@@ -138,7 +138,7 @@ func describeEffect(e *effect.Effect) string {
 	case len(places) == 0 && e.Kind == effect.Execute:
 		verb, program = verb+" "+program, ""
 	case len(places) == 0:
-		verb = cmp.Or(verbsWithoutObject[e.Word()], verb)
+		verb = cmp.Or(verbsWithoutObject[e.RuleKind()], verb)
 	default:
 		verb += " " + strings.Join(places, ", ")
 	}
@@ -184,7 +184,7 @@ func actionVerb(c *analysis.Case) (verb, object string) {
 
 // effectVerb returns the verb and object of one effect of an action.
 func effectVerb(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
-	if verb, known = effectVerbs[e.Word()]; !known {
+	if verb, known = effectVerbs[e.RuleKind()]; !known {
 		return "", "", false
 	}
 	object = effectTarget(c, e)
@@ -214,7 +214,7 @@ func effectTarget(c *analysis.Case, e *effect.Effect) string {
 
 // askReason returns why a person is asked: the text of the rule or model that asked, without its
 // advice to the agent.
-func askReason(trail []verdict.Step, clean func(string) string) string {
+func askingReason(trail []verdict.Step, clean func(string) string) string {
 	said := askingStep(trail)
 	if said == nil {
 		return "no earlier tier judged it"
@@ -293,10 +293,10 @@ func EffectText(c *analysis.Case, e *effect.Effect) string {
 	// The program that has the effect: its span contains the effect's.
 	for i := range c.Effects {
 		run := &c.Effects[i]
-		if run.Kind != effect.Execute || run.From.Start > e.From.Start || run.From.End < e.From.End || run.From.End == 0 {
+		if run.Kind != effect.Execute || run.Span.Start > e.Span.Start || run.Span.End < e.Span.End || run.Span.End == 0 {
 			continue
 		}
-		if text := cutSpan(command, run.From); run.Program != "" && strings.Contains(text, run.Program) {
+		if text := cutSpan(command, run.Span); run.Program != "" && strings.Contains(text, run.Program) {
 			return strings.Join(strings.Fields(text), " ")
 		}
 		return strings.Join(append([]string{run.Program}, run.Args...), " ")

@@ -162,7 +162,7 @@ func TestServiceClients(t *testing.T) {
 	ctx := t.Context()
 
 	denied := r.ask(ctx, "git push --force origin main", 1)
-	r.answer(pageDeny)
+	r.answer(choiceDeny)
 	if v := <-denied; v.Decision != verdict.Block || v.Reasoning != "denied by ann on the approval page (web)" {
 		t.Errorf("got %+v", v)
 	}
@@ -175,7 +175,7 @@ func TestServiceClients(t *testing.T) {
 	if now := r.approvals().Waiting; len(now) != 1 || now[0].Number != before[0].Number {
 		t.Errorf("after the reload %+v waits, before %+v", now, before)
 	}
-	r.answer(pageOnce)
+	r.answer(choiceOnce)
 	if v := <-through; v.Decision != verdict.Allow || v.Reasoning != "approved once by ann on the approval page (web)" {
 		t.Errorf("got %+v", v)
 	}
@@ -189,7 +189,7 @@ func TestServiceClients(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 	until(t, func() bool { return len(r.approvals().Waiting) == 0 })
-	if got := p.post(c, "/answer", answerJSON(t, id, pageOnce, ""), nil); got != http.StatusConflict {
+	if got := p.post(c, "/answer", answerJSON(t, id, choiceOnce, ""), nil); got != http.StatusConflict {
 		t.Errorf("an answer to a client that has gone: status %d", got)
 	}
 }
@@ -223,7 +223,7 @@ func TestServiceReloadsPage(t *testing.T) {
 		t.Errorf("the page was at %s and is opened again at %s", first.link.Host, again.link.Host)
 	}
 	got := r.ask(t.Context(), "git push --force origin main", 1)
-	r.answer(pageDeny)
+	r.answer(choiceDeny)
 	if v := <-got; v.Decision != verdict.Block || v.Reasoning != "denied by ann on the approval page (web)" {
 		t.Errorf("got %+v", v)
 	}

@@ -20,18 +20,18 @@ import (
 // [Slack's Web API]: https://docs.slack.dev/apis/web-api/
 var slack = chatService{
 	name: "slack", title: "Slack", url: "https://slack.com/api",
-	token:            token{setting: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
+	token:            tokenFormat{setting: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
 	userIDPattern:    `^[UW][A-Z0-9]{5,20}$`,
 	chatIDPattern:    `^[CGDUW][A-Z0-9]{5,20}$`,
 	maxQuestionBytes: 3000,
 	settings:         func(a *config.Approval) *config.Chat { return &a.Slack },
-	connect:          func(b bot) chatBoard { return &slackBoard{b} },
+	connect:          func(b chatBot) chatBoard { return &slackBoard{b} },
 }
 
-type slackBoard struct{ bot }
+type slackBoard struct{ chatBot }
 
 // call calls a method. The method reactions.get does not accept JSON.
-func (b *slackBoard) call(ctx context.Context, c call, out any) error {
+func (b *slackBoard) call(ctx context.Context, c serviceCall, out any) error {
 	c.method, c.path = http.MethodPost, "/"+c.name
 	c.header = http.Header{"Authorization": {"Bearer " + b.token}}
 	status, data, err := b.send(ctx, b.requestTimeout, c)
@@ -57,11 +57,11 @@ func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	return nil
 }
 
-func (b *slackBoard) self(ctx context.Context) (string, error) {
+func (b *slackBoard) botUserID(ctx context.Context) (string, error) {
 	var out struct {
 		User string `json:"user_id"`
 	}
-	err := b.call(ctx, call{name: "auth.test", in: struct{}{}}, &out)
+	err := b.call(ctx, serviceCall{name: "auth.test", jsonBody: struct{}{}}, &out)
 	if err == nil && out.User == "" {
 		err = errors.New("auth.test of Slack: the service's answer does not name the bot's user; check the token of the bot")
 	}
@@ -69,7 +69,7 @@ func (b *slackBoard) self(ctx context.Context) (string, error) {
 }
 
 // direct returns the user ID: messages posted there go to the chat with the bot.
-func (b *slackBoard) direct(_ context.Context, user string) (string, error) { return user, nil }
+func (b *slackBoard) directChat(_ context.Context, user string) (string, error) { return user, nil }
 
 // slackBlock shows a text without markup, mentions, links or emoji, and a word below it.
 func slackBlock(text, word string) []any {
@@ -86,12 +86,12 @@ func slackNotice(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line)
 }
 
-func (b *slackBoard) post(ctx context.Context, chat, text, word string) (post, error) {
+func (b *slackBoard) post(ctx context.Context, chat, text, word string) (postedMessage, error) {
 	var out struct {
 		Channel string `json:"channel"`
 		TS      string `json:"ts"`
 	}
-	err := b.call(ctx, call{name: "chat.postMessage", in: map[string]any{
+	err := b.call(ctx, serviceCall{name: "chat.postMessage", jsonBody: map[string]any{
 		"channel": chat, "text": slackNotice(text), "blocks": slackBlock(text, word), "mrkdwn": false, "parse": "none",
 		"unfurl_links": false, "unfurl_media": false,
 	}}, &out)
@@ -101,32 +101,32 @@ func (b *slackBoard) post(ctx context.Context, chat, text, word string) (post, e
 	case !regexp.MustCompile(`^[0-9]{1,12}\.[0-9]{1,9}$`).MatchString(out.TS) || !regexp.MustCompile(slack.chatIDPattern).MatchString(out.Channel) || !direct && out.Channel != chat:
 		err = errors.New("chat.postMessage of Slack: the service's answer does not identify the message; check the channel's address in the settings")
 	}
-	return post{out.Channel, out.TS}, err
+	return postedMessage{out.Channel, out.TS}, err
 }
 
-func (b *slackBoard) edit(ctx context.Context, p post, text, word string) error {
-	return b.call(ctx, call{name: "chat.update", in: map[string]any{
+func (b *slackBoard) edit(ctx context.Context, p postedMessage, text, word string) error {
+	return b.call(ctx, serviceCall{name: "chat.update", jsonBody: map[string]any{
 		"channel": p.chat, "ts": p.id, "text": slackNotice(text), "blocks": slackBlock(text, word), "parse": "none",
 	}}, new(struct{}))
 }
 
 // slackName returns the service's name of a reaction.
-func slackName(choice string) string {
+func slackEmojiName(choice string) string {
 	switch choice {
-	case pageDeny:
+	case choiceDeny:
 		return "x"
-	case pageOnce:
+	case choiceOnce:
 		return "white_check_mark"
 	default:
 		return "hourglass_flowing_sand"
 	}
 }
 
-func (b *slackBoard) mark(ctx context.Context, p post, choice string) error {
-	return b.call(ctx, call{name: "reactions.add", in: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackName(choice)}}, new(struct{}))
+func (b *slackBoard) addReaction(ctx context.Context, p postedMessage, choice string) error {
+	return b.call(ctx, serviceCall{name: "reactions.add", jsonBody: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackEmojiName(choice)}}, new(struct{}))
 }
 
-func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error) {
+func (b *slackBoard) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		Channel string `json:"channel"`
 		Message struct {
@@ -138,7 +138,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 			} `json:"reactions"`
 		} `json:"message"`
 	}
-	err := b.call(ctx, call{name: "reactions.get", form: url.Values{"channel": {p.chat}, "timestamp": {p.id}, "full": {"true"}}}, &out)
+	err := b.call(ctx, serviceCall{name: "reactions.get", formBody: url.Values{"channel": {p.chat}, "timestamp": {p.id}, "full": {"true"}}}, &out)
 	switch {
 	case err != nil:
 		return nil, err
@@ -148,7 +148,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 	marks := map[string][]reactingUser{}
 	for _, choice := range choices {
 		for _, r := range out.Message.Reactions {
-			if r.Name != slackName(choice) {
+			if r.Name != slackEmojiName(choice) {
 				continue
 			}
 			if r.Count != len(r.Users) {

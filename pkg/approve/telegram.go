@@ -20,53 +20,53 @@ import (
 // telegram asks in a Telegram chat, with buttons. Each process posts its own questions. The service
 // reports button presses to one reader at a time, so one of the asking processes reads them and puts
 // the answers into an [inbox].
-type telegram struct {
-	o              *Options
-	client         *http.Client
-	base           string        // URL of the service
-	requestTimeout time.Duration // for an answer of the service
-	editTimeout    time.Duration // for updating the message of a question
-	failed         sync.Once
+type telegramChannel struct {
+	options         *Options
+	client          *http.Client
+	baseURL         string        // URL of the service
+	requestTimeout  time.Duration // for an answer of the service
+	editTimeout     time.Duration // for updating the message of a question
+	failureReported sync.Once
 }
 
 // telegramBox is the folder of the inbox.
-const telegramBox = "telegram"
+const telegramInboxFolder = "telegram"
 
 // maxTelegram is the size of a question, in bytes; a message has 4,096 characters.
-const maxTelegram = 3800
+const maxTelegramBytes = 3800
 
-func newTelegram(o *Options) Channel {
-	return &telegram{o: o, client: newBotClient(), base: telegramURL, requestTimeout: botTimeout, editTimeout: editTimeout}
+func newTelegramChannel(o *Options) Channel {
+	return &telegramChannel{options: o, client: newBotClient(), baseURL: telegramURL, requestTimeout: botTimeout, editTimeout: editTimeout}
 }
 
-func (*telegram) Name() string { return "telegram" }
+func (*telegramChannel) Name() string { return "telegram" }
 
-func (t *telegram) Usable() error {
+func (t *telegramChannel) Usable() error {
 	_, err := t.bot()
 	switch {
 	case err != nil:
-	case len(t.o.Telegram.Approvers) == 0:
+	case len(t.options.Telegram.Approvers) == 0:
 		err = errors.New("no approver is configured; set approval.telegram.approvers to the numbers of users")
-	case t.chat() == 0:
+	case t.chatID() == 0:
 		err = errors.New("with several approvers, set approval.telegram.chat to the number of the chat that is asked")
 	}
 	return err
 }
 
-func (t *telegram) bot() (*telegramBot, error) {
-	token, err := telegramToken.read(t.o.Telegram.TokenFile)
-	return &telegramBot{bot{client: t.client, base: t.base, requestTimeout: t.requestTimeout, token: token}}, err
+func (t *telegramChannel) bot() (*telegramBot, error) {
+	token, err := telegramToken.readToken(t.options.Telegram.TokenFile)
+	return &telegramBot{chatBot{client: t.client, baseURL: t.baseURL, requestTimeout: t.requestTimeout, token: token}}, err
 }
 
 // chat returns the ID of the chat: a chat with a user has the user's ID.
-func (t *telegram) chat() int {
-	if one := t.o.Telegram.Approvers; t.o.Telegram.Chat == 0 && len(one) == 1 {
+func (t *telegramChannel) chatID() int {
+	if one := t.options.Telegram.Approvers; t.options.Telegram.Chat == 0 && len(one) == 1 {
 		return one[0]
 	}
-	return t.o.Telegram.Chat
+	return t.options.Telegram.Chat
 }
 
-func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
+func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err := t.Usable(); err != nil {
 		return Answer{}, err
 	}
@@ -74,37 +74,37 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	box, err := openInbox(t.o.StateDir, telegramBox)
+	box, err := openInbox(t.options.StateDir, telegramInboxFolder)
 	if err != nil {
 		return Answer{}, err
 	}
-	alive, err := box.add(ctx, r, r.clock())
+	alive, err := box.addQuestion(ctx, r, r.clock())
 	if err != nil {
 		return Answer{}, err
 	}
-	defer box.remove(r.ID, alive)
-	text, whole := questionText(r, maxTelegram)
-	number, err := b.post(ctx, t.chat(), text, box.buttons(r, whole))
+	defer box.removeQuestion(r.ID, alive)
+	text, whole := questionText(r, maxTelegramBytes)
+	number, err := b.post(ctx, t.chatID(), text, box.buttons(r, whole))
 	if err != nil {
 		return Answer{}, err
 	}
-	r.Shown()
+	r.StartTimer()
 	reading, stop := context.WithCancel(ctx)
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	defer stop()
-	reader.Go(func() { t.read(reading, b) })
-	g, err := box.await(ctx, r.ID)
+	reader.Go(func() { t.readPresses(reading, b) })
+	g, err := box.awaitAnswer(ctx, r.ID)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.editTimeout)
 	defer cancel()
 	a, word, err := finalText(g, err)
-	_ = b.edit(end, t.chat(), number, text+"\n\n"+word) // a failure is harmless: the buttons stay, and pressing one says that the question is closed
+	_ = b.edit(end, t.chatID(), number, text+"\n\n"+word) // a failure is harmless: the buttons stay, and pressing one says that the question is closed
 	return a, err
 }
 
 // buttons returns the buttons of a question.
 func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
-	for _, choice := range choices(r, whole) {
+	for _, choice := range possibleChoices(r, whole) {
 		rows = append(rows, []button{{buttonLabel(choice), b.buttonData(choice, r.ID)}})
 	}
 	return rows
@@ -124,7 +124,7 @@ func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
 		return "", "", false
 	}
 	id = data[1 : 1+idLength]
-	for _, choice := range []string{pageDeny, pageOnce, pageRemember, pageKind} {
+	for _, choice := range []string{choiceDeny, choiceOnce, choiceRemember, choiceKind} {
 		if equalSecrets(data, b.buttonData(choice, id)) {
 			return choice, id, true
 		}
@@ -133,8 +133,8 @@ func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
 }
 
 // await waits for the answer to a question of this process.
-func (b *inbox) await(ctx context.Context, id string) (pageAnswer, error) {
-	beat := time.NewTicker(webPoll)
+func (b *inbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) {
+	beat := time.NewTicker(webPollInterval)
 	defer beat.Stop()
 	for {
 		select {
@@ -150,8 +150,8 @@ func (b *inbox) await(ctx context.Context, id string) (pageAnswer, error) {
 
 // read reads button presses until ctx ends, whenever no other process or question of this process
 // does.
-func (t *telegram) read(ctx context.Context, b *telegramBot) {
-	box, err := openInbox(t.o.StateDir, telegramBox)
+func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
+	box, err := openInbox(t.options.StateDir, telegramInboxFolder)
 	if err != nil {
 		t.reportFailure(err)
 		return
@@ -162,46 +162,46 @@ func (t *telegram) read(ctx context.Context, b *telegramBot) {
 		return
 	}
 	defer lock.Close()
-	for taken := false; !taken; sleep(ctx, webPoll) {
+	for taken := false; !taken; sleepContext(ctx, webPollInterval) {
 		if taken, err = lock.TryLock(); err != nil || ctx.Err() != nil {
 			return
 		}
 	}
-	_ = box.sweep(ctx) // if this fails, files of killed processes are skipped as well
+	_ = box.removeDeadFiles(ctx) // if this fails, files of killed processes are skipped as well
 	wait, next := time.Second, 0
 	for ctx.Err() == nil {
-		news, err := b.presses(ctx, next)
+		news, err := b.awaitPresses(ctx, next)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
 			t.reportFailure(err)
-			sleep(ctx, wait)
+			sleepContext(ctx, wait)
 			wait = min(2*wait, maxRetryPause)
 			continue
 		}
 		for i := range news {
 			next = max(next, news[i].ID+1)
 			if p := news[i].Press; p != nil {
-				_ = b.say(ctx, p, t.takeAnswer(box, p)) // the answer counts even if this fails
+				_ = b.showNotice(ctx, p, t.takeAnswer(box, p)) // the answer counts even if this fails
 			}
 		}
 		wait = time.Second
-		sleep(ctx, webPoll) // avoid a busy loop if the service answers at once
+		sleepContext(ctx, webPollInterval) // avoid a busy loop if the service answers at once
 	}
 }
 
-var usernames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
+var usernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
 // takeAnswer stores the answer of a button press, and returns the text to show to the person.
-func (t *telegram) takeAnswer(box *inbox, p *buttonPress) string {
-	if !slices.Contains(t.o.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chat() {
+func (t *telegramChannel) takeAnswer(box *inbox, p *buttonPress) string {
+	if !slices.Contains(t.options.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chatID() {
 		return "This does not count: you are not in approval.telegram.approvers."
 	}
 	choice, id, ok := box.parseButtonData(p.Data)
 	if !ok {
 		return "This machine did not ask this question; answer on the machine that did."
 	}
-	waiting, err := box.waiting()
+	waiting, err := box.waitingQuestions()
 	if err != nil {
 		return "Your answer was not recorded, because shield's inbox cannot be read; run 'shield doctor' there."
 	}
@@ -210,34 +210,34 @@ func (t *telegram) takeAnswer(box *inbox, p *buttonPress) string {
 		return "This question is no longer waiting for an answer."
 	}
 	by := fmt.Sprintf("Telegram user %d", p.From.ID)
-	if usernames().MatchString(p.From.Username) {
+	if usernamePattern().MatchString(p.From.Username) {
 		by += " @" + p.From.Username
 	}
-	if err := box.writeAnswer(waiting[i], pageAnswer{ID: id, Choice: choice, By: by, At: t.o.Clock()}); err != nil {
+	if err := box.writeAnswer(waiting[i], pageAnswer{ID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
 		return "This does not count: " + cmp.Or(err.Error(), "it could not be written") + "."
 	}
 	return outcomeText(choice) + "."
 }
 
 // reportFailure reports once why no answer can come from this service.
-func (t *telegram) reportFailure(err error) {
-	t.failed.Do(func() {
-		if t.o.Notice != nil && !t.o.Hosted {
-			fmt.Fprintf(t.o.Notice, "shield: Telegram: %v\n", err)
+func (t *telegramChannel) reportFailure(err error) {
+	t.failureReported.Do(func() {
+		if t.options.Notice != nil && !t.options.StartedByProgram {
+			fmt.Fprintf(t.options.Notice, "shield: Telegram: %v\n", err)
 		}
 	})
 }
 
-func (t *telegram) title() string { return "Telegram" }
+func (t *telegramChannel) title() string { return "Telegram" }
 
 // try posts a text, and returns when the service has accepted it.
-func (t *telegram) try(ctx context.Context, text string) error {
+func (t *telegramChannel) postTrial(ctx context.Context, text string) error {
 	if err := t.Usable(); err != nil {
 		return err
 	}
 	b, err := t.bot()
 	if err == nil {
-		_, err = b.post(ctx, t.chat(), text, nil)
+		_, err = b.post(ctx, t.chatID(), text, nil)
 	}
 	return err
 }

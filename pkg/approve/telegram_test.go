@@ -182,9 +182,9 @@ func tokenFile(t *testing.T, mode os.FileMode, text string) string {
 func asks(t *testing.T, dir, base string, more ...Channel) *Approver {
 	t.Helper()
 	a := newTest(t, &memory{})
-	a.o.StateDir, a.o.Telegram = dir, config.Telegram{TokenFile: tokenFile(t, 0o600, botToken+"\n"), Approvers: []int{ann}}
-	ch := newTelegram(&a.o).(*telegram)
-	ch.base, ch.requestTimeout, ch.editTimeout = base, 20*time.Second, 20*time.Second // a busy machine is no failure
+	a.options.StateDir, a.options.Telegram = dir, config.Telegram{TokenFile: tokenFile(t, 0o600, botToken+"\n"), Approvers: []int{ann}}
+	ch := newTelegramChannel(&a.options).(*telegramChannel)
+	ch.baseURL, ch.requestTimeout, ch.editTimeout = base, 20*time.Second, 20*time.Second // a busy machine is no failure
 	a.channels = append([]Channel{ch}, more...)
 	return a
 }

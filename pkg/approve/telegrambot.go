@@ -13,18 +13,18 @@ import (
 // A telegramBot is a client of [Telegram's bot API].
 //
 // [Telegram's bot API]: https://core.telegram.org/bots/api
-type telegramBot struct{ bot }
+type telegramBot struct{ chatBot }
 
 const telegramURL = "https://api.telegram.org"
 
 // Limits of reading button presses.
 const (
-	maxPresses = 20               // presses read at a time
-	pressWait  = 20 * time.Second // how long the service holds a request for presses open
+	maxPressesPerRead = 20               // presses read at a time
+	pressWait         = 20 * time.Second // how long the service holds a request for presses open
 )
 
 // telegramToken is the form of a token of the service.
-var telegramToken = token{setting: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
+var telegramToken = tokenFormat{setting: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
 
 // A button is below a message.
 type button struct {
@@ -49,7 +49,7 @@ type buttonPress struct {
 }
 
 // An update is an event for a bot.
-type update struct {
+type botUpdate struct {
 	ID    int          `json:"update_id"`
 	Press *buttonPress `json:"callback_query"`
 }
@@ -74,20 +74,20 @@ func (b *telegramBot) edit(ctx context.Context, chat, message int, text string) 
 }
 
 // say shows a text to the person who pressed a button.
-func (b *telegramBot) say(ctx context.Context, p *buttonPress, text string) error {
+func (b *telegramBot) showNotice(ctx context.Context, p *buttonPress, text string) error {
 	return b.call(ctx, b.requestTimeout, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
 }
 
 // presses waits for button presses from update number next on.
-func (b *telegramBot) presses(ctx context.Context, next int) (list []update, err error) {
-	in := map[string]any{"offset": next, "limit": maxPresses, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
+func (b *telegramBot) awaitPresses(ctx context.Context, next int) (list []botUpdate, err error) {
+	in := map[string]any{"offset": next, "limit": maxPressesPerRead, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
 	err = b.call(ctx, pressWait+b.requestTimeout, "getUpdates", in, &list)
 	return list, err
 }
 
 // call calls a method of the service, always by POST.
 func (b *telegramBot) call(ctx context.Context, patience time.Duration, method string, in map[string]any, out any) error {
-	status, data, err := b.send(ctx, patience, call{name: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, in: in})
+	status, data, err := b.send(ctx, patience, serviceCall{name: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, jsonBody: in})
 	if err != nil {
 		return err
 	}

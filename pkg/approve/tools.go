@@ -16,55 +16,55 @@ import (
 
 // A Tool is a tool whose type shield does not know, with the data that identifies it.
 type Tool struct {
-	Identity string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
-	Server   string // how the server is started or reached, for people; "" if unknown
-	About    string // the server's description of the tool; "" if unknown
-	Remote   string // the host of a server on another machine; "" for a local one
-	Shipped  analysis.Class
+	Identity     string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
+	Server       string // how the server is started or reached, for people; "" if unknown
+	Description  string // the server's description of the tool; "" if unknown
+	RemoteHost   string // the host of a server on another machine; "" for a local one
+	ShippedClass analysis.ToolClass
 }
 
 // A ToolClass is a person's answer about what a tool does.
 type ToolClass struct {
-	ID      string         `json:"id"`   // ID of the answer
-	Tool    string         `json:"tool"` // the action type
-	Server  string         `json:"server,omitempty"`
-	Class   analysis.Class `json:"class"`
-	By      string         `json:"by"`
-	At      time.Time      `json:"at"`
-	Until   time.Time      `json:"until,omitzero"`    // end of a class that holds in one session
-	Session string         `json:"session,omitempty"` // "" for a class without an end
+	ID      string             `json:"id"`   // ID of the answer
+	Tool    string             `json:"tool"` // the action type
+	Server  string             `json:"server,omitempty"`
+	Class   analysis.ToolClass `json:"class"`
+	By      string             `json:"by"`
+	At      time.Time          `json:"at"`
+	Until   time.Time          `json:"until,omitzero"`    // end of a class that holds in one session
+	Session string             `json:"session,omitempty"` // "" for a class without an end
 }
 
 // Limits of classes.
 const (
-	toolsShelf = "tools"
-	maxClasses = 4096
-	maxClass   = 4096 // bytes per class
+	toolNamespace  = "tools"
+	maxToolClasses = 4096
+	maxClassBytes  = 4096 // bytes per class
 )
 
 // SetTool stores a person's class for a tool. binding identifies the tool and, for a class that ends
 // with the session, the session. Several processes may call it at once.
 func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) error {
-	if !slices.Contains(analysis.Classes, t.Class) {
+	if !slices.Contains(analysis.ToolClasses, t.Class) {
 		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
 	}
 	t.ID, t.At = ToolID(binding), s.Clock()
 	if t.Session != "" {
 		t.Until = t.At.Add(kindApprovalLifetime)
 	}
-	value, err := s.sealed(t)
+	value, err := s.sealRecord(t)
 	if err != nil {
 		return err
 	}
-	if len(value) > maxClass {
+	if len(value) > maxClassBytes {
 		return ErrTooLarge
 	}
-	return s.Store.Shelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+	return s.Store.UpdateNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		count := 0
 		var old [][]byte
-		err := sh.Each(toolsGroup, func(key, value []byte) error {
+		err := sh.Each(toolClassGroup, func(key, value []byte) error {
 			var o ToolClass
-			if s.unseal(value, &o) != nil || o.expired(s.Clock()) {
+			if s.unsealRecord(value, &o) != nil || o.isExpired(s.Clock()) {
 				old = append(old, slices.Clone(key))
 			} else {
 				count++
@@ -74,71 +74,71 @@ func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) err
 		if err != nil {
 			return err
 		}
-		if count >= maxClasses {
+		if count >= maxToolClasses {
 			return fmt.Errorf("%d tools already have a class; remove one with 'shield tools forget'", count)
 		}
 		for _, key := range old {
-			if err := sh.Put(toolsGroup, key, nil); err != nil {
+			if err := sh.Put(toolClassGroup, key, nil); err != nil {
 				return err
 			}
 		}
-		return sh.Put(toolsGroup, sessionGroup(binding), value)
+		return sh.Put(toolClassGroup, hashedGroupName(binding), value)
 	})
 }
 
-var toolsGroup = []byte("classes")
+var toolClassGroup = []byte("classes")
 
 // ToolID returns the ID of the answer about a tool.
-func ToolID(binding string) string { return string(sessionGroup(binding)[:approvalID]) }
+func ToolID(binding string) string { return string(hashedGroupName(binding)[:approvalIDLength]) }
 
 // expired reports whether a class has ended.
-func (t *ToolClass) expired(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
+func (t *ToolClass) isExpired(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
 
 // Tool returns the class that a person gave a tool; ok is false if there is none.
-func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
-	value, err := s.tools.get(ctx, s.Store, sessionGroup(binding))
-	ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.expired(s.Clock())
+func (s *Refusals) FindToolClass(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
+	value, err := s.toolClasses.lookUp(ctx, s.Store, hashedGroupName(binding))
+	ok = value != nil && s.unsealRecord(value, &t) == nil && t.ID == ToolID(binding) && !t.isExpired(s.Clock())
 	return t, ok, err
 }
 
 // maxRead is how many classes are cached.
-const maxRead = 256
+const maxCachedClasses = 256
 
 // A toolReader caches classes until any process changes one. Goroutines share it.
-type toolReader struct {
-	mu    sync.Mutex
-	stamp state.Stamp
-	read  map[string][]byte // by key; nil for a tool without a class
+type toolClassCache struct {
+	mu     sync.Mutex
+	stamp  state.Stamp
+	values map[string][]byte // by key; nil for a tool without a class
 }
 
-func (r *toolReader) get(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {
+func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stamp, ok := store.Stamp(toolsShelf) // taken before the values are read
-	if value, known := r.read[string(key)]; known && ok && stamp == r.stamp {
+	stamp, ok := store.Stamp(toolNamespace) // taken before the values are read
+	if value, known := r.values[string(key)]; known && ok && stamp == r.stamp {
 		return value, nil
 	}
-	err = store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
-		value = slices.Clone(sh.Get(toolsGroup, key))
+	err = store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
+		value = slices.Clone(sh.Get(toolClassGroup, key))
 		return nil
 	})
 	if err != nil || !ok {
 		return value, err
 	}
-	if stamp != r.stamp || len(r.read) >= maxRead {
-		r.stamp, r.read = stamp, map[string][]byte{}
+	if stamp != r.stamp || len(r.values) >= maxCachedClasses {
+		r.stamp, r.values = stamp, map[string][]byte{}
 	}
-	r.read[string(key)] = value
+	r.values[string(key)] = value
 	return value, nil
 }
 
 // Tools returns all stored classes of tools.
-func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
-	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+func (s *Refusals) ToolClasses(ctx context.Context) (list []ToolClass, err error) {
+	err = s.Store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
-		return sh.Each(toolsGroup, func(_, value []byte) error {
+		return sh.Each(toolClassGroup, func(_, value []byte) error {
 			var t ToolClass
-			if s.unseal(value, &t) == nil && !t.expired(s.Clock()) {
+			if s.unsealRecord(value, &t) == nil && !t.isExpired(s.Clock()) {
 				list = append(list, t)
 			}
 			return nil
@@ -151,12 +151,12 @@ func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
 }
 
 // ChangeTool changes the class of a tool that has one, or removes it for "".
-func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.Class, by string) (t ToolClass, err error) {
-	err = s.Store.Shelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.ToolClass, by string) (t ToolClass, err error) {
+	err = s.Store.UpdateNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		var at []byte
-		err := sh.Each(toolsGroup, func(key, value []byte) error {
+		err := sh.Each(toolClassGroup, func(key, value []byte) error {
 			var o ToolClass
-			if s.unseal(value, &o) == nil && o.ID == id && !o.expired(s.Clock()) {
+			if s.unsealRecord(value, &o) == nil && o.ID == id && !o.isExpired(s.Clock()) {
 				t, at = o, slices.Clone(key)
 			}
 			return nil
@@ -168,14 +168,14 @@ func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.Cla
 			return fmt.Errorf("no tool has the ID %.40q; see 'shield tools list'", id)
 		}
 		if class == "" {
-			return sh.Put(toolsGroup, at, nil)
+			return sh.Put(toolClassGroup, at, nil)
 		}
 		t.Class, t.By, t.At = class, by, s.Clock()
-		value, err := s.sealed(t)
+		value, err := s.sealRecord(t)
 		if err != nil {
 			return err
 		}
-		return sh.Put(toolsGroup, at, value)
+		return sh.Put(toolClassGroup, at, value)
 	})
 	return t, err
 }

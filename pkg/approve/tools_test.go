@@ -25,15 +25,15 @@ func TestToolRead(t *testing.T) {
 		return &Refusals{Store: file, Clock: clock}
 	}
 	one, other := opened(), opened()
-	class := func(binding string) analysis.Class {
+	class := func(binding string) analysis.ToolClass {
 		t.Helper()
-		said, _, err := one.Tool(t.Context(), binding)
+		said, _, err := one.FindToolClass(t.Context(), binding)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return said.Class
 	}
-	for _, want := range []analysis.Class{"", analysis.ClassReads, analysis.ClassNever} {
+	for _, want := range []analysis.ToolClass{"", analysis.ClassReads, analysis.ClassNever} {
 		if want != "" {
 			if err := other.SetTool(t.Context(), "a", ToolClass{Tool: "a", Class: want}); err != nil {
 				t.Fatal(err)

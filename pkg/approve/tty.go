@@ -14,27 +14,29 @@ import (
 )
 
 // tty asks at the terminal that shield was started from, one request at a time.
-type tty struct {
-	o    *Options
-	turn chan struct{} // held by the goroutine that asks; others queue in order
+type ttyChannel struct {
+	options *Options
+	askSlot chan struct{} // held by the goroutine that asks; others queue in order
 }
 
-func newTTY(o *Options) Channel { return &tty{o: o, turn: make(chan struct{}, 1)} }
+func newTTYChannel(o *Options) Channel {
+	return &ttyChannel{options: o, askSlot: make(chan struct{}, 1)}
+}
 
-func (*tty) Name() string { return "tty" }
+func (*ttyChannel) Name() string { return "tty" }
 
-func (t *tty) Usable() error {
+func (t *ttyChannel) Usable() error {
 	d, err := term.Open()
 	if err != nil {
 		return fmt.Errorf("%w; run shield in a terminal, or set approval.channels: [web]", err)
 	}
 	defer d.Close()
-	if t.o.NotPersonReason != nil {
-		if err := t.o.NotPersonReason(); err != nil {
+	if t.options.NotPersonReason != nil {
+		if err := t.options.NotPersonReason(); err != nil {
 			return err
 		}
 	}
-	if t.o.Hosted && d.Raw() {
+	if t.options.StartedByProgram && d.IsRaw() {
 		if _, err := os.Lstat(t.queuePath(d) + ".asking"); err != nil {
 			return errTerminalOccupied // not because of another question of this process
 		}
@@ -45,55 +47,57 @@ func (t *tty) Usable() error {
 var errTerminalOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
 
 // queuePath returns the path prefix of the files of a terminal's queue.
-func (t *tty) queuePath(d *term.Device) string { return filepath.Join(t.o.StateDir, "tty-"+d.Name()) }
+func (t *ttyChannel) queuePath(d *term.Device) string {
+	return filepath.Join(t.options.StateDir, "tty-"+d.Name())
+}
 
-func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
+func (t *ttyChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	select {
-	case t.turn <- struct{}{}:
+	case t.askSlot <- struct{}{}:
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
 	}
-	defer func() { <-t.turn }()
+	defer func() { <-t.askSlot }()
 	d, err := term.Open()
 	if err != nil {
 		return Answer{}, err
 	}
 	defer d.Close()
-	release, err := t.take(ctx, d)
+	release, err := t.takeTerminal(ctx, d)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer release()
-	a, err := t.show(ctx, d, r)
+	a, err := t.showRequest(ctx, d, r)
 	columns, _ := d.Size()
-	fmt.Fprintln(d.Out, term.Cut(outcomeLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
+	fmt.Fprintln(d.Out, term.Cut(terminalOutcomeLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
 	if err != nil {
 		return Answer{}, err
 	}
-	a.ID, a.By = r.ID, t.o.Person
+	a.ID, a.By = r.ID, t.options.PersonName
 	return a, nil
 }
 
 // outcomeLine says what was asked and answered, on one line. An answer that came
 // after the request was withdrawn does not count.
-func outcomeLine(ctx context.Context, r *Request, a Answer, err error) string {
+func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) string {
 	said := "denied"
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errAnswered):
 		said = "answered on another channel"
 	case errors.Is(cause, errTimeout) || errors.Is(cause, context.DeadlineExceeded):
 		said = "not answered in time"
-	case cause != nil || a.Interrupt:
+	case cause != nil || a.StopAsking:
 		said = "interrupted"
 	case err != nil:
 		said = "not answered"
-	case a.Approve && a.Remember > 0:
-		said = fmt.Sprintf("approved for %d min", minutes(a.Remember))
+	case a.Approve && a.RememberFor > 0:
+		said = fmt.Sprintf("approved for %d min", wholeMinutes(a.RememberFor))
 	case a.Class != "" && a.Approve:
 		said = "approved once; the tool " + ClassWords[a.Class]
 	case a.Class != "":
 		said = "denied; the tool " + ClassWords[a.Class]
-	case a.Approve && a.Kind:
+	case a.Approve && a.ApproveKind:
 		said = "this kind approved for the session"
 	case a.Approve:
 		said = "approved once"
@@ -104,7 +108,7 @@ func outcomeLine(ctx context.Context, r *Request, a Answer, err error) string {
 // take waits until no other process asks at this terminal. A file next to the
 // lock says that one is asking: if the file exists while the lock is free, that
 // process was killed, and the terminal is repaired.
-func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err error) {
+func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release func(), err error) {
 	base := t.queuePath(d)
 	lock, err := lockNamed(ctx, base+".lock")
 	if err != nil {
@@ -116,7 +120,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	}
 	asking := base + ".asking"
 	// When the device was opened, another process may have had it in raw mode.
-	if err := d.Save(); err != nil {
+	if err := d.SaveSettings(); err != nil {
 		unlock()
 		return nil, err
 	}
@@ -126,7 +130,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 			return nil, err
 		}
 	}
-	if t.o.Hosted && d.Raw() {
+	if t.options.StartedByProgram && d.IsRaw() {
 		unlock()
 		return nil, errTerminalOccupied
 	}
@@ -149,7 +153,7 @@ func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 			return nil, err
 		}
 		err = lock.Lock(ctx, maxTerminalWait)
-		if err == nil && lock.Named(path) {
+		if err == nil && lock.IsFileAt(path) {
 			return lock, nil
 		}
 		lock.Close()
@@ -161,28 +165,28 @@ func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 
 // show puts the request on the screen. Whatever happens, the terminal is left
 // as it was found.
-func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, err error) {
+func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request) (a Answer, err error) {
 	defer func() {
 		if restoring := d.Restore(); err == nil && restoring != nil {
 			a, err = Answer{}, restoring
 		}
 	}()
-	g, err := newGate(r.Remember, r.Kind != "", r.clock)
+	g, err := newKeyInterpreter(r.CanRemember, r.KindText != "", r.clock)
 	if err != nil {
 		return Answer{}, err
 	}
-	g.tool = r.Tool != ""
-	if t.plain() {
+	g.asksToolClass = r.ToolText != ""
+	if t.usesPlainText() {
 		return t.askPlain(ctx, d, r, g)
 	}
 	columns, lines := d.Size()
-	q := newQuestion(r, g, columns, lines, !t.o.Plain)
+	q := newQuestion(r, g, columns, lines, !t.options.NoBoldText)
 	p := tea.NewProgram(q, tea.WithInput(d.In), tea.WithOutput(d.Out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
 	// Given the context, the program would end while it is still reading.
 	defer context.AfterFunc(ctx, p.Quit)()
 	// What was typed before the question appeared is not an answer to it.
-	if err := d.Flush(); err != nil {
+	if err := d.DiscardInput(); err != nil {
 		return Answer{}, fmt.Errorf("discard earlier keys: %w", err)
 	}
 	if _, err := p.Run(); err != nil {
@@ -196,9 +200,9 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 
 // plain reports whether questions are shown as plain lines, because of the terminal or the user's
 // choice.
-func (t *tty) plain() bool {
-	name := t.o.Getenv("TERM")
-	return name == "dumb" || name == "" && t.o.Getenv("OS") == "" || t.o.Getenv("ACCESSIBLE") != ""
+func (t *ttyChannel) usesPlainText() bool {
+	name := t.options.Getenv("TERM")
+	return name == "dumb" || name == "" && t.options.Getenv("OS") == "" || t.options.Getenv("ACCESSIBLE") != ""
 }
 
 var errUnanswered = errors.New("the question ended without an answer, so the action is denied; let the agent try again")

@@ -44,7 +44,7 @@ func askAtTerminal(n int) error {
 	}
 	a, err := New(Options{
 		Approval: config.Approval{Channels: []string{"tty"}, Timeout: config.Duration(timeout)}, Store: &memory{}, StateDir: os.Getenv("SHIELD_DIR"),
-		Binding: testBinding, Getenv: os.Getenv, Person: "ann", Asker: "a test",
+		AnswerKey: testBinding, Getenv: os.Getenv, PersonName: "ann", Asker: "a test",
 	})
 	if err != nil {
 		return err
@@ -454,7 +454,7 @@ func TestHostilePayload(t *testing.T) {
 						t.Errorf("%s at %v: line %q is too long", name, size, line)
 					}
 				}
-				partial := q.g.partial
+				partial := q.interpreter.denyOnly
 				if partial && strings.Contains(view, "cdm") || partial != (name == "lines that are cut") && size[0] >= 30 {
 					t.Errorf("%s at %v: can be approved:\n%s", name, size, view)
 				}
@@ -467,17 +467,17 @@ func TestHostilePayload(t *testing.T) {
 				if strings.ContainsAny(strings.ReplaceAll(view, "\n", ""), "\r\x07\u202e\x1b") {
 					t.Errorf("%s at %v: control characters:\n%q", name, size, view)
 				}
-				if n := len(q.head()); size[1] >= 3 {
-					for _, line := range lines[n : n+min(q.windowHeight(), len(q.text))] {
+				if n := len(q.summaryHead()); size[1] >= 3 {
+					for _, line := range lines[n : n+min(q.windowHeight(), len(q.requestLines))] {
 						if strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "shield") || strings.HasPrefix(line, "cdm") {
 							t.Errorf("%s at %v: poses as shield: %q", name, size, line)
 						}
 					}
 				}
-				if strings.Count(strings.Join(q.head(), ""), "”") > 1 {
-					t.Errorf("%s at %v: the quotation does not end where it seems to: %q", name, size, q.head())
+				if strings.Count(strings.Join(q.summaryHead(), ""), "”") > 1 {
+					t.Errorf("%s at %v: the quotation does not end where it seems to: %q", name, size, q.summaryHead())
 				}
-				q.top += 1000
+				q.firstVisibleLine += 1000
 				q.clampScroll()
 			}
 		}

@@ -17,56 +17,56 @@ import (
 // web shows requests on a local page, one for all processes of the user. Each process puts its
 // questions into the [inbox] and waits for sealed answers there. One of the waiting processes serves
 // the page; when it ends, another serves it at the same address.
-type web struct {
-	o            *Options
+type webChannel struct {
+	options      *Options
 	keepsServing bool // serve the page even without a waiting question
 
 	mu             sync.Mutex
-	inbox          *inbox              // nil until a question is asked
-	pendingByID    map[string]*pending // by request ID
-	running        bool                // a goroutine calls step
+	inbox          *inbox                      // nil until a question is asked
+	pendingByID    map[string]*pendingQuestion // by request ID
+	running        bool                        // a goroutine calls step
 	closed         bool
-	server         *server     // nil unless this process serves the page
-	lock           *flock.Lock // held by the process that serves the page, or is about to
+	server         *pageServer // nil unless this process serves the page
+	serveLock      *flock.Lock // held by the process that serves the page, or is about to
 	listenAttempts int         // attempts to listen at the remembered address
-	printed        string      // last printed text
-	wake           chan struct{}
-	desktop        desktop
-	chats          chats
+	lastPrinted    string      // last printed text
+	wakeSignal     chan struct{}
+	desktop        desktopNotifier
+	chats          chatNotifier
 }
 
 // A pending is a question of this process without an answer.
-type pending struct {
-	id     string
-	alive  *flock.Lock
-	result chan result // receives one result
+type pendingQuestion struct {
+	id        string
+	aliveLock *flock.Lock
+	result    chan answerResult // receives one result
 }
 
-type result struct {
+type answerResult struct {
 	answer Answer
 	err    error
 }
 
 // webPoll is the interval at which a process looks for answers, and checks whether it must serve the
 // page.
-const webPoll = 100 * time.Millisecond
+const webPollInterval = 100 * time.Millisecond
 
-func newWeb(o *Options) Channel {
-	return &web{o: o, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
+func newWebChannel(o *Options) Channel {
+	return &webChannel{options: o, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 }
 
-func (*web) Name() string { return "web" }
+func (*webChannel) Name() string { return "web" }
 
-func (w *web) listen() string {
-	if w.o.Web.Listen == "" {
+func (w *webChannel) listenAddress() string {
+	if w.options.Web.Listen == "" {
 		return "127.0.0.1:0"
 	}
-	return w.o.Web.Listen
+	return w.options.Web.Listen
 }
 
 // Usable requires a loopback address: anyone who can reach the page could try to answer.
-func (w *web) Usable() error {
-	host, _, err := net.SplitHostPort(w.listen())
+func (w *webChannel) Usable() error {
+	host, _, err := net.SplitHostPort(w.listenAddress())
 	if err != nil {
 		return fmt.Errorf("approval.web.listen: %w; set it to 127.0.0.1:0", err)
 	}
@@ -76,18 +76,18 @@ func (w *web) Usable() error {
 	return nil
 }
 
-func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
+func (w *webChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if _, err := w.Link(ctx); err != nil {
 		return Answer{}, err
 	}
-	r.Shown()
-	p, err := w.add(ctx, r)
+	r.StartTimer()
+	p, err := w.addQuestion(ctx, r)
 	if err != nil {
 		return Answer{}, err
 	}
-	defer w.remove(p)
-	w.desktop.notify(w.o.Getenv, r.Summary, w.howToOpen())
-	w.chats.notify(w.o, r.Summary)
+	defer w.removeQuestion(p)
+	w.desktop.notify(w.options.Getenv, r.Summary, w.howToOpen())
+	w.chats.notify(w.options, r.Summary)
 	select {
 	case got := <-p.result:
 		return got.answer, got.err
@@ -97,7 +97,7 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 }
 
 // howToOpen returns what a person needs to open the page.
-func (w *web) howToOpen() string {
+func (w *webChannel) howToOpen() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.servedPage()
@@ -106,14 +106,14 @@ func (w *web) howToOpen() string {
 
 // Link makes sure that the page is served and returns its link, which it also prints, with the code,
 // if [Options.Notice] is set. It is called before a question takes over the screen.
-func (w *web) Link(ctx context.Context) (string, error) {
+func (w *webChannel) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
 		return "", err
 	}
 	if err := w.openInboxOnce(); err != nil {
 		return "", err
 	}
-	for range linkTries {
+	for range maxLinkTries {
 		link, err := w.serveAndCollect()
 		if err != nil || link != "" {
 			return link, err
@@ -121,7 +121,7 @@ func (w *web) Link(ctx context.Context) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(webPoll):
+		case <-time.After(webPollInterval):
 		}
 	}
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
@@ -131,7 +131,7 @@ func (w *web) Link(ctx context.Context) (string, error) {
 // called before the channels are asked: a question on a terminal may take over the whole screen.
 func announcePage(ctx context.Context, channels []Channel) string {
 	for _, ch := range channels {
-		if w, ok := ch.(*web); ok {
+		if w, ok := ch.(*webChannel); ok {
 			if link, err := w.Link(ctx); err == nil && link != "" { // otherwise Ask reports the error
 				return w.howToOpen()
 			}
@@ -142,34 +142,34 @@ func announcePage(ctx context.Context, channels []Channel) string {
 
 // linkTries bounds the wait for the page's address: longer than the attempts to listen at the
 // remembered one.
-const linkTries = 2 * listenTries
+const maxLinkTries = 2 * maxListenTries
 
 // openInboxOnce opens the inbox on the first call.
-func (w *web) openInboxOnce() (err error) {
+func (w *webChannel) openInboxOnce() (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
 		return errors.New("the approval page is closed; run 'shield approvals'")
 	case w.inbox == nil:
-		w.inbox, err = openInbox(w.o.StateDir, pageBox)
+		w.inbox, err = openInbox(w.options.StateDir, pageInboxFolder)
 	}
 	return err
 }
 
 // add puts a question of this process on the page and starts run, which looks for its answer.
-func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
+func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuestion, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	alive, err := w.inbox.add(ctx, r, r.clock())
+	alive, err := w.inbox.addQuestion(ctx, r, r.clock())
 	if err != nil {
 		return nil, err
 	}
-	p := &pending{id: r.ID, alive: alive, result: make(chan result, 1)}
+	p := &pendingQuestion{id: r.ID, aliveLock: alive, result: make(chan answerResult, 1)}
 	w.pendingByID[r.ID] = p
 	if !w.running {
 		w.running = true
-		go w.run()
+		go w.handleQuestions()
 	}
 	w.wakeRun()
 	return p, nil
@@ -177,10 +177,10 @@ func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
 
 // remove removes a question from the page. When it returns, an answer given on the page has reached
 // the browsers, so that this process may exit.
-func (w *web) remove(p *pending) {
+func (w *webChannel) removeQuestion(p *pendingQuestion) {
 	w.mu.Lock()
 	delete(w.pendingByID, p.id)
-	w.inbox.remove(p.id, p.alive)
+	w.inbox.removeQuestion(p.id, p.aliveLock)
 	s := w.server
 	w.mu.Unlock()
 	if s != nil {
@@ -190,17 +190,17 @@ func (w *web) remove(p *pending) {
 }
 
 // wakeRun makes run check at once.
-func (w *web) wakeRun() {
+func (w *webChannel) wakeRun() {
 	select {
-	case w.wake <- struct{}{}:
+	case w.wakeSignal <- struct{}{}:
 	default: // a wake-up is already pending
 	}
 }
 
 // run handles the questions of this process until there are none, and the page as long as this process
 // serves it.
-func (w *web) run() {
-	beat := time.NewTicker(webPoll)
+func (w *webChannel) handleQuestions() {
+	beat := time.NewTicker(webPollInterval)
 	defer beat.Stop()
 	for {
 		_, err := w.serveAndCollect()
@@ -209,18 +209,18 @@ func (w *web) run() {
 		}
 		select {
 		case <-beat.C:
-		case <-w.wake:
+		case <-w.wakeSignal:
 		}
 	}
 }
 
 // endPending sends an error to all pending questions, and reports whether run can end.
-func (w *web) endPending(err error) bool {
+func (w *webChannel) endPending(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		for _, p := range w.pendingByID {
-			p.end(Answer{}, err)
+			p.deliverResult(Answer{}, err)
 		}
 	}
 	if w.closed || w.server == nil && len(w.pendingByID) == 0 {
@@ -230,16 +230,16 @@ func (w *web) endPending(err error) bool {
 	return false
 }
 
-func (p *pending) end(a Answer, err error) {
+func (p *pendingQuestion) deliverResult(a Answer, err error) {
 	select {
-	case p.result <- result{a, err}:
+	case p.result <- answerResult{a, err}:
 	default: // it already has a result
 	}
 }
 
 // serveAndCollect serves the page if no other process does, delivers answers to the pending questions,
 // and returns the link of the page; "" while it is not served.
-func (w *web) serveAndCollect() (link string, err error) {
+func (w *webChannel) serveAndCollect() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -261,11 +261,11 @@ func (w *web) serveAndCollect() (link string, err error) {
 		if err == nil {
 			a, err = g.answer()
 		}
-		p.end(a, err)
+		p.deliverResult(a, err)
 	}
 	where := w.servedPage()
-	if told := where.howToOpen(); told != "" && told != w.printed {
-		w.printed = told
+	if told := where.howToOpen(); told != "" && told != w.lastPrinted {
+		w.lastPrinted = told
 		w.printHowToOpen(where)
 	}
 	link = where.link()
@@ -273,34 +273,34 @@ func (w *web) serveAndCollect() (link string, err error) {
 }
 
 // servedPage returns the page that is being served, or the zero value.
-func (w *web) servedPage() page {
+func (w *webChannel) servedPage() pageRecord {
 	if w.server != nil {
 		return w.server.currentPage()
 	}
-	if w.lock != nil {
-		return page{} // this process is about to serve it
+	if w.serveLock != nil {
+		return pageRecord{} // this process is about to serve it
 	}
-	var p page
+	var p pageRecord
 	if err := w.inbox.read(pageFile, &p); err != nil {
-		return page{}
+		return pageRecord{}
 	}
 	return p
 }
 
 // printHowToOpen prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
-func (w *web) printHowToOpen(p page) {
-	if w.o.Notice == nil || w.o.Hosted || w.o.NoLink || w.o.NotPersonReason != nil && w.o.NotPersonReason() != nil {
+func (w *webChannel) printHowToOpen(p pageRecord) {
+	if w.options.Notice == nil || w.options.StartedByProgram || w.options.NoLink || w.options.NotPersonReason != nil && w.options.NotPersonReason() != nil {
 		return
 	}
 	if p.OldAddress != "" {
-		fmt.Fprintf(w.o.Notice, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.OldAddress)
+		fmt.Fprintf(w.options.Notice, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.OldAddress)
 	}
-	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.howToOpen())
+	fmt.Fprintf(w.options.Notice, "shield: approve or deny at %s\n", p.howToOpen())
 }
 
 // Close stops serving the page, if this process does; another waiting process then serves it.
-func (w *web) Close() error {
+func (w *webChannel) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -312,8 +312,8 @@ func (w *web) Close() error {
 	if w.server != nil {
 		errs = append(errs, w.server.http.Close())
 	}
-	if w.lock != nil {
-		errs = append(errs, w.lock.Close())
+	if w.serveLock != nil {
+		errs = append(errs, w.serveLock.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -84,8 +84,8 @@ func pageIn(t *testing.T, dir string, commands ...string) *opened {
 	t.Helper()
 	var n notices
 	a := newTest(t, &memory{})
-	a.o.Notice, a.o.StateDir, a.o.Person = &n, dir, "ann"
-	a.channels = []Channel{newWeb(&a.o)}
+	a.options.Notice, a.options.StateDir, a.options.PersonName = &n, dir, "ann"
+	a.channels = []Channel{newWebChannel(&a.options)}
 	p := &opened{t: t, a: a, verdict: make(chan verdict.Verdict, 8)}
 	t.Cleanup(func() {
 		if err := p.a.Close(); err != nil {
@@ -121,7 +121,7 @@ func (p *opened) ask(command string) {
 // waitFor waits until this process has n questions on the page.
 func (p *opened) waitFor(n int) {
 	p.t.Helper()
-	w := p.a.channels[0].(*web)
+	w := p.a.channels[0].(*webChannel)
 	until(p.t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -169,18 +169,18 @@ func (p *opened) tryClient() (c *http.Client, status int) {
 func (p *opened) enter(c *http.Client, kind, secret string) (status int, key string) {
 	p.t.Helper()
 	mine := strings.Repeat("ab", 32)
-	status, body := p.send(c, "/hello", toJSON(p.t, greeting{Kind: kind, Nonce: mine}), nil)
-	var theirs greeting
+	status, body := p.send(c, "/hello", toJSON(p.t, handshakeMessage{Kind: kind, Nonce: mine}), nil)
+	var theirs handshakeMessage
 	if status != http.StatusOK || json.Unmarshal(body, &theirs) != nil {
 		return status, ""
 	}
 	if kind == "code" {
 		secret = secretOf(p.t, secret, theirs.Salt)
 	}
-	if theirs.Proof != prove(secret, "shield server", p.link.Host, mine, theirs.Nonce) {
+	if theirs.Proof != computeProof(secret, "shield server", p.link.Host, mine, theirs.Nonce) {
 		return http.StatusTeapot, ""
 	}
-	status, body = p.send(c, "/session", toJSON(p.t, greeting{Kind: kind, Nonce: theirs.Nonce, Proof: prove(secret, "shield page", p.link.Host, mine, theirs.Nonce)}), nil)
+	status, body = p.send(c, "/session", toJSON(p.t, handshakeMessage{Kind: kind, Nonce: theirs.Nonce, Proof: computeProof(secret, "shield page", p.link.Host, mine, theirs.Nonce)}), nil)
 	var out struct{ Key, Token string }
 	if status == http.StatusOK && json.Unmarshal(body, &out) != nil {
 		p.t.Fatalf("session: %s", body)
@@ -255,7 +255,7 @@ func (p *opened) send(c *http.Client, path, body string, headers map[string]stri
 }
 
 // lists yields the lists that the page is sent.
-func (p *opened) lists(c *http.Client) func() shownPage {
+func (p *opened) lists(c *http.Client) func() pageStateJSON {
 	p.t.Helper()
 	resp, err := c.Get(p.url("/events"))
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -263,11 +263,11 @@ func (p *opened) lists(c *http.Client) func() shownPage {
 	}
 	p.t.Cleanup(func() { resp.Body.Close() })
 	lines := bufio.NewScanner(resp.Body)
-	return func() shownPage {
+	return func() pageStateJSON {
 		p.t.Helper()
 		for lines.Scan() {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				var list shownPage
+				var list pageStateJSON
 				if err := json.Unmarshal([]byte(data), &list); err != nil {
 					p.t.Fatal(err)
 				}
@@ -275,7 +275,7 @@ func (p *opened) lists(c *http.Client) func() shownPage {
 			}
 		}
 		p.t.Fatalf("the events ended: %v", lines.Err())
-		return shownPage{}
+		return pageStateJSON{}
 	}
 }
 
@@ -291,27 +291,27 @@ func TestWebAnswers(t *testing.T) {
 	first, second := p.lists(one), p.lists(two)
 	list := first().Waiting
 	second()
-	if len(list) != 1 || list[0].Number != 1 || list[0].Payload[0].Value != push || list[0].Left > 60 || list[0].Left < 50 {
+	if len(list) != 1 || list[0].Number != 1 || list[0].Payload[0].Value != push || list[0].SecondsLeft > 60 || list[0].SecondsLeft < 50 {
 		t.Fatalf("list %+v", list)
 	}
 	if r := list[0].Request; r.Summary != "shield asks whether to run “"+push+"”: a push overwrites history [XP-013]" {
 		t.Errorf("asks %q", r.Summary)
 	}
 	id := list[0].ID
-	if got := p.post(one, "/answer", answerJSON(t, id, pageDeny, "use a branch"), nil); got != http.StatusOK {
+	if got := p.post(one, "/answer", answerJSON(t, id, choiceDeny, "use a branch"), nil); got != http.StatusOK {
 		t.Fatalf("answer: status %d", got)
 	}
 	if v := <-p.verdict; v.Decision != verdict.Block || v.Reasoning != "denied by ann on the approval page (web): use a branch" {
 		t.Errorf("got %+v", v)
 	}
 	shown := second()
-	if len(shown.Waiting) != 0 || len(shown.Receipts) != 1 {
+	if len(shown.Waiting) != 0 || len(shown.Answered) != 1 {
 		t.Fatalf("the other browser is shown %+v", shown)
 	}
-	if r := shown.Receipts[0]; r.ID != id || r.By != "ann" || r.Choice != pageDeny || r.Reason != "use a branch" || r.Subject != push || r.At.IsZero() {
+	if r := shown.Answered[0]; r.ID != id || r.By != "ann" || r.Choice != choiceDeny || r.Reason != "use a branch" || r.Subject != push || r.At.IsZero() {
 		t.Errorf("receipt %+v", r)
 	}
-	if got := p.post(two, "/answer", answerJSON(t, id, pageOnce, ""), nil); got != http.StatusConflict {
+	if got := p.post(two, "/answer", answerJSON(t, id, choiceOnce, ""), nil); got != http.StatusConflict {
 		t.Errorf("a second answer: status %d", got)
 	}
 }
@@ -324,11 +324,11 @@ func TestWebIdentical(t *testing.T) {
 	c := p.client()
 	lists := p.lists(c)
 	list := lists().Waiting
-	if len(list) != 2 || len(list[0].Identical) != 1 || len(list[1].Identical) != 0 || list[0].Subject != push {
+	if len(list) != 2 || len(list[0].IdenticalIDs) != 1 || len(list[1].IdenticalIDs) != 0 || list[0].Subject != push {
 		t.Fatalf("list %+v", list)
 	}
-	answer := func(id string, also ...string) (status int, r receipt) {
-		status, body := p.send(c, "/answer", toJSON(t, map[string]any{"id": id, "also": also, "choice": pageOnce}), nil)
+	answer := func(id string, also ...string) (status int, r answeredQuestion) {
+		status, body := p.send(c, "/answer", toJSON(t, map[string]any{"id": id, "also": also, "choice": choiceOnce}), nil)
 		if status == http.StatusOK && json.Unmarshal(body, &r) != nil {
 			t.Fatalf("answered %s", body)
 		}
@@ -337,12 +337,12 @@ func TestWebIdentical(t *testing.T) {
 	if status, _ := answer(list[0].ID, list[1].ID); status != http.StatusConflict {
 		t.Errorf("one answer for different actions: status %d", status)
 	}
-	shown := list[0].Identical
+	shown := list[0].IdenticalIDs
 	p.ask(push) // after the person looked
-	var now shownRequest
-	until(t, func() bool { now = lists().Waiting[0]; return len(now.Identical) == 2 })
+	var now pageRequest
+	until(t, func() bool { now = lists().Waiting[0]; return len(now.IdenticalIDs) == 2 })
 	status, r := answer(list[0].ID, append(shown, shown[0], list[0].ID, strings.Repeat("0", 32))...)
-	if status != http.StatusOK || len(r.Identical) != 1 || r.Identical[0] != shown[0] {
+	if status != http.StatusOK || len(r.IdenticalIDs) != 1 || r.IdenticalIDs[0] != shown[0] {
 		t.Fatalf("status %d, %+v", status, r)
 	}
 	for range 2 {
@@ -354,7 +354,7 @@ func TestWebIdentical(t *testing.T) {
 	for len(rest) != 2 {
 		rest = lists().Waiting
 	}
-	if rest[0].ID != list[1].ID || rest[1].Subject != push || len(rest[1].Identical) != 0 {
+	if rest[0].ID != list[1].ID || rest[1].Subject != push || len(rest[1].IdenticalIDs) != 0 {
 		t.Errorf("%+v still waits", rest)
 	}
 	select {
@@ -371,7 +371,7 @@ func TestWebRefuses(t *testing.T) {
 	p := newPage(t, push)
 	known := p.client()
 	id := p.lists(known)().Waiting[0].ID
-	approve := answerJSON(t, id, pageOnce, "")
+	approve := answerJSON(t, id, choiceOnce, "")
 	_, port, _ := strings.Cut(p.link.Host, ":")
 	for _, tc := range []struct {
 		name       string
@@ -397,18 +397,18 @@ func TestWebRefuses(t *testing.T) {
 		{"a foreign page", known, "/answer", approve, map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
 		{"a page of another port", known, "/answer", approve, map[string]string{"Sec-Fetch-Site": "same-site"}, http.StatusForbidden},
 		{"a form", known, "/answer", approve, map[string]string{"Content-Type": "text/plain"}, http.StatusUnsupportedMediaType},
-		{"another request", known, "/answer", answerJSON(t, strings.Repeat("0", 32), pageOnce, ""), nil, http.StatusConflict},
-		{"no request", known, "/answer", answerJSON(t, "", pageOnce, ""), nil, http.StatusConflict},
+		{"another request", known, "/answer", answerJSON(t, strings.Repeat("0", 32), choiceOnce, ""), nil, http.StatusConflict},
+		{"no request", known, "/answer", answerJSON(t, "", choiceOnce, ""), nil, http.StatusConflict},
 		{"no choice", known, "/answer", answerJSON(t, id, "", ""), nil, http.StatusBadRequest},
-		{"too long", known, "/answer", answerJSON(t, id, pageOnce, strings.Repeat("a", maxPost)), nil, http.StatusBadRequest},
+		{"too long", known, "/answer", answerJSON(t, id, choiceOnce, strings.Repeat("a", maxPostBytes)), nil, http.StatusBadRequest},
 		{"an unknown choice", known, "/answer", answerJSON(t, id, "why", ""), nil, http.StatusBadRequest},
 		{"a member of its own", known, "/answer", strings.Replace(approve, "{", `{"by":"eve",`, 1), nil, http.StatusBadRequest},
 		{"the code itself", &http.Client{}, "/session", p.link.Fragment, nil, http.StatusBadRequest},
-		{"a proof of nothing", &http.Client{}, "/session", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("0", 64), Proof: strings.Repeat("0", 64)}), nil, http.StatusForbidden},
-		{"no secret", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "", Nonce: strings.Repeat("0", 64)}), nil, http.StatusBadRequest},
-		{"no nonce", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code"}), nil, http.StatusBadRequest},
-		{"a nonce that is text", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("\n", 64)}), nil, http.StatusBadRequest},
-		{"a greeting from a foreign page", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("0", 64)}), map[string]string{"Origin": "http://evil.test"}, http.StatusForbidden},
+		{"a proof of nothing", &http.Client{}, "/session", toJSON(t, handshakeMessage{Kind: "code", Nonce: strings.Repeat("0", 64), Proof: strings.Repeat("0", 64)}), nil, http.StatusForbidden},
+		{"no secret", &http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "", Nonce: strings.Repeat("0", 64)}), nil, http.StatusBadRequest},
+		{"no nonce", &http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "code"}), nil, http.StatusBadRequest},
+		{"a nonce that is text", &http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "code", Nonce: strings.Repeat("\n", 64)}), nil, http.StatusBadRequest},
+		{"a greeting from a foreign page", &http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "code", Nonce: strings.Repeat("0", 64)}), map[string]string{"Origin": "http://evil.test"}, http.StatusForbidden},
 		{"the key without a cookie", &http.Client{}, "/key", "{}", nil, http.StatusNoContent},
 	} {
 		if got := p.post(tc.client, tc.path, tc.body, tc.headers); got != tc.want {
@@ -458,7 +458,7 @@ func TestWebPage(t *testing.T) {
 			t.Errorf("policy %q, page:\n%s", csp, body)
 		}
 	}
-	if code := p.link.Fragment; len(code) != codeLength+1 || strings.Trim(code, pageLetters+"-") != "" {
+	if code := p.link.Fragment; len(code) != codeLength+1 || strings.Trim(code, pageCodeLetters+"-") != "" {
 		t.Errorf("code %q", code)
 	}
 }
@@ -469,7 +469,7 @@ func TestCodeCannotBeGuessed(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, push)
 	clock := &hand{now: time.Now()}
-	w := p.a.channels[0].(*web)
+	w := p.a.channels[0].(*webChannel)
 	w.mu.Lock()
 	w.server.mu.Lock()
 	w.server.clock = clock.time
@@ -478,14 +478,14 @@ func TestCodeCannotBeGuessed(t *testing.T) {
 	known := p.client()
 	mine := strings.Repeat("ab", 32)
 	guess := func() int {
-		_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
-		var theirs greeting
+		_, body := p.send(&http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "code", Nonce: mine}), nil)
+		var theirs handshakeMessage
 		if err := json.Unmarshal(body, &theirs); err != nil {
 			t.Fatal(err)
 		}
-		return p.post(&http.Client{}, "/session", toJSON(t, greeting{Kind: "code", Nonce: theirs.Nonce, Proof: strings.Repeat("0", 64)}), nil)
+		return p.post(&http.Client{}, "/session", toJSON(t, handshakeMessage{Kind: "code", Nonce: theirs.Nonce, Proof: strings.Repeat("0", 64)}), nil)
 	}
-	for i := range maxWrongCodes {
+	for i := range maxWrongCodesPerMinute {
 		if got := guess(); got != http.StatusForbidden {
 			t.Fatalf("guess %d: status %d", i, got)
 		}
@@ -496,7 +496,7 @@ func TestCodeCannotBeGuessed(t *testing.T) {
 	if status, _ := p.enter(&http.Client{}, "code", p.link.Fragment); status != http.StatusTooManyRequests {
 		t.Errorf("the right code among guesses: status %d", status)
 	}
-	if got := p.post(known, "/answer", answerJSON(t, p.question(), pageDeny, ""), nil); got != http.StatusOK {
+	if got := p.post(known, "/answer", answerJSON(t, p.question(), choiceDeny, ""), nil); got != http.StatusOK {
 		t.Errorf("a page that is open: status %d", got)
 	}
 	<-p.verdict
@@ -523,7 +523,7 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 		"": true, "127.0.0.1:0": true, "[::1]:0": true, "127.0.0.9:80": true,
 		"0.0.0.0:0": false, ":8080": false, "192.168.1.2:80": false, "[::]:0": false, "localhost:0": false, "x": false,
 	} {
-		if err := newWeb(&Options{Approval: config.Approval{Web: config.Web{Listen: addr}}}).Usable(); (err == nil) != want {
+		if err := newWebChannel(&Options{Approval: config.Approval{Web: config.Web{Listen: addr}}}).Usable(); (err == nil) != want {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}
@@ -535,41 +535,41 @@ func TestProofsAreGoodOnce(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, push)
 	mine := strings.Repeat("ab", 32)
-	_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
-	var theirs greeting
+	_, body := p.send(&http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "code", Nonce: mine}), nil)
+	var theirs handshakeMessage
 	if err := json.Unmarshal(body, &theirs); err != nil {
 		t.Fatal(err)
 	}
 	secret := secretOf(t, p.link.Fragment, theirs.Salt)
-	proof := greeting{Kind: "code", Nonce: theirs.Nonce, Proof: prove(secret, "shield page", p.link.Host, mine, theirs.Nonce)}
+	proof := handshakeMessage{Kind: "code", Nonce: theirs.Nonce, Proof: computeProof(secret, "shield page", p.link.Host, mine, theirs.Nonce)}
 	for _, tt := range []struct {
-		greeting
+		handshakeMessage
 		want int
 	}{
 		{proof, http.StatusOK},
 		{proof, http.StatusForbidden},
 	} {
-		if got := p.post(&http.Client{}, "/session", toJSON(t, tt.greeting), nil); got != tt.want {
+		if got := p.post(&http.Client{}, "/session", toJSON(t, tt.handshakeMessage), nil); got != tt.want {
 			t.Errorf("status %d, want %d", got, tt.want)
 		}
 	}
 	// The server's own proof, sent back to it, is none; nor is one for another kind, host or nonce.
-	for _, forge := range []func(theirs greeting) greeting{
-		func(g greeting) greeting { return g },
-		func(g greeting) greeting {
-			g.Kind, g.Proof = "key", prove(secret, "shield page", p.link.Host, mine, g.Nonce)
+	for _, forge := range []func(theirs handshakeMessage) handshakeMessage{
+		func(g handshakeMessage) handshakeMessage { return g },
+		func(g handshakeMessage) handshakeMessage {
+			g.Kind, g.Proof = "key", computeProof(secret, "shield page", p.link.Host, mine, g.Nonce)
 			return g
 		},
-		func(g greeting) greeting {
-			g.Proof = prove(secret, "shield page", "127.0.0.1:1", mine, g.Nonce)
+		func(g handshakeMessage) handshakeMessage {
+			g.Proof = computeProof(secret, "shield page", "127.0.0.1:1", mine, g.Nonce)
 			return g
 		},
-		func(g greeting) greeting {
-			g.Proof = prove(secret, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
+		func(g handshakeMessage) handshakeMessage {
+			g.Proof = computeProof(secret, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
 			return g
 		},
 	} {
-		_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
+		_, body := p.send(&http.Client{}, "/hello", toJSON(t, handshakeMessage{Kind: "code", Nonce: mine}), nil)
 		if err := json.Unmarshal(body, &theirs); err != nil {
 			t.Fatal(err)
 		}
@@ -592,8 +592,8 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 		return Answer{ID: r.ID}, nil
 	}}
 	a := newTest(t, &memory{}, screen)
-	a.o.Notice = &n
-	a.channels = append(a.channels, newWeb(&a.o))
+	a.options.Notice = &n
+	a.channels = append(a.channels, newWebChannel(&a.options))
 	t.Cleanup(func() { a.Close() })
 	if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block {
 		t.Errorf("got %+v, %v", v, err)
@@ -607,12 +607,12 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 func TestPageKept(t *testing.T) {
 	t.Parallel()
 	p := newPage(t)
-	p.a.o.UndoHint = func() string { return "shield kept 2 files, as u1" }
+	p.a.options.UndoHint = func() string { return "shield kept 2 files, as u1" }
 	var n notices
-	p.a.o.Notice = &n
+	p.a.options.Notice = &n
 	p.ask("rm a b")
 	p.link = n.link(t)
-	if got := p.lists(p.client())(); got.Kept != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
+	if got := p.lists(p.client())(); got.UndoHint != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -32,7 +32,7 @@ import (
 const nonceLength = 64
 
 // A greeting is a message of the page; Proof is set only in the second one.
-type greeting struct {
+type handshakeMessage struct {
 	Kind  string `json:"kind"` // kind of secret: code or key
 	Nonce string `json:"nonce"`
 	Proof string `json:"proof,omitempty"`
@@ -40,15 +40,15 @@ type greeting struct {
 }
 
 // codeRounds is how often PBKDF2 hashes a code, here and in app.js.
-const codeRounds = 300_000
+const codeHashRounds = 300_000
 
 // hashCode returns the secret of a code, in hex.
 func hashCode(code, salt string) (string, error) {
-	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), codeRounds, sha256.Size)
+	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), codeHashRounds, sha256.Size)
 	return hex.EncodeToString(key), err
 }
 
-func (s *server) secret(kind string) string {
+func (s *pageServer) proofSecret(kind string) string {
 	switch kind {
 	case "code":
 		return s.codeSecret()
@@ -60,43 +60,43 @@ func (s *server) secret(kind string) string {
 }
 
 // codeSecret returns the secret of the present code, "" if there is none.
-func (s *server) codeSecret() string {
+func (s *pageServer) codeSecret() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stretched == "" {
-		s.stretched, _ = hashCode(s.page.Code, s.page.Salt) // if this fails, no browser gets access
+	if s.codeHash == "" {
+		s.codeHash, _ = hashCode(s.page.Code, s.page.Salt) // if this fails, no browser gets access
 	}
-	return s.stretched
+	return s.codeHash
 }
 
 // tooManyGuesses reports whether so many wrong codes were tried within a minute that codes are refused
 // for now. failed counts one more.
-func (s *server) tooManyGuesses(failed bool) bool {
+func (s *pageServer) tooManyGuesses(failed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.clock(); now.Sub(s.wrongSince) >= time.Minute {
-		s.wrong, s.wrongSince = 0, now
+	if now := s.clock(); now.Sub(s.wrongCodesSince) >= time.Minute {
+		s.wrongCodes, s.wrongCodesSince = 0, now
 	}
 	if failed {
-		s.wrong++
+		s.wrongCodes++
 	}
-	return s.wrong >= maxWrongCodes
+	return s.wrongCodes >= maxWrongCodesPerMinute
 }
 
 // prove returns the proof that who (server or page) knows the secret, for this host.
-func prove(secret, who, host, pageNonce, serverNonce string) string {
+func computeProof(secret, who, host, pageNonce, serverNonce string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(strings.Join([]string{who, host, pageNonce, serverNonce}, "\n")))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // handleHello proves to a browser that this is shield.
-func (s *server) handleHello(rw http.ResponseWriter, r *http.Request) {
-	var in greeting
+func (s *pageServer) handleHello(rw http.ResponseWriter, r *http.Request) {
+	var in handshakeMessage
 	if !decodeJSON(rw, r, &in) {
 		return
 	}
-	secret := s.secret(in.Kind)
+	secret := s.proofSecret(in.Kind)
 	if secret == "" || len(in.Nonce) != nonceLength || strings.Trim(in.Nonce, "0123456789abcdef") != "" {
 		http.Error(rw, "not a request of the approval page; reload the page", http.StatusBadRequest)
 		return
@@ -114,7 +114,7 @@ func (s *server) handleHello(rw http.ResponseWriter, r *http.Request) {
 		s.challengeOrder = s.challengeOrder[1:]
 	}
 	s.mu.Unlock()
-	out := greeting{Kind: in.Kind, Nonce: nonce, Proof: prove(secret, "shield server", r.Host, in.Nonce, nonce)}
+	out := handshakeMessage{Kind: in.Kind, Nonce: nonce, Proof: computeProof(secret, "shield server", r.Host, in.Nonce, nonce)}
 	if in.Kind == "code" {
 		out.Salt = s.currentPage().Salt
 	}
@@ -122,8 +122,8 @@ func (s *server) handleHello(rw http.ResponseWriter, r *http.Request) {
 }
 
 // handleSession gives a cookie and the key to a browser that knows a secret.
-func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
-	var in greeting
+func (s *pageServer) handleSession(rw http.ResponseWriter, r *http.Request) {
+	var in handshakeMessage
 	if !decodeJSON(rw, r, &in) {
 		return
 	}
@@ -135,8 +135,8 @@ func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
 		return
 	}
-	secret := s.secret(in.Kind)
-	if !sent || secret == "" || !equalSecrets(in.Proof, prove(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
+	secret := s.proofSecret(in.Kind)
+	if !sent || secret == "" || !equalSecrets(in.Proof, computeProof(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
 		s.tooManyGuesses(in.Kind == "code")
 		http.Error(rw, "wrong code; type the code that 'shield approvals' prints", http.StatusForbidden)
 		return
@@ -148,9 +148,9 @@ func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.known = append(s.known, knownBrowser{cookie, token})
-	if len(s.known) > maxBrowsers {
-		s.known = s.known[1:]
+	s.knownBrowsers = append(s.knownBrowsers, knownBrowser{cookie, token})
+	if len(s.knownBrowsers) > maxBrowsers {
+		s.knownBrowsers = s.knownBrowsers[1:]
 	}
 	s.mu.Unlock()
 	http.SetCookie(rw, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
@@ -159,7 +159,7 @@ func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
 
 // handleKey returns the key to a reloaded page, which kept it only in memory, where no page of another
 // program can read it. Unknown browsers get nothing.
-func (s *server) handleKey(rw http.ResponseWriter, r *http.Request) {
+func (s *pageServer) handleKey(rw http.ResponseWriter, r *http.Request) {
 	if !s.isKnown(r) {
 		rw.WriteHeader(http.StatusNoContent)
 		return
@@ -178,13 +178,13 @@ const (
 )
 
 // cookieName returns a name that differs by port, since browsers share cookies between ports.
-func (s *server) cookieName() string {
+func (s *pageServer) cookieName() string {
 	_, port, _ := net.SplitHostPort(s.page.Address)
 	return "shield_" + port
 }
 
 // requireKnown rejects browsers that have not proved that they know the secret.
-func (s *server) requireKnown(next http.HandlerFunc) http.HandlerFunc {
+func (s *pageServer) requireKnown(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		if !s.isKnown(r) {
 			http.Error(rw, "open the approval page and type its code", http.StatusUnauthorized)
@@ -195,7 +195,7 @@ func (s *server) requireKnown(next http.HandlerFunc) http.HandlerFunc {
 }
 
 // isKnown reports whether a browser has proved that it knows the secret.
-func (s *server) isKnown(r *http.Request) bool {
+func (s *pageServer) isKnown(r *http.Request) bool {
 	cookie, err := r.Cookie(s.cookieName())
 	if err != nil {
 		return false
@@ -204,7 +204,7 @@ func (s *server) isKnown(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := false
-	for _, b := range s.known {
+	for _, b := range s.knownBrowsers {
 		if equalSecrets(b.cookie, cookie.Value) && equalSecrets(b.token, token) {
 			found = true
 		}

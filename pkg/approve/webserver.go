@@ -23,7 +23,7 @@ import (
 
 // A page is the address and the secrets of the approval page. Its file outlives the serving process,
 // so that the next one serves the page at the same address and open pages keep working.
-type page struct {
+type pageRecord struct {
 	Address    string `json:"address"`       // host and port
 	Key        string `json:"key"`           // secret of the pages where the code was typed; 256 bits in hex
 	Code       string `json:"code"`          // a person types it into the page
@@ -38,7 +38,7 @@ const (
 )
 
 // link returns the URL of the page, without any secret.
-func (p *page) link() string {
+func (p *pageRecord) link() string {
 	if p.Address == "" || p.Code == "" {
 		return ""
 	}
@@ -46,7 +46,7 @@ func (p *page) link() string {
 }
 
 // howToOpen returns what a person needs to open the page; "" while it is not served.
-func (p *page) howToOpen() string {
+func (p *pageRecord) howToOpen() string {
 	if p.link() == "" {
 		return ""
 	}
@@ -55,24 +55,24 @@ func (p *page) howToOpen() string {
 
 // pageLetters are the characters of the page's codes: no vowels, which would form words, and no
 // characters that look alike.
-const pageLetters = "bcdfghjkmnpqrstvwxz23456789"
+const pageCodeLetters = "bcdfghjkmnpqrstvwxz23456789"
 
 // codeLength is the number of characters in a code, without the hyphen in the middle. With
 // [codeRounds], that is more than can be guessed during the life of a code.
 const codeLength = 8
 
 // renewCode draws a new code.
-func (p *page) renewCode() error {
+func (p *pageRecord) renewCode() error {
 	var code strings.Builder
 	for i := range codeLength {
-		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(pageLetters))))
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(pageCodeLetters))))
 		if err != nil {
 			return fmt.Errorf("draw a code: %w", err)
 		}
 		if i == codeLength/2 {
 			code.WriteByte('-')
 		}
-		code.WriteByte(pageLetters[n.Int64()])
+		code.WriteByte(pageCodeLetters[n.Int64()])
 	}
 	salt, err := randomHex(16)
 	if err == nil {
@@ -82,30 +82,30 @@ func (p *page) renewCode() error {
 }
 
 // A server serves the page. See [server.pages] for who may see and answer.
-type server struct {
-	page         page   // its address and key do not change
-	person       string // name of the user at the page
-	keepsServing bool   // serve even without a waiting question
+type pageServer struct {
+	page         pageRecord // its address and key do not change
+	person       string     // name of the user at the page
+	keepsServing bool       // serve even without a waiting question
 	clock        func() time.Time
-	kept         func() string // returns a line about kept files; may be nil
+	undoHint     func() string // returns a line about kept files; may be nil
 	inbox        *inbox        // shared with no one
 	http         *http.Server
 
 	answerLock sync.RWMutex // held for reading while an answer is written and shown
 
-	mu               sync.Mutex
-	known            []knownBrowser
-	stretched        string // PBKDF2 hash of the code, see codeSecret
-	wrong            int    // wrong proofs of the code since wrongSince
-	wrongSince       time.Time
-	challenges       map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
-	challengeOrder   []string          // keys of challenges, oldest first
-	waiting          []*inboxQuestion
-	receipts         []receipt
-	version          int       // number of the state that the page shows
-	used             bool      // a question has waited since the code was drawn
-	lastQuestionGone time.Time // when the last question was gone, for renewUnusedCode
-	browsers         []*subscriber
+	mu                sync.Mutex
+	knownBrowsers     []knownBrowser
+	codeHash          string // PBKDF2 hash of the code, see codeSecret
+	wrongCodes        int    // wrong proofs of the code since wrongSince
+	wrongCodesSince   time.Time
+	challenges        map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
+	challengeOrder    []string          // keys of challenges, oldest first
+	waiting           []*inboxQuestion
+	answeredQuestions []answeredQuestion
+	stateVersion      int       // number of the state that the page shows
+	codeUsed          bool      // a question has waited since the code was drawn
+	lastQuestionGone  time.Time // when the last question was gone, for renewUnusedCode
+	browsers          []*subscriber
 }
 
 // A subscriber is a browser that is notified of changes.
@@ -115,33 +115,33 @@ type subscriber struct {
 }
 
 // A receipt is an answered question and its answer.
-type receipt struct {
-	ID        string    `json:"id"`
-	Identical []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
-	Number    int       `json:"number"`
-	Subject   string    `json:"subject"`
-	Choice    string    `json:"choice"`
-	Reason    string    `json:"reason,omitempty"`
-	By        string    `json:"by"`
-	At        time.Time `json:"at"`
+type answeredQuestion struct {
+	ID           string    `json:"id"`
+	IdenticalIDs []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
+	Number       int       `json:"number"`
+	Subject      string    `json:"subject"`
+	Choice       string    `json:"choice"`
+	Reason       string    `json:"reason,omitempty"`
+	By           string    `json:"by"`
+	At           time.Time `json:"at"`
 }
 
 // Limits of the server.
 const (
-	maxBrowsers    = 32
-	maxChallenges  = 64
-	maxReceipts    = 50
-	maxConnections = 128
-	maxPost        = 16 << 10 // bytes
-	heartbeat      = 15 * time.Second
-	maxWrongCodes  = 10 // wrong proofs of the code per minute
-	listenTries    = 20 // attempts to listen at the remembered address, which a killed process frees a little later
-	settleTime     = 500 * time.Millisecond
+	maxBrowsers            = 32
+	maxChallenges          = 64
+	maxAnsweredQuestions   = 50
+	maxConnections         = 128
+	maxPostBytes           = 16 << 10 // bytes
+	eventHeartbeat         = 15 * time.Second
+	maxWrongCodesPerMinute = 10 // wrong proofs of the code per minute
+	maxListenTries         = 20 // attempts to listen at the remembered address, which a killed process frees a little later
+	deliveryTimeout        = 500 * time.Millisecond
 )
 
 // serveUnlessServed serves the page unless another process does. The caller holds w.mu.
-func (w *web) serveUnlessServed() error {
-	if w.lock == nil {
+func (w *webChannel) serveUnlessServed() error {
+	if w.serveLock == nil {
 		lock, err := flock.New(w.inbox.path("serve.lock"))
 		if err != nil {
 			return err
@@ -150,32 +150,32 @@ func (w *web) serveUnlessServed() error {
 			lock.Close()
 			return err
 		}
-		w.lock, w.listenAttempts = lock, 0
+		w.serveLock, w.listenAttempts = lock, 0
 	}
 	var err error
 	if w.server, err = w.serve(); err != nil {
-		w.lock.Close()
-		w.lock = nil
+		w.serveLock.Close()
+		w.serveLock = nil
 	}
 	return err
 }
 
 // serve opens the page at its last address, or at another one if a program uses that. It returns nil
 // if it must be tried again.
-func (w *web) serve() (*server, error) {
-	own, err := openInbox(w.o.StateDir, pageBox)
+func (w *webChannel) serve() (*pageServer, error) {
+	own, err := openInbox(w.options.StateDir, pageInboxFolder)
 	if err != nil {
 		return nil, err
 	}
-	if err := own.sweep(context.Background()); err != nil {
+	if err := own.removeDeadFiles(context.Background()); err != nil {
 		return nil, err
 	}
-	waiting, err := own.waiting()
+	waiting, err := own.waitingQuestions()
 	if err != nil {
 		return nil, err
 	}
 	p := w.lastPage(own)
-	l, err := w.socket(&p)
+	l, err := w.openListener(&p)
 	if l == nil || err != nil {
 		return nil, err
 	}
@@ -194,18 +194,18 @@ func (w *web) serve() (*server, error) {
 	}
 	err = own.write(pageFile, p)
 	if err == nil {
-		err = noteAddress(w.o.StateDir, p.Address)
+		err = noteAddress(w.options.StateDir, p.Address)
 	}
 	if err != nil {
 		l.Close()
 		return nil, err
 	}
-	s := &server{page: p, keepsServing: w.keepsServing, person: w.o.Person, clock: w.o.Clock, kept: w.o.UndoHint, inbox: own, challenges: map[string]string{}}
-	if err := own.read(historyFile, &s.receipts); err != nil {
-		s.receipts = nil // none yet, or no trustworthy ones
+	s := &pageServer{page: p, keepsServing: w.keepsServing, person: w.options.PersonName, clock: w.options.Clock, undoHint: w.options.UndoHint, inbox: own, challenges: map[string]string{}}
+	if err := own.read(historyFile, &s.answeredQuestions); err != nil {
+		s.answeredQuestions = nil // none yet, or no trustworthy ones
 	}
 	s.http = &http.Server{
-		Handler:           s.pages(w.wakeRun),
+		Handler:           s.pageHandler(w.wakeRun),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       time.Minute,
@@ -227,10 +227,10 @@ func noteAddress(stateDir, address string) error {
 }
 
 // lastPage returns the last page's data. An untrustworthy file is replaced.
-func (w *web) lastPage(b *inbox) page {
-	var p page
+func (w *webChannel) lastPage(b *inbox) pageRecord {
+	var p pageRecord
 	if err := b.read(pageFile, &p); err != nil {
-		return page{}
+		return pageRecord{}
 	}
 	return p
 }
@@ -238,14 +238,14 @@ func (w *web) lastPage(b *inbox) page {
 // socket listens at the configured or last address. After some tries it uses another port, with a new
 // key: a program at the old address may have received data from a browser. It returns nil if it must
 // be tried again. The caller holds w.mu.
-func (w *web) socket(p *page) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(w.listen())
+func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(w.listenAddress())
 	if err != nil {
 		return nil, err
 	}
 	var known []string
 	if port != "0" {
-		known = append(known, w.listen())
+		known = append(known, w.listenAddress())
 	}
 	if h, _, err := net.SplitHostPort(p.Address); err == nil && h == host {
 		known = append(known, p.Address)
@@ -253,19 +253,19 @@ func (w *web) socket(p *page) (net.Listener, error) {
 	for _, address := range known {
 		if l, err := listenAt(address); err == nil {
 			if address != p.Address {
-				*p = page{Address: address}
+				*p = pageRecord{Address: address}
 			}
 			return l, nil
 		}
 	}
-	if w.listenAttempts++; len(known) > 0 && w.listenAttempts < listenTries {
+	if w.listenAttempts++; len(known) > 0 && w.listenAttempts < maxListenTries {
 		return nil, nil
 	}
 	l, err := listenAt(net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("open the approval page: %w", err)
 	}
-	*p = page{Address: l.Addr().String()}
+	*p = pageRecord{Address: l.Addr().String()}
 	if len(known) > 0 {
 		p.OldAddress = known[0]
 	}
@@ -273,25 +273,25 @@ func (w *web) socket(p *page) (net.Listener, error) {
 }
 
 // refresh reads the waiting questions and notifies browsers of changes.
-func (s *server) refresh() {
+func (s *pageServer) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.inbox.sweep(context.Background()); err != nil {
+	if err := s.inbox.removeDeadFiles(context.Background()); err != nil {
 		return // retried soon
 	}
-	waiting, err := s.inbox.waiting()
+	waiting, err := s.inbox.waitingQuestions()
 	if err != nil {
 		return
 	}
 	now := s.clock()
 	waiting = slices.DeleteFunc(waiting, func(e *inboxQuestion) bool {
-		return !now.Before(e.Ends) || slices.ContainsFunc(s.receipts, func(r receipt) bool {
-			return r.ID == e.Request.ID || slices.Contains(r.Identical, e.Request.ID)
+		return !now.Before(e.DeniedAt) || slices.ContainsFunc(s.answeredQuestions, func(r answeredQuestion) bool {
+			return r.ID == e.Request.ID || slices.Contains(r.IdenticalIDs, e.Request.ID)
 		})
 	})
 	if !slices.Equal(waiting, s.waiting) {
 		s.waiting = waiting
-		s.changed()
+		s.notifyBrowsers()
 	}
 	if s.keepsServing {
 		_ = s.renewUnusedCode() // retried soon
@@ -299,15 +299,15 @@ func (s *server) refresh() {
 }
 
 // currentPage returns the page with its current link.
-func (s *server) currentPage() page {
+func (s *pageServer) currentPage() pageRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.page
 }
 
 // changed notifies the browsers of a new state.
-func (s *server) changed() {
-	s.version++
+func (s *pageServer) notifyBrowsers() {
+	s.stateVersion++
 	for _, b := range s.browsers {
 		select {
 		case b.changed <- struct{}{}:
@@ -318,10 +318,10 @@ func (s *server) changed() {
 
 // awaitDelivery waits until the browsers have received the answers, for at most half a second, because
 // this process may exit next.
-func (s *server) awaitDelivery() {
-	limit := time.NewTimer(settleTime)
+func (s *pageServer) awaitDelivery() {
+	limit := time.NewTimer(deliveryTimeout)
 	defer limit.Stop()
-	for !s.delivered() {
+	for !s.isDelivered() {
 		select {
 		case <-limit.C:
 			return
@@ -330,18 +330,18 @@ func (s *server) awaitDelivery() {
 	}
 }
 
-func (s *server) delivered() bool {
+func (s *pageServer) isDelivered() bool {
 	if !s.answerLock.TryLock() {
 		return false
 	}
 	s.answerLock.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.version })
+	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.stateVersion })
 }
 
 // subscribe returns a subscriber that is notified of changes, beginning with the current state.
-func (s *server) subscribe() (b *subscriber, cancel func()) {
+func (s *pageServer) subscribe() (b *subscriber, cancel func()) {
 	b = &subscriber{changed: make(chan struct{}, 1), sentVersion: -1}
 	b.changed <- struct{}{}
 	s.mu.Lock()
@@ -355,65 +355,65 @@ func (s *server) subscribe() (b *subscriber, cancel func()) {
 }
 
 // noteSent records the version that was sent to a browser.
-func (s *server) noteSent(b *subscriber, version int) {
+func (s *pageServer) noteSent(b *subscriber, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.sentVersion = version
 }
 
 // A shownPage is the state sent to the page.
-type shownPage struct {
-	Waiting  []shownRequest `json:"waiting"` // oldest first
-	Receipts []receipt      `json:"receipts"`
-	Kept     string         `json:"kept,omitempty"` // files that can be restored
+type pageStateJSON struct {
+	Waiting  []pageRequest      `json:"waiting"` // oldest first
+	Answered []answeredQuestion `json:"receipts"`
+	UndoHint string             `json:"kept,omitempty"` // files that can be restored
 }
 
 // A shownRequest is a request as sent to the page, with the seconds left.
-type shownRequest struct {
+type pageRequest struct {
 	*Request
-	Number    int      `json:"number"`
-	Subject   string   `json:"subject"`
-	Left      int      `json:"seconds"`
-	More      bool     `json:"more,omitempty"` // fields are cut
-	Identical []string `json:"also,omitempty"` // IDs of identical questions that wait as well
+	Number       int      `json:"number"`
+	Subject      string   `json:"subject"`
+	SecondsLeft  int      `json:"seconds"`
+	FieldsCut    bool     `json:"more,omitempty"` // fields are cut
+	IdenticalIDs []string `json:"also,omitempty"` // IDs of identical questions that wait as well
 }
 
 // pageState returns the current state of the page.
-func (s *server) pageState() (p shownPage, version int) {
+func (s *pageServer) pageState() (p pageStateJSON, version int) {
 	kept := ""
-	if s.kept != nil {
-		kept = s.kept()
+	if s.undoHint != nil {
+		kept = s.undoHint()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts), Kept: kept}
+	p = pageStateJSON{Waiting: []pageRequest{}, Answered: slices.Clone(s.answeredQuestions), UndoHint: kept}
 	now := s.clock()
-	for _, group := range groupSame(s.waiting) {
+	for _, group := range groupIdentical(s.waiting) {
 		e := group[0]
 		short, more := shortenRequest(e.Request)
-		shown := shownRequest{short, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds()), more, nil}
+		shown := pageRequest{short, e.Number, e.Subject, int(e.DeniedAt.Sub(now).Seconds()), more, nil}
 		for _, o := range group[1:] {
-			shown.Identical = append(shown.Identical, o.Request.ID)
+			shown.IdenticalIDs = append(shown.IdenticalIDs, o.Request.ID)
 		}
 		p.Waiting = append(p.Waiting, shown)
 	}
-	return p, s.version
+	return p, s.stateVersion
 }
 
 // maxShown is how many bytes of a field the page gets before it requests more.
-const maxShown = 16 << 10
+const maxShownFieldBytes = 16 << 10
 
 // shortenRequest returns a shortened request for the list of waiting questions; more means that fields
 // are cut, which [server.wholeFields] returns in full.
 func shortenRequest(r *Request) (short *Request, more bool) {
-	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShown }) {
+	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShownFieldBytes }) {
 		return r, false
 	}
-	return r.cutFields(maxShown), true
+	return r.cutFields(maxShownFieldBytes), true
 }
 
 // wholeFields returns all fields of a waiting question in full.
-func (s *server) wholeFields(id string) ([]Field, error) {
+func (s *pageServer) wholeFields(id string) ([]Field, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.waitingQuestion(id)
@@ -425,7 +425,7 @@ func (s *server) wholeFields(id string) ([]Field, error) {
 
 // waitingQuestion returns the waiting question with an ID, nil if there is none. The caller holds
 // s.mu.
-func (s *server) waitingQuestion(id string) *inboxQuestion {
+func (s *pageServer) waitingQuestion(id string) *inboxQuestion {
 	if i := slices.IndexFunc(s.waiting, func(e *inboxQuestion) bool { return equalSecrets(e.Request.ID, id) }); i >= 0 {
 		return s.waiting[i]
 	}
@@ -437,12 +437,12 @@ var errNotWaiting = errors.New("this question is no longer waiting; let the agen
 // takeAnswer stores the first answer to a question where the asking process reads it. also are the
 // identical questions that the page showed together with it: one that came later is a separate
 // question.
-func (s *server) takeAnswer(id string, also []string, choice, reason string) (receipt, error) {
+func (s *pageServer) takeAnswer(id string, also []string, choice, reason string) (answeredQuestion, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.waitingQuestion(id)
 	if e == nil {
-		return receipt{}, errNotWaiting
+		return answeredQuestion{}, errNotWaiting
 	}
 	var others []*inboxQuestion
 	for _, id := range also {
@@ -450,34 +450,36 @@ func (s *server) takeAnswer(id string, also []string, choice, reason string) (re
 		if o == nil || o == e || slices.Contains(others, o) {
 			continue
 		}
-		if !e.sameQuestion(o) {
-			return receipt{}, errors.New("the answer does not match the questions on the page; reload the page")
+		if !e.isSameQuestion(o) {
+			return answeredQuestion{}, errors.New("the answer does not match the questions on the page; reload the page")
 		}
 		others = append(others, o)
 	}
-	if choice != pageDeny {
+	if choice != choiceDeny {
 		reason = ""
 	}
-	g := pageAnswer{ID: e.Request.ID, Choice: choice, Reason: visibleLine(reason, maxReason), By: s.answerer(), At: s.clock()}
+	g := pageAnswer{ID: e.Request.ID, Choice: choice, Reason: visibleLine(reason, maxReasonBytes), By: s.answerer(), At: s.clock()}
 	if err := s.inbox.writeAnswer(e, g); err != nil {
-		return receipt{}, err
+		return answeredQuestion{}, err
 	}
-	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
+	r := answeredQuestion{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
 	for _, o := range others {
 		g.ID = o.Request.ID
 		if s.inbox.writeAnswer(o, g) == nil { // otherwise the question keeps waiting, or is gone
-			r.Identical = append(r.Identical, g.ID)
+			r.IdenticalIDs = append(r.IdenticalIDs, g.ID)
 		}
 	}
-	s.receipts = append(s.receipts, r)
-	if len(s.receipts) > maxReceipts {
-		s.receipts = s.receipts[1:]
+	s.answeredQuestions = append(s.answeredQuestions, r)
+	if len(s.answeredQuestions) > maxAnsweredQuestions {
+		s.answeredQuestions = s.answeredQuestions[1:]
 	}
-	_ = s.inbox.write(historyFile, s.receipts) // the answer counts even if this fails, and is in the log
-	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *inboxQuestion) bool { return e.Request.ID == r.ID || slices.Contains(r.Identical, e.Request.ID) })
-	s.changed()
+	_ = s.inbox.write(historyFile, s.answeredQuestions) // the answer counts even if this fails, and is in the log
+	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *inboxQuestion) bool {
+		return e.Request.ID == r.ID || slices.Contains(r.IdenticalIDs, e.Request.ID)
+	})
+	s.notifyBrowsers()
 	return r, nil
 }
 
 // answerer returns the person's name for verdicts and the audit log.
-func (s *server) answerer() string { return s.person + " on the approval page" }
+func (s *pageServer) answerer() string { return s.person + " on the approval page" }

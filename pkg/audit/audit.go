@@ -38,7 +38,7 @@ type Heads interface {
 
 // Gaps are [Heads] that also store which recovery entries continue a log that was moved aside.
 type Gaps interface {
-	KeepGap(ctx context.Context, seq uint64, hash string) error
+	StoreLogGap(ctx context.Context, seq uint64, hash string) error
 }
 
 // Faults of a log, for [errors.Is]. Nothing can be appended to a faulty log.
@@ -97,17 +97,17 @@ type Log struct {
 	path string
 	opts Options
 
-	mu    sync.Mutex
-	queue []*Ticket
-	busy  bool // a goroutine is writing the queue
-	done  bool
+	mu        sync.Mutex
+	queue     []*PendingEntries
+	isWriting bool // a goroutine is writing the queue
+	isClosed  bool
 
 	// Used by that goroutine only:
-	lock *flock.Lock
-	file *os.File
-	end  int64 // the file's size after our last write, or -1
-	last Head  // the last entry before end
-	from int64 // offset of the line of that entry
+	lock           *flock.Lock
+	file           *os.File
+	endOffset      int64 // the file's size after our last write, or -1
+	lastHead       Head  // the last entry before end
+	lastLineOffset int64 // offset of the line of that entry
 }
 
 // Open returns the log at path. It creates the folder (mode 0700) if needed; the first entry creates
@@ -120,7 +120,7 @@ func Open(path string, opts Options) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
-	return &Log{path: path, opts: opts, end: -1}, nil
+	return &Log{path: path, opts: opts, endOffset: -1}, nil
 }
 
 // HasEntries reports whether the log at path exists and is not empty.
@@ -140,8 +140,8 @@ func HasEntries(path string) (bool, error) {
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.done = true
-	if l.busy {
+	l.isClosed = true
+	if l.isWriting {
 		return nil // the worker closes the file when the queue is empty
 	}
 	return l.closeFiles()
@@ -161,16 +161,16 @@ func (l *Log) closeFiles() error {
 }
 
 // A Ticket represents entries that are being written to the log.
-type Ticket struct {
-	bodies [][]byte // encoded entries without sequence number and hash
-	err    error
-	ready  chan struct{}
+type PendingEntries struct {
+	encodedEntries [][]byte // encoded entries without sequence number and hash
+	err            error
+	written        chan struct{}
 }
 
 // Size returns the number of bytes that the ticket's entries take. It must be called before Queue.
-func (t *Ticket) Size() int {
+func (t *PendingEntries) Size() int {
 	n := 0
-	for _, b := range t.bodies {
+	for _, b := range t.encodedEntries {
 		n += len(b)
 	}
 	return n
@@ -178,14 +178,14 @@ func (t *Ticket) Size() int {
 
 // Wait blocks until the entries are on the disk, or returns the error of writing them. If ctx ends
 // first, the entries may or may not be written.
-func (t *Ticket) Wait(ctx context.Context) error {
+func (t *PendingEntries) Wait(ctx context.Context) error {
 	select {
-	case <-t.ready:
+	case <-t.written:
 		return t.err
 	default:
 	}
 	select {
-	case <-t.ready:
+	case <-t.written:
 		return t.err
 	case <-ctx.Done():
 		return fmt.Errorf("append to audit log: %w", ctx.Err())
@@ -193,9 +193,9 @@ func (t *Ticket) Wait(ctx context.Context) error {
 }
 
 // Done reports whether Wait would return at once.
-func (t *Ticket) Done() bool {
+func (t *PendingEntries) Done() bool {
 	select {
-	case <-t.ready:
+	case <-t.written:
 		return true
 	default:
 		return false
@@ -208,49 +208,49 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 }
 
 // Submit queues entries to be written in the order of the calls, without blocking. A stream shares one
-// sync between many verdicts by waiting for the [Ticket] only before it outputs them.
-func (l *Log) Submit(entries ...Entry) *Ticket {
+// sync between many verdicts by waiting for the [PendingEntries] only before it outputs them.
+func (l *Log) Submit(entries ...Entry) *PendingEntries {
 	return l.Queue(l.Prepare(entries...))
 }
 
 // Prepare does the part of Submit that does not depend on the order: redacting and encoding. Goroutines
 // can prepare entries in parallel; each Ticket must then be queued once.
-func (l *Log) Prepare(entries ...Entry) *Ticket {
-	t := &Ticket{ready: make(chan struct{})}
+func (l *Log) Prepare(entries ...Entry) *PendingEntries {
+	t := &PendingEntries{written: make(chan struct{})}
 	for i := range entries {
-		t.bodies = append(t.bodies, entries[i].body(l.opts.Clock(), l.opts.Redactor))
+		t.encodedEntries = append(t.encodedEntries, entries[i].encodeRedacted(l.opts.Clock(), l.opts.Redactor))
 	}
 	return t
 }
 
 // Queue queues prepared entries to be written, in the order of the calls.
-func (l *Log) Queue(t *Ticket) *Ticket {
+func (l *Log) Queue(t *PendingEntries) *PendingEntries {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.done {
+	if l.isClosed {
 		t.err = ErrClosed
-		close(t.ready)
+		close(t.written)
 		return t
 	}
 	l.queue = append(l.queue, t)
-	if !l.busy {
-		l.busy = true
-		go l.work()
+	if !l.isWriting {
+		l.isWriting = true
+		go l.writeQueue()
 	}
 	return t
 }
 
 // maxBatch bounds what is written at once, in tickets.
-const maxBatch = 1024
+const maxBatchTickets = 1024
 
 // work writes the queued entries in large batches until the queue is empty.
-func (l *Log) work() {
+func (l *Log) writeQueue() {
 	for {
 		l.mu.Lock()
-		n := min(len(l.queue), maxBatch)
+		n := min(len(l.queue), maxBatchTickets)
 		if n == 0 {
-			l.busy = false
-			if l.done {
+			l.isWriting = false
+			if l.isClosed {
 				l.closeFiles()
 			}
 			l.mu.Unlock()
@@ -259,11 +259,11 @@ func (l *Log) work() {
 		batch := l.queue[:n:n]
 		l.queue = l.queue[n:]
 		l.mu.Unlock()
-		err := l.write(batch)
+		err := l.writeBatch(batch)
 		for _, t := range batch {
 			t.err = err
-			t.bodies = nil
-			close(t.ready)
+			t.encodedEntries = nil
+			close(t.written)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type memory struct {
 	gaps map[uint64]string
 }
 
-func (m *memory) KeepGap(_ context.Context, seq uint64, hash string) error {
+func (m *memory) StoreLogGap(_ context.Context, seq uint64, hash string) error {
 	m.gaps = map[uint64]string{seq: hash}
 	return nil
 }
@@ -110,11 +110,11 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := verify(t, path, &heads.Head)
-	if !r.OK() || r.Lines != 4 || r.First != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.Torn || r.Recovered != 0 {
+	if !r.OK() || r.Lines != 4 || r.First != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntries != 0 {
 		t.Errorf("%+v", r)
 	}
 	first, _, _ := bytes.Cut(read(t, path), []byte("\n"))
-	want := `{"seq":1,"prev":"` + genesis + `","time":"2026-01-02T03:04:05.678Z","kind":"verdict","id":"a1","line":1,` +
+	want := `{"seq":1,"prev":"` + genesisHash + `","time":"2026-01-02T03:04:05.678Z","kind":"verdict","id":"a1","line":1,` +
 		`"type":"execute_command","decision":"BLOCK","tier":1,"confidence":0.95,"rule":"XP-001","reasoning":"because",` +
 		`"action_hash":"sha256:00","payload":{"command":"echo 1"},"latency_us":0}`
 	if string(first) != want {
@@ -168,7 +168,7 @@ func TestGoroutines(t *testing.T) {
 func TestSubmitKeepsOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	l := open(t, path, new(memory))
-	var tickets []*Ticket
+	var tickets []*PendingEntries
 	for i := range 3000 {
 		tickets = append(tickets, l.Submit(entry(i)))
 	}
@@ -203,20 +203,20 @@ func TestTornLine(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		write(t, path, all[:n])
 		h := &memory{Head: kept}
-		if r := verify(t, path, &kept); !r.OK() || !r.Torn || r.Lines != 2 {
+		if r := verify(t, path, &kept); !r.OK() || !r.LastLineIncomplete || r.Lines != 2 {
 			t.Fatalf("cut at %d: %+v", n, r)
 		}
 		appendAll(t, open(t, path, h), 1)
 		r := verify(t, path, &h.Head)
-		if !r.OK() || r.Torn || r.Lines != 4 || r.Recovered != 1 || r.Head.Seq != 4 {
-			t.Fatalf("cut at %d: %+v %v", n, r, r.Break)
+		if !r.OK() || r.LastLineIncomplete || r.Lines != 4 || r.RecoveryEntries != 1 || r.Head.Seq != 4 {
+			t.Fatalf("cut at %d: %+v %v", n, r, r.Damage)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	write(t, path, []byte(`{"seq":1,"prev":"`))
 	h := new(memory)
 	appendAll(t, open(t, path, h), 1)
-	if r := verify(t, path, &h.Head); !r.OK() || r.Lines != 2 || r.Recovered != 1 {
+	if r := verify(t, path, &h.Head); !r.OK() || r.Lines != 2 || r.RecoveryEntries != 1 {
 		t.Errorf("torn first line: %+v", r)
 	}
 }
@@ -234,8 +234,8 @@ func TestRefuses(t *testing.T) {
 		{"last line changed", func(b []byte) []byte { return bytes.Replace(b, []byte("echo 3"), []byte("echo 9"), 1) }, ErrChanged},
 		{"text added", func(b []byte) []byte { return append(b, "hello\n"...) }, ErrChanged},
 		{"empty line added", func(b []byte) []byte { return append(b, '\n') }, ErrChanged},
-		{"endless line added", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), 3*maxLine)...) }, ErrChanged},
-		{"other log", func([]byte) []byte { return []byte(`{"seq":7,"prev":"` + genesis + `","kind":"verdict"}` + "\n") }, nil},
+		{"endless line added", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), 3*maxLineBytes)...) }, ErrChanged},
+		{"other log", func([]byte) []byte { return []byte(`{"seq":7,"prev":"` + genesisHash + `","kind":"verdict"}` + "\n") }, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -270,11 +270,11 @@ func TestRefuses(t *testing.T) {
 			}
 			appendAll(t, open(t, path, heads), 1)
 			r := verifyGaps(t, path, &heads.Head, heads.gaps)
-			if !r.OK() || r.First != 4 || r.Head.Seq != 5 || r.Recovered != 1 {
-				t.Errorf("after repair: %+v %v", r, r.Break)
+			if !r.OK() || r.First != 4 || r.Head.Seq != 5 || r.RecoveryEntries != 1 {
+				t.Errorf("after repair: %+v %v", r, r.Damage)
 			}
 			if r := verify(t, path, &kept); !r.OK() {
-				t.Errorf("after repair, by the old head: %v", r.Break)
+				t.Errorf("after repair, by the old head: %v", r.Damage)
 			}
 		})
 	}
@@ -316,7 +316,7 @@ func TestHeadBehind(t *testing.T) {
 	}
 	heads.fail = nil
 	appendAll(t, l, 1)
-	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 5 || r.Recovered != 1 { // which says that it was not known of
+	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 5 || r.RecoveryEntries != 1 { // which says that it was not known of
 		t.Errorf("%+v", r)
 	}
 }
@@ -347,7 +347,7 @@ func TestUnwritable(t *testing.T) {
 		}
 		defer f.Close()
 		l := &Log{path: "/dev/full", file: f}
-		if err := l.flush(0, []byte("x\n")); !errors.Is(err, ErrUnwritable) {
+		if err := l.writeAndSync(0, []byte("x\n")); !errors.Is(err, ErrUnwritable) {
 			t.Errorf("full disk: %v", err)
 		}
 	}
@@ -357,7 +357,7 @@ func TestWaitEnds(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "audit.jsonl"), new(memory))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k := &Ticket{ready: make(chan struct{})}
+	k := &PendingEntries{written: make(chan struct{})}
 	if err := k.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
@@ -442,8 +442,8 @@ func TestEntryBounds(t *testing.T) {
 				}
 			}
 			got := read(t, path)
-			if r := verify(t, path, &heads.Head); !r.OK() || r.Lines != 2 || len(got) > 2*maxLine {
-				t.Errorf("%d bytes, %+v %v", len(got), r, r.Break)
+			if r := verify(t, path, &heads.Head); !r.OK() || r.Lines != 2 || len(got) > 2*maxLineBytes {
+				t.Errorf("%d bytes, %+v %v", len(got), r, r.Damage)
 			}
 			for _, c := range string(bytes.ReplaceAll(got, []byte("\n"), nil)) {
 				if c < ' ' || c >= 0x7f && c <= 0x9f || c == 0x202e || c == 0x2028 || c > 0xe0000 {
@@ -467,9 +467,9 @@ func FuzzEntry(f *testing.F) {
 			v = payload
 		}
 		e := Entry{ID: s, Reasoning: s, Payload: v, Confidence: confidence}
-		line, head := chain(nil, Head{}, e.body(clock(), nil))
+		line, head := appendChained(nil, Head{}, e.encodeRedacted(clock(), nil))
 		r, err := Verify(bytes.NewReader(line), &head)
-		if err != nil || !r.OK() || r.Lines != 1 || !json.Valid(line) || len(line) > maxLine {
+		if err != nil || !r.OK() || r.Lines != 1 || !json.Valid(line) || len(line) > maxLineBytes {
 			t.Errorf("%q: %+v, %v", line, r, err)
 		}
 	})

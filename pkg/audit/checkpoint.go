@@ -27,7 +27,7 @@ type Checkpoint struct {
 var ErrBadSignature = errors.New("the checkpoint's signature is wrong for this key: use the public key of the signer, or a copy of the checkpoint from before it was changed")
 
 // message returns the signed bytes. Their first line keeps the signature from being valid for other data.
-func (c *Checkpoint) message() []byte {
+func (c *Checkpoint) signedBytes() []byte {
 	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.Key)
 }
 
@@ -35,7 +35,7 @@ func (c *Checkpoint) message() []byte {
 func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
 	c := Checkpoint{Head: head, Time: now.UTC().Truncate(time.Millisecond)}
 	c.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
-	c.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.message()))
+	c.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.signedBytes()))
 	return c
 }
 
@@ -43,7 +43,7 @@ func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
 // compare it with a log: pass the checkpoint's Head to [Verify].
 func (c *Checkpoint) Check(key ed25519.PublicKey) error {
 	sig, err := base64.StdEncoding.DecodeString(c.Signature)
-	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.message(), sig) {
+	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.signedBytes(), sig) {
 		return ErrBadSignature
 	}
 	return nil

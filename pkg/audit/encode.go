@@ -17,27 +17,27 @@ import (
 
 // encode returns the entry as one line of JSON without the opening brace, Seq and Prev. Fields are in
 // the order of the struct. Characters that are invisible or control a terminal are escaped.
-func (e *Entry) encode() []byte {
-	room := rooms.Get().(*[]byte)
+func (e *Entry) encodeJSON() []byte {
+	room := encodeBuffers.Get().(*[]byte)
 	b := (*room)[:0]
 	b = append(e.Time.UTC().AppendFormat(append(b, `"time":"`...), time.RFC3339Nano), '"')
 	b = appendText(append(b, `,"kind":`...), e.Kind)
-	b = optional(b, `,"id":`, e.ID)
-	b = number(b, `,"line":`, int64(e.Line))
-	b = optional(b, `,"session":`, e.Session)
-	b = optional(b, `,"type":`, e.Type)
-	b = optional(b, `,"cwd":`, e.CWD)
+	b = appendOptional(b, `,"id":`, e.ID)
+	b = appendNumber(b, `,"line":`, int64(e.Line))
+	b = appendOptional(b, `,"session":`, e.Session)
+	b = appendOptional(b, `,"type":`, e.Type)
+	b = appendOptional(b, `,"cwd":`, e.CWD)
 	if e.Decision != verdict.None {
 		b = appendText(append(b, `,"decision":`...), e.Decision.String())
 	}
 	b = strconv.AppendInt(append(b, `,"tier":`...), int64(e.Tier), 10)
 	b = appendConfidence(append(b, `,"confidence":`...), e.Confidence)
-	b = optional(b, `,"rule":`, e.Rule)
-	b = optional(b, `,"reasoning":`, e.Reasoning)
-	b = optional(b, `,"ref":`, e.Ref)
-	b = flag(b, `,"degraded":true`, e.Degraded)
-	b = optional(b, `,"error":`, e.Error)
-	b = optional(b, `,"action_hash":`, e.ActionHash)
+	b = appendOptional(b, `,"rule":`, e.Rule)
+	b = appendOptional(b, `,"reasoning":`, e.Reasoning)
+	b = appendOptional(b, `,"ref":`, e.Ref)
+	b = appendFlag(b, `,"degraded":true`, e.Degraded)
+	b = appendOptional(b, `,"error":`, e.Error)
+	b = appendOptional(b, `,"action_hash":`, e.ActionHash)
 	if e.Payload != nil {
 		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // payload returned it as JSON, so it cannot fail
 	}
@@ -52,33 +52,33 @@ func (e *Entry) encode() []byte {
 			b = append(b, ']')
 		}
 	}
-	b = optional(b, `,"channel":`, e.Channel)
-	b = optional(b, `,"by":`, e.By)
+	b = appendOptional(b, `,"channel":`, e.Channel)
+	b = appendOptional(b, `,"by":`, e.By)
 	if f := &e.Fingerprints; *f != (Fingerprints{}) {
-		b = object(b, `,"fingerprints":`, func(b []byte) []byte {
-			b = optional(b, `,"policy":`, f.Policy)
-			b = optional(b, `,"rules":`, f.Rules)
-			b = optional(b, `,"model":`, f.Model)
-			b = optional(b, `,"config":`, f.Config)
-			return optional(b, `,"prompt":`, f.Prompt)
+		b = appendObject(b, `,"fingerprints":`, func(b []byte) []byte {
+			b = appendOptional(b, `,"policy":`, f.Policy)
+			b = appendOptional(b, `,"rules":`, f.Rules)
+			b = appendOptional(b, `,"model":`, f.Model)
+			b = appendOptional(b, `,"config":`, f.Config)
+			return appendOptional(b, `,"prompt":`, f.Prompt)
 		})
 	}
 	b = strconv.AppendInt(append(b, `,"latency_us":`...), e.Latency, 10)
 	if c := &e.Caller; *c != (Caller{}) {
-		b = object(b, `,"caller":`, func(b []byte) []byte {
-			b = optional(b, `,"command":`, c.Command)
-			b = optional(b, `,"server":`, c.Server)
-			b = optional(b, `,"user":`, c.User)
-			b = number(b, `,"pid":`, int64(c.PID))
-			return number(b, `,"parent":`, int64(c.Parent))
+		b = appendObject(b, `,"caller":`, func(b []byte) []byte {
+			b = appendOptional(b, `,"command":`, c.Command)
+			b = appendOptional(b, `,"server":`, c.Server)
+			b = appendOptional(b, `,"user":`, c.User)
+			b = appendNumber(b, `,"pid":`, int64(c.PID))
+			return appendNumber(b, `,"parent":`, int64(c.Parent))
 		})
 	}
 	if r := e.Recovery; r != nil {
-		b = object(b, `,"recovery":`, func(b []byte) []byte {
+		b = appendObject(b, `,"recovery":`, func(b []byte) []byte {
 			b = appendText(append(b, `,"reason":`...), r.Reason)
-			b = number(b, `,"bytes":`, r.Bytes)
-			b = optional(b, `,"sha256":`, r.SHA256)
-			if b = optional(b, `,"file":`, r.File); r.After != nil {
+			b = appendNumber(b, `,"bytes":`, r.Bytes)
+			b = appendOptional(b, `,"sha256":`, r.SHA256)
+			if b = appendOptional(b, `,"file":`, r.File); r.After != nil {
 				b = strconv.AppendUint(append(b, `,"after":`...), *r.After, 10)
 			}
 			return b
@@ -86,29 +86,29 @@ func (e *Entry) encode() []byte {
 	}
 	b = append(b, '}')
 	line := bytes.Clone(b)
-	if *room = b; cap(b) <= maxLine { // a large buffer would never be freed
-		rooms.Put(room)
+	if *room = b; cap(b) <= maxLineBytes { // a large buffer would never be freed
+		encodeBuffers.Put(room)
 	}
 	return line
 }
 
 // rooms are reusable buffers for encoded entries.
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
+var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendStep(b []byte, s *verdict.Step) []byte {
 	b = strconv.AppendInt(append(b, `{"tier":`...), int64(s.Tier), 10)
 	b = appendText(append(b, `,"source":`...), s.Source)
 	b = appendText(append(b, `,"decision":`...), s.Decision.String())
 	b = appendConfidence(append(b, `,"confidence":`...), s.Confidence)
-	b = optional(b, `,"rule":`, s.Rule)
-	b = flag(b, `,"allows":true`, s.Allows)
-	b = optional(b, `,"reasoning":`, s.Reasoning)
-	b = optional(b, `,"error":`, s.Error)
-	return append(number(b, `,"latency_us":`, s.Latency), '}')
+	b = appendOptional(b, `,"rule":`, s.Rule)
+	b = appendFlag(b, `,"allows":true`, s.Allows)
+	b = appendOptional(b, `,"reasoning":`, s.Reasoning)
+	b = appendOptional(b, `,"error":`, s.Error)
+	return append(appendNumber(b, `,"latency_us":`, s.Latency), '}')
 }
 
 // object appends an object; members appends each member with a leading comma.
-func object(b []byte, name string, members func([]byte) []byte) []byte {
+func appendObject(b []byte, name string, members func([]byte) []byte) []byte {
 	b = append(b, name...)
 	at := len(b)
 	b = append(members(b), '}')
@@ -119,21 +119,21 @@ func object(b []byte, name string, members func([]byte) []byte) []byte {
 	return b
 }
 
-func optional(b []byte, name, s string) []byte {
+func appendOptional(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
 	}
 	return appendText(append(b, name...), s)
 }
 
-func number(b []byte, name string, n int64) []byte {
+func appendNumber(b []byte, name string, n int64) []byte {
 	if n == 0 {
 		return b
 	}
 	return strconv.AppendInt(append(b, name...), n, 10)
 }
 
-func flag(b []byte, text string, is bool) []byte {
+func appendFlag(b []byte, text string, is bool) []byte {
 	if is {
 		b = append(b, text...)
 	}
@@ -194,7 +194,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		return append(b, '}'), nil
 	}
 	out, err := json.Marshal(v)
-	return append(b, visible(out)...), err
+	return append(b, escapeNonprinting(out)...), err
 }
 
 // appendText appends a JSON string with nonprinting characters escaped.
@@ -209,7 +209,7 @@ func appendText(b []byte, s string) []byte {
 		}
 		r, n := rune(c), 1
 		if c >= utf8.RuneSelf {
-			if r, n = utf8.DecodeRuneInString(s[i:]); !hidden(r, n) {
+			if r, n = utf8.DecodeRuneInString(s[i:]); !isNonprinting(r, n) {
 				i += n
 				continue
 			}

@@ -31,7 +31,7 @@ func want(t *testing.T, e Entry) string {
 	if err := enc.Encode(e); err != nil {
 		t.Fatal(err)
 	}
-	return string(visible(bytes.TrimPrefix(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(`{"seq":0,"prev":"",`))))
+	return string(escapeNonprinting(bytes.TrimPrefix(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(`{"seq":0,"prev":"",`))))
 }
 
 // An entry is written as its struct says, field by field and byte by byte.
@@ -77,7 +77,7 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 		entries = append(entries, e)
 	}
 	for _, e := range entries {
-		if got, want := string(e.encode()), want(t, e); got != want {
+		if got, want := string(e.encodeJSON()), want(t, e); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestEncodeWithoutNumber(t *testing.T) {
 	t.Parallel()
 	for _, c := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		e := Entry{Confidence: c, Reasoning: "r"}
-		got := string(e.encode())
+		got := string(e.encodeJSON())
 		if e.Confidence = 0; got != want(t, e) {
 			t.Errorf("%v: %s", c, got)
 		}

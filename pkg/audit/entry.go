@@ -59,7 +59,7 @@ type Entry struct {
 	Caller       Caller       `json:"caller,omitzero"`
 	Recovery     *Recovery    `json:"recovery,omitempty"`
 
-	Clean bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxString
+	AlreadyRedacted bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxString
 }
 
 // Fingerprints identify the policy, rules, model and settings of a verdict.
@@ -94,30 +94,30 @@ type Recovery struct {
 
 // Limits of an entry, in bytes; MaxString is for each string in it.
 const (
-	MaxString  = 4 << 10
-	maxPayload = 32 << 10
-	maxTrail   = 16
-	maxBody    = 60 << 10
+	MaxString       = 4 << 10
+	maxPayloadBytes = 32 << 10
+	maxTrailSteps   = 16
+	maxEntryBytes   = 60 << 10
 	// maxLine is the longest line of a log, with sequence number and hash.
-	maxLine = 64 << 10
+	maxLineBytes = 64 << 10
 )
 
 // body returns the entry as JSON without its opening brace, Seq and Prev.
-func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
-	c := e.clean(now, r)
-	b := c.encode()
-	if len(b) > maxBody { // also if encoding failed, which no verdict of shield causes
+func (e *Entry) encodeRedacted(now time.Time, r *redact.Redactor) []byte {
+	c := e.redactedCopy(now, r)
+	b := c.encodeJSON()
+	if len(b) > maxEntryBytes { // also if encoding failed, which no verdict of shield causes
 		c.Payload, c.Trail = nil, nil
-		for _, s := range c.strings() {
+		for _, s := range c.untrustedFields() {
 			*s = redact.Cut(*s, 256)
 		}
-		b = c.encode()
+		b = c.encodeJSON()
 	}
 	return b
 }
 
 // clean returns a copy with secrets redacted and strings truncated.
-func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
+func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	c := *e
 	if c.Time.IsZero() {
 		c.Time = now
@@ -126,19 +126,19 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 	if c.Kind == "" {
 		c.Kind = KindVerdict
 	}
-	for _, s := range c.strings() {
-		if *s == "" || s == &c.ActionHash && digest(*s) || s == &c.Reasoning && c.Clean && len(*s) <= MaxString {
+	for _, s := range c.untrustedFields() {
+		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.AlreadyRedacted && len(*s) <= MaxString {
 			continue
 		}
 		*s = r.Brief(*s, MaxString)
 	}
 	c.Trail = nil
 	for i, s := range e.Trail {
-		if i == maxTrail {
+		if i == maxTrailSteps {
 			break
 		}
 		s.Rule, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Error, 256)
-		if !c.Clean || len(s.Reasoning) > 1024 {
+		if !c.AlreadyRedacted || len(s.Reasoning) > 1024 {
 			s.Reasoning = r.Brief(s.Reasoning, 1024)
 		}
 		s.Effects, s.Views = nil, nil
@@ -148,22 +148,22 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		c.Trail = append(c.Trail, s)
 	}
 	if c.Payload != nil {
-		if !c.Clean {
+		if !c.AlreadyRedacted {
 			c.Payload = r.Value(c.Payload, MaxString)
 		}
-		c.Payload = payload(c.Payload, r)
+		c.Payload = limitPayload(c.Payload, r)
 	}
 	return &c
 }
 
 // digest reports whether a text is a SHA-256 hash in shield's notation, which contains no secret.
-func digest(s string) bool {
+func isDigest(s string) bool {
 	hash, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // strings returns the fields that contain untrusted text.
-func (e *Entry) strings() []*string {
+func (e *Entry) untrustedFields() []*string {
 	return []*string{
 		&e.Kind, &e.ID, &e.Session, &e.Type, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
 		&e.Caller.Command, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
@@ -172,24 +172,24 @@ func (e *Entry) strings() []*string {
 }
 
 // payload returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
-func payload(v any, r *redact.Redactor) any {
+func limitPayload(v any, r *redact.Redactor) any {
 	b, err := appendValue(nil, v)
 	if err != nil {
 		return map[string]any{"unwritable": r.Brief(err.Error(), MaxString)}
 	}
-	if len(b) > maxPayload {
+	if len(b) > maxPayloadBytes {
 		return map[string]any{"truncated": redact.Cut(string(b), MaxString), "bytes": len(b)}
 	}
 	return json.RawMessage(b)
 }
 
 // visible escapes nonprinting characters in a line of JSON or text.
-func visible(line []byte) []byte {
+func escapeNonprinting(line []byte) []byte {
 	for i := 0; i < len(line); {
 		r, n := utf8.DecodeRune(line[i:])
-		if hidden(r, n) {
+		if isNonprinting(r, n) {
 			out := append(make([]byte, 0, len(line)+64), line[:i]...)
-			return escape(out, line[i:])
+			return appendEscaped(out, line[i:])
 		}
 		i += n
 	}
@@ -197,15 +197,15 @@ func visible(line []byte) []byte {
 }
 
 // hidden reports whether a character of n bytes must not be printed.
-func hidden(r rune, n int) bool {
+func isNonprinting(r rune, n int) bool {
 	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && n == 1
 }
 
-func escape(out, rest []byte) []byte {
+func appendEscaped(out, rest []byte) []byte {
 	for i := 0; i < len(rest); {
 		r, n := utf8.DecodeRune(rest[i:])
 		switch {
-		case !hidden(r, n):
+		case !isNonprinting(r, n):
 			out = append(out, rest[i:i+n]...)
 		case r > 0xffff:
 			r -= 0x10000

@@ -35,7 +35,7 @@ func Example() {
 	whole, _ := audit.VerifyFile(path, nil, nil)
 	fmt.Println(whole.OK(), whole.Head.Seq)
 	cut, _ := audit.VerifyFile(path, &audit.Head{Seq: 5}, nil)
-	fmt.Println(cut.Break)
+	fmt.Println(cut.Damage)
 	// Output:
 	// true 3
 	// line 4: cut off: the log ends with entry 3, and at least 5 were written

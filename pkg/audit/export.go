@@ -14,10 +14,10 @@ import (
 )
 
 // formats are the output formats of [Export].
-var formats = [...]string{"jsonl", "csv", "ocsf", "cef"}
+var exportFormats = [...]string{"jsonl", "csv", "ocsf", "cef"}
 
 // Formats returns the names of the formats that [Export] knows.
-func Formats() []string { return slices.Clone(formats[:]) }
+func Formats() []string { return slices.Clone(exportFormats[:]) }
 
 // Export writes a log in another format, entry by entry: "jsonl" writes the unchanged lines, "csv" a
 // table for spreadsheets, "ocsf" findings of the Open Cybersecurity Schema Framework as JSON Lines,
@@ -25,39 +25,39 @@ func Formats() []string { return slices.Clone(formats[:]) }
 // that are not entries are skipped and counted.
 func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err error) {
 	row := func(line []byte, _ *Entry) error {
-		_, err := w.Write(append(visible(line), '\n'))
+		_, err := w.Write(append(escapeNonprinting(line), '\n'))
 		return err
 	}
 	table := csv.NewWriter(w)
 	switch format {
 	case "jsonl":
 	case "csv":
-		if err := table.Write(columns[:]); err != nil {
+		if err := table.Write(csvColumns[:]); err != nil {
 			return 0, err
 		}
 		row = func(_ []byte, e *Entry) error {
-			_ = table.Write(cells(e)) // the error is returned by the next write
+			_ = table.Write(csvCells(e)) // the error is returned by the next write
 			table.Flush()
 			return table.Error()
 		}
 	case "ocsf":
-		row = ocsf(w, version)
+		row = ocsfEntryWriter(w, version)
 	case "cef":
-		row = cef(w, version)
+		row = cefEntryWriter(w, version)
 	default:
-		return 0, fmt.Errorf("export audit log: unknown format %q; known are %s", format, strings.Join(formats[:], ", "))
+		return 0, fmt.Errorf("export audit log: unknown format %q; known are %s", format, strings.Join(exportFormats[:], ", "))
 	}
-	skipped, err = each(r, row)
+	skipped, err = forEachEntry(r, row)
 	table.Flush()
 	return skipped, cmp.Or(err, table.Error())
 }
 
 // each calls fn with the lines and entries of a log. Lines that are not entries are
 // skipped and counted.
-func each(r io.Reader, fn func(line []byte, e *Entry) error) (skipped int, err error) {
-	lines := newLines(r)
+func forEachEntry(r io.Reader, fn func(line []byte, e *Entry) error) (skipped int, err error) {
+	lines := newLineReader(r)
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		if errors.Is(err, io.EOF) {
 			return skipped, nil
 		}
@@ -75,19 +75,19 @@ func each(r io.Reader, fn func(line []byte, e *Entry) error) (skipped int, err e
 	}
 }
 
-var columns = [...]string{
+var csvColumns = [...]string{
 	"seq", "time", "kind", "id", "session", "type", "decision", "tier", "confidence", "rule", "reasoning", "degraded", "error",
 	"action_hash", "payload", "channel", "by", "policy", "rules", "model", "config", "prompt", "latency_us", "command", "user", "pid", "cwd",
 }
 
-func cells(e *Entry) []string {
+func csvCells(e *Entry) []string {
 	text := ""
 	if e.Payload != nil {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		if enc.Encode(e.Payload) == nil {
-			text = string(visible(bytes.TrimSpace(b.Bytes())))
+			text = string(escapeNonprinting(bytes.TrimSpace(b.Bytes())))
 		}
 	}
 	decision := ""
@@ -102,16 +102,16 @@ func cells(e *Entry) []string {
 		e.Caller.Command, e.Caller.User, strconv.Itoa(e.Caller.PID), e.CWD,
 	}
 	for i, c := range out {
-		out[i] = inert(c)
+		out[i] = escapeFormula(c)
 	}
 	return out
 }
 
 // inert keeps a spreadsheet from interpreting text as a formula (CSV injection).
-func inert(s string) string {
+func escapeFormula(s string) string {
 	t := strings.TrimLeft(s, " ")
 	if t != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(t[0])) {
 		s = "'" + s
 	}
-	return string(visible([]byte(s)))
+	return string(escapeNonprinting([]byte(s)))
 }

@@ -16,7 +16,7 @@ import (
 // of the last entry of the previous file.
 const seqDigits = 12
 
-func fullName(path string, last uint64) string {
+func fullFilePath(path string, last uint64) string {
 	return fmt.Sprintf("%s.%0*d", path, seqDigits, last)
 }
 
@@ -60,58 +60,58 @@ func Files(path string) ([]string, error) {
 }
 
 // A series iterates over the files of a log, oldest first.
-type series struct {
-	full    []string
-	current *os.File // nil before the first file
-	open    *os.File // the file that next returned last
+type logFiles struct {
+	fullPaths []string
+	current   *os.File // nil before the first file
+	openFile  *os.File // the file that next returned last
 }
 
 // openSeries opens a log with all its files. The error is [fs.ErrNotExist] if there are none.
-func openSeries(path string) (*series, error) {
+func openLogFiles(path string) (*logFiles, error) {
 	// Open the current file first: if it is renamed to a full file meanwhile, it is found twice rather
 	// than missed.
 	current, err := openRead(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	s := &series{current: current}
+	s := &logFiles{current: current}
 	full, ferr := fullFiles(path)
 	if ferr != nil {
-		s.close()
+		s.closeFiles()
 		return nil, ferr
 	}
-	if s.full = full; current != nil {
-		s.full = before(full, current)
+	if s.fullPaths = full; current != nil {
+		s.fullPaths = fullFilesBefore(full, current)
 	}
-	if current == nil && len(s.full) == 0 {
+	if current == nil && len(s.fullPaths) == 0 {
 		return nil, fmt.Errorf("the audit log is missing: %w; restore it from a backup, or run 'shield doctor --repair-audit'", err)
 	}
 	return s, nil
 }
 
 // next returns the next file, or io.EOF.
-func (s *series) next() (string, io.Reader, error) {
-	if s.open != nil {
-		s.open.Close()
-		s.open = nil
+func (s *logFiles) nextFile() (string, io.Reader, error) {
+	if s.openFile != nil {
+		s.openFile.Close()
+		s.openFile = nil
 	}
-	if len(s.full) > 0 {
-		f, err := openRead(s.full[0])
+	if len(s.fullPaths) > 0 {
+		f, err := openRead(s.fullPaths[0])
 		if err != nil {
 			return "", nil, err
 		}
-		s.open, s.full = f, s.full[1:]
+		s.openFile, s.fullPaths = f, s.fullPaths[1:]
 	} else {
-		s.open, s.current = s.current, nil
+		s.openFile, s.current = s.current, nil
 	}
-	if s.open == nil {
+	if s.openFile == nil {
 		return "", nil, io.EOF
 	}
-	return s.open.Name(), s.open, nil
+	return s.openFile.Name(), s.openFile, nil
 }
 
-func (s *series) close() {
-	for _, f := range []*os.File{s.open, s.current} {
+func (s *logFiles) closeFiles() {
+	for _, f := range []*os.File{s.openFile, s.current} {
 		if f != nil {
 			f.Close()
 		}
@@ -120,40 +120,40 @@ func (s *series) close() {
 
 // A Reader reads all files of a log as one.
 type Reader struct {
-	files *series
-	r     io.Reader
-	ended bool // the last byte was a line feed
+	files       *logFiles
+	current     io.Reader
+	atLineStart bool // the last byte was a line feed
 }
 
 // OpenAll opens a log for reading, with all its files, the oldest first.
 func OpenAll(path string) (*Reader, error) {
-	s, err := openSeries(path)
+	s, err := openLogFiles(path)
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
-	return &Reader{files: s, ended: true}, nil
+	return &Reader{files: s, atLineStart: true}, nil
 }
 
 // Read implements [io.Reader]. If a file does not end with a line feed, one is added.
 func (r *Reader) Read(p []byte) (int, error) {
 	for {
-		if r.r != nil {
-			n, err := r.r.Read(p)
+		if r.current != nil {
+			n, err := r.current.Read(p)
 			if n > 0 {
-				r.ended = p[n-1] == '\n'
+				r.atLineStart = p[n-1] == '\n'
 				return n, nil
 			}
 			if err == nil || !errors.Is(err, io.EOF) {
 				return n, err
 			}
-			r.r = nil
+			r.current = nil
 		}
-		_, next, err := r.files.next()
+		_, next, err := r.files.nextFile()
 		if err != nil {
 			return 0, err
 		}
-		if r.r = next; !r.ended && len(p) > 0 {
-			r.ended, p[0] = true, '\n'
+		if r.current = next; !r.atLineStart && len(p) > 0 {
+			r.atLineStart, p[0] = true, '\n'
 			return 1, nil
 		}
 	}
@@ -161,6 +161,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // Close closes the log.
 func (r *Reader) Close() error {
-	r.files.close()
+	r.files.closeFiles()
 	return nil
 }

@@ -72,7 +72,7 @@ func TestRotates(t *testing.T) {
 	}
 	r := verifyFile(t, path, &heads.Head)
 	if !r.OK() || r.Lines != n || r.Head != heads.Head || r.Files != len(files) || r.First != 1 {
-		t.Errorf("%+v %v", r, r.Break)
+		t.Errorf("%+v %v", r, r.Damage)
 	}
 	if h, err := LastHead(path); h != heads.Head || err != nil {
 		t.Error(h, err)
@@ -115,7 +115,7 @@ func TestRotatesBetweenLogs(t *testing.T) {
 	}
 	wg.Wait()
 	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Lines != each*logs {
-		t.Errorf("%+v %v", r, r.Break)
+		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
 
@@ -123,21 +123,21 @@ func TestRotatesBetweenLogs(t *testing.T) {
 // next leaves a log that goes on.
 func TestRotationCutShort(t *testing.T) {
 	path, heads := filled(t, 20)
-	if err := os.Rename(path, fullName(path, heads.Seq)); err != nil {
+	if err := os.Rename(path, fullFilePath(path, heads.Seq)); err != nil {
 		t.Fatal(err)
 	}
 	if has, err := HasEntries(path); !has || err != nil {
 		t.Error(has, err)
 	}
 	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Lines != 20 {
-		t.Errorf("%+v %v", r, r.Break)
+		t.Errorf("%+v %v", r, r.Damage)
 	}
 	if h, err := LastHead(path); h != heads.Head || err != nil {
 		t.Error(h, err)
 	}
 	appendAll(t, openSmall(t, path, heads), 3)
 	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Lines != 23 {
-		t.Errorf("%+v %v", r, r.Break)
+		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
 
@@ -158,40 +158,40 @@ func TestVerifyFindsInFullFiles(t *testing.T) {
 		how   []string
 		file  int // whose name is told
 	}{
-		{"first removed", func(t *testing.T, f []string) { os.Remove(f[0]) }, []string{Removed}, 1},
-		{"middle removed", func(t *testing.T, f []string) { os.Remove(f[1]) }, []string{Removed}, 2},
-		{"newest full removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-2]) }, []string{Removed}, -1},
-		{"current removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-1]) }, []string{CutOff}, -2},
-		{"line changed", edit(func(b []byte) []byte { return bytes.Replace(b, []byte("echo"), []byte("ecHo"), 1) }), []string{Changed}, 1},
+		{"first removed", func(t *testing.T, f []string) { os.Remove(f[0]) }, []string{DamageRemoved}, 1},
+		{"middle removed", func(t *testing.T, f []string) { os.Remove(f[1]) }, []string{DamageRemoved}, 2},
+		{"newest full removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-2]) }, []string{DamageRemoved}, -1},
+		{"current removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-1]) }, []string{DamageCutOff}, -2},
+		{"line changed", edit(func(b []byte) []byte { return bytes.Replace(b, []byte("echo"), []byte("ecHo"), 1) }), []string{DamageChanged}, 1},
 		{"last line changed", edit(func(b []byte) []byte {
 			i := bytes.LastIndex(b, []byte("echo"))
 			b[i] = 'E'
 			return b
-		}), []string{Changed}, 1},
-		{"last line cut", edit(cutLine), []string{Removed}, 2},
-		{"end torn", edit(func(b []byte) []byte { return b[:len(b)-9] }), []string{Changed, Inserted}, 1},
-		{"line feed cut", edit(func(b []byte) []byte { return b[:len(b)-1] }), []string{Changed, Inserted}, 1},
-		{"emptied", edit(func([]byte) []byte { return nil }), []string{Removed}, 2},
-		{"line added", edit(func(b []byte) []byte { return append(b, "{}\n"...) }), []string{Inserted}, 1},
+		}), []string{DamageChanged}, 1},
+		{"last line cut", edit(cutLine), []string{DamageRemoved}, 2},
+		{"end torn", edit(func(b []byte) []byte { return b[:len(b)-9] }), []string{DamageChanged, DamageInserted}, 1},
+		{"line feed cut", edit(func(b []byte) []byte { return b[:len(b)-1] }), []string{DamageChanged, DamageInserted}, 1},
+		{"emptied", edit(func([]byte) []byte { return nil }), []string{DamageRemoved}, 2},
+		{"line added", edit(func(b []byte) []byte { return append(b, "{}\n"...) }), []string{DamageInserted}, 1},
 		{"swapped", func(t *testing.T, f []string) {
 			rename(t, f[0], f[0]+"x")
 			rename(t, f[1], f[0])
 			rename(t, f[0]+"x", f[1])
-		}, []string{Reordered, Removed}, 0},
+		}, []string{DamageReordered, DamageRemoved}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, heads := filled(t, 60)
 			files := append(full(t, path), path)
 			tt.spoil(t, files)
 			r := verifyFile(t, path, &heads.Head)
-			if r.OK() || !slices.Contains(tt.how, r.Break.How) {
-				t.Fatalf("%+v %v, want %v", r, r.Break, tt.how)
+			if r.OK() || !slices.Contains(tt.how, r.Damage.Kind) {
+				t.Fatalf("%+v %v, want %v", r, r.Damage, tt.how)
 			}
-			if want := files[(tt.file+len(files))%len(files)]; r.Break.File != want {
-				t.Errorf("in %s, want %s", r.Break.File, want)
+			if want := files[(tt.file+len(files))%len(files)]; r.Damage.File != want {
+				t.Errorf("in %s, want %s", r.Damage.File, want)
 			}
 			// No verdict is given on top of a log that lost its end.
-			if err := openSmall(t, path, heads).Append(t.Context(), entry(1)); tt.how[0] == CutOff && !errors.Is(err, ErrCut) {
+			if err := openSmall(t, path, heads).Append(t.Context(), entry(1)); tt.how[0] == DamageCutOff && !errors.Is(err, ErrCut) {
 				t.Errorf("appended: %v", err)
 			}
 		})
@@ -203,7 +203,7 @@ func TestRotationOverwritesNothing(t *testing.T) {
 	path, heads := filepath.Join(t.TempDir(), "audit.jsonl"), new(memory)
 	l := openSmall(t, path, heads)
 	for n := uint64(1); n < 20; n++ {
-		write(t, fullName(path, n), []byte("mine"))
+		write(t, fullFilePath(path, n), []byte("mine"))
 	}
 	var err error
 	for i := 0; i < 20 && err == nil; i++ {
@@ -229,8 +229,8 @@ func TestRepairAmongFullFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendAll(t, openSmall(t, path, heads), 30)
-	if r := verifyGaps(t, path, &heads.Head, heads.gaps); !r.OK() || r.Recovered != 1 {
-		t.Errorf("%+v %v", r, r.Break)
+	if r := verifyGaps(t, path, &heads.Head, heads.gaps); !r.OK() || r.RecoveryEntries != 1 {
+		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
 
@@ -242,11 +242,11 @@ func TestVerifyCopy(t *testing.T) {
 	for cut := 1; cut <= len(lines); cut++ {
 		write(t, path, []byte(strings.Join(lines[:cut], "")))
 		r := verifyFile(t, path, nil)
-		if !r.OK() || !strings.Contains(r.Unknown, fmt.Sprintf("entry %d, the last one here", cut)) {
+		if !r.OK() || !strings.Contains(r.Unverifiable, fmt.Sprintf("entry %d, the last one here", cut)) {
 			t.Errorf("%d lines: %+v", cut, r)
 		}
 	}
-	if r := verifyFile(t, path, &head); !r.OK() || r.Unknown != "" {
+	if r := verifyFile(t, path, &head); !r.OK() || r.Unverifiable != "" {
 		t.Errorf("with the head: %+v", r)
 	}
 	for _, kept := range []*Head{nil, {}} {
@@ -335,13 +335,13 @@ func TestTailFollowsNewFiles(t *testing.T) {
 			}
 		}
 	})
-	lines := newLines(r)
+	lines := newLineReader(r)
 	for i := range n {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		if err != nil {
 			t.Fatalf("line %d: %v", i+1, err)
 		}
-		if seq, _, err := links(line); err != nil || seq != uint64(i+1) {
+		if seq, _, err := parseChainFields(line); err != nil || seq != uint64(i+1) {
 			t.Fatalf("line %d is entry %d: %v", i+1, seq, err)
 		}
 	}

@@ -35,7 +35,7 @@ func openAll(dir string) (*state.Store, *audit.Log, error) {
 	path := filepath.Join(dir, "audit.jsonl")
 	st, err := state.Open(dir, state.Options{
 		Clock: time.Now, Uptime: state.Uptime,
-		Used: func() (string, error) {
+		PriorUseEvidence: func() (string, error) {
 			has, err := audit.HasEntries(path)
 			if has {
 				return "the audit log has entries", err
@@ -101,7 +101,7 @@ func check(t *testing.T, dir, said string) audit.Report {
 	path := filepath.Join(dir, "audit.jsonl")
 	r, err := audit.VerifyFile(path, &audit.Head{Seq: seq, Hash: hash}, nil)
 	if err != nil || !r.OK() {
-		t.Fatalf("%+v %v, %v", r, r.Break, err)
+		t.Fatalf("%+v %v, %v", r, r.Damage, err)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -206,10 +206,10 @@ func TestKilledProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := check(t, dir, said)
-	if r.Torn {
+	if r.LastLineIncomplete {
 		t.Error("a torn line is left")
 	}
-	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.Lines, r.Recovered)
+	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.Lines, r.RecoveryEntries)
 }
 
 func benchmarkLog(b *testing.B) *audit.Log {
@@ -245,7 +245,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkSubmit(b *testing.B) {
 	l := benchmarkLog(b)
 	b.ReportAllocs()
-	window := make(chan *audit.Ticket, 256)
+	window := make(chan *audit.PendingEntries, 256)
 	done := make(chan error)
 	go func() {
 		var err error

@@ -13,9 +13,9 @@ import (
 
 // Limits of a query.
 const (
-	maxProgram = 16 << 10 // bytes of the jq program
-	maxResults = 10_000   // results of one entry
-	entryTime  = time.Second
+	maxProgram   = 16 << 10 // bytes of the jq program
+	maxResults   = 10_000   // results of one entry
+	maxEntryTime = time.Second
 )
 
 // A QueryError describes an invalid jq program of a query.
@@ -44,9 +44,9 @@ func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) e
 	if err != nil {
 		return 0, &QueryError{program, err}
 	}
-	lines := newLines(r)
+	lines := newLineReader(r)
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		if errors.Is(err, io.EOF) {
 			return skipped, nil
 		}
@@ -58,15 +58,15 @@ func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) e
 			skipped++
 			continue
 		}
-		if err := ask(ctx, code, entry, emit); err != nil {
+		if err := queryEntry(ctx, code, entry, emit); err != nil {
 			return skipped, err
 		}
 	}
 }
 
 // ask runs a compiled program on one entry.
-func ask(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([]byte) error) error {
-	limited, cancel := context.WithTimeout(ctx, entryTime)
+func queryEntry(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([]byte) error) error {
+	limited, cancel := context.WithTimeout(ctx, maxEntryTime)
 	defer cancel()
 	iter := code.RunWithContext(limited, entry)
 	for n := 0; ; n++ {
@@ -88,7 +88,7 @@ func ask(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([
 		if err != nil {
 			return fmt.Errorf("query: entry %v: %w", entry["seq"], err)
 		}
-		if err := emit(visible(b)); err != nil {
+		if err := emit(escapeNonprinting(b)); err != nil {
 			return err
 		}
 	}

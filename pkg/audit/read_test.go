@@ -56,10 +56,10 @@ func TestTailFollows(t *testing.T) {
 		w.Close()
 		done <- err
 	}()
-	got := newLines(r)
+	got := newLineReader(r)
 	want := func(part string) {
 		t.Helper()
-		line, err := got.next()
+		line, err := got.nextLine()
 		if err != nil || !bytes.Contains(line, []byte(part)) {
 			t.Fatalf("got %q, %v; want %s", line, err, part)
 		}
@@ -81,7 +81,7 @@ func TestTailFollows(t *testing.T) {
 
 func TestQuery(t *testing.T) {
 	lines, _ := chained(3)
-	log := lines[0] + "oops\n" + lines[1] + strings.Repeat("x", 2*maxLine) + "\n" + lines[2] + `{"seq":`
+	log := lines[0] + "oops\n" + lines[1] + strings.Repeat("x", 2*maxLineBytes) + "\n" + lines[2] + `{"seq":`
 	tests := []struct{ program, want string }{
 		{`select(.line >= 2) | {id, d: .decision}`, `{"d":"BLOCK","id":"a2"} {"d":"BLOCK","id":"a3"}`},
 		{`.payload.command, .seq`, `"echo 1" 1 "echo 2" 2 "echo 3" 3`},
@@ -137,7 +137,7 @@ func TestExportCSV(t *testing.T) {
 	for _, s := range texts {
 		e := entry(1)
 		e.ID, e.Reasoning, e.Payload = s, s, map[string]any{"command": s}
-		log, head = chain(log, head, e.body(clock(), nil))
+		log, head = appendChained(log, head, e.encodeRedacted(clock(), nil))
 	}
 	var out bytes.Buffer
 	skipped, err := Export(&out, bytes.NewReader(append(log, "oops\n"...)), "csv", "")
@@ -149,7 +149,7 @@ func TestExportCSV(t *testing.T) {
 		t.Fatal(len(rows), err)
 	}
 	for i, row := range rows[1:] {
-		if len(row) != len(columns) {
+		if len(row) != len(csvColumns) {
 			t.Errorf("%d cells", len(row))
 		}
 		for _, cell := range row {

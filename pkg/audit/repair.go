@@ -17,24 +17,24 @@ import (
 // LastHead returns the head of the log at path from its last line, without verifying the log; the zero
 // Head if there is no log.
 func LastHead(path string) (Head, error) {
-	head, err := headIn(path)
+	head, err := headOfFile(path)
 	if head.Seq > 0 || err != nil {
 		return head, err
 	}
-	return fullHead(path)
+	return headOfFullFile(path)
 }
 
 // fullHead returns the head of the newest full file of a log, or the zero Head.
-func fullHead(path string) (Head, error) {
+func headOfFullFile(path string) (Head, error) {
 	full, err := fullFiles(path)
 	if err != nil || len(full) == 0 {
 		return Head{}, err
 	}
-	return headIn(full[len(full)-1])
+	return headOfFile(full[len(full)-1])
 }
 
 // headIn returns the sequence number and hash of the last line of a file.
-func headIn(path string) (Head, error) {
+func headOfFile(path string) (Head, error) {
 	f, err := openRead(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Head{}, nil
@@ -51,11 +51,11 @@ func headIn(path string) (Head, error) {
 	if err != nil {
 		return Head{}, fmt.Errorf("read audit log: %w", err)
 	}
-	lines, _ := wholeLines(tail)
+	lines, _ := splitTail(tail)
 	if len(lines) == 0 {
 		return Head{}, nil
 	}
-	head, err := headOf(lines[len(lines)-1])
+	head, err := headOfLine(lines[len(lines)-1])
 	if err != nil {
 		return Head{}, &Error{Kind: ErrChanged, Path: path, Err: err}
 	}
@@ -69,8 +69,8 @@ func Check(path string, kept Head) error {
 	if err != nil {
 		return err
 	}
-	l := Log{path: path, last: last}
-	return l.compare(kept, nil)
+	l := Log{path: path, lastHead: last}
+	return l.compareWithHead(kept, nil)
 }
 
 // damagedSuffix separates a log's name from the time at which it was moved aside.
@@ -92,19 +92,19 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	if l.lock, err = flock.New(path + ".lock"); err != nil {
 		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
-	if err := l.acquire(ctx); err != nil {
+	if err := l.acquireLock(ctx); err != nil {
 		return "", err
 	}
 	var gap Head
 	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}
-		at, repaired, err := l.seek(kept)
+		at, repaired, err := l.seekEnd(kept)
 		switch {
 		case err == nil && repaired == nil:
 			return seq, hash, nil
 		case err == nil:
 			aside = path
-			h, err := l.put(at, l.last, repaired)
+			h, err := l.appendRecovery(at, l.lastHead, repaired)
 			return h.Seq, h.Hash, err
 		case !errors.Is(err, ErrCut) && !errors.Is(err, ErrChanged):
 			return 0, "", err
@@ -117,16 +117,16 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 		if _, err := l.reopen(); err != nil {
 			return 0, "", err
 		}
-		recovery, err := putAside(path, aside)
+		recovery, err := describeMovedLog(path, aside)
 		if err != nil {
 			return 0, "", err
 		}
 		recovery.Reason = reason
-		gap, err = l.put(0, kept, recovery)
+		gap, err = l.appendRecovery(0, kept, recovery)
 		return gap.Seq, gap.Hash, err
 	})
 	if keeper, ok := opts.Heads.(Gaps); ok && err == nil && gap.Seq > 0 {
-		err = keeper.KeepGap(ctx, gap.Seq, gap.Hash)
+		err = keeper.StoreLogGap(ctx, gap.Seq, gap.Hash)
 	}
 	if err != nil {
 		return "", fmt.Errorf("repair audit log: %w", err)
@@ -136,7 +136,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 
 // putAside returns the record of the damaged log that was moved to aside: its name, its hash, and the
 // last entry of the full files before it, so that its removal is detected. It moves nothing.
-func putAside(path, aside string) (*Recovery, error) {
+func describeMovedLog(path, aside string) (*Recovery, error) {
 	full, err := fullFiles(path)
 	if err != nil {
 		return nil, err
@@ -168,8 +168,8 @@ func hashFile(name string) (string, error) {
 }
 
 // put writes a recovery entry after the entry of head.
-func (l *Log) put(at int64, head Head, what *Recovery) (Head, error) {
+func (l *Log) appendRecovery(at int64, head Head, what *Recovery) (Head, error) {
 	e := Entry{Kind: KindRecovery, Recovery: what}
-	line, head := chain(nil, head, e.body(l.opts.Clock(), l.opts.Redactor))
-	return head, l.flush(at, line)
+	line, head := appendChained(nil, head, e.encodeRedacted(l.opts.Clock(), l.opts.Redactor))
+	return head, l.writeAndSync(at, line)
 }

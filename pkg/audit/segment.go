@@ -10,7 +10,7 @@ import (
 )
 
 // segmentForm is the format name and version of a segment, in its first line.
-const segmentForm = "shield audit segment v1"
+const segmentFormat = "shield audit segment v1"
 
 // segmentHeader is the first line of a segment: the checkpoint of its last entry.
 type segmentHeader struct {
@@ -29,7 +29,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 	if from == 0 || from > point.Seq {
 		return fmt.Errorf("export segment: there is no entry %d before the checkpoint, which is for entry %d; choose a lower --from", from, point.Seq)
 	}
-	header, err := json.Marshal(segmentHeader{segmentForm, point})
+	header, err := json.Marshal(segmentHeader{segmentFormat, point})
 	if err != nil {
 		return err
 	}
@@ -37,16 +37,16 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 		return err
 	}
 	var head Head // head of the entries written so far
-	lines := newLines(r)
+	lines := newLineReader(r)
 	for started := false; head.Seq < point.Seq; {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("export segment: the log ends before the entry %d of the checkpoint; run 'shield audit verify'", point.Seq)
 		}
 		if err != nil {
 			return fmt.Errorf("export segment: %w", err)
 		}
-		seq, prev, err := links(line)
+		seq, prev, err := parseChainFields(line)
 		if err != nil {
 			return fmt.Errorf("export segment: %w; run 'shield audit verify'", err)
 		}
@@ -80,8 +80,8 @@ type SegmentReport struct {
 // that differs from the log at the time of signing; lines after the signed one count as inserted. The
 // error is [ErrNoSegment], [ErrBadSignature] or a read error.
 func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
-	lines := newLines(r)
-	line, err := lines.next()
+	lines := newLineReader(r)
+	line, err := lines.nextLine()
 	if errors.Is(err, io.EOF) || errors.Is(err, errLongLine) {
 		return SegmentReport{}, ErrNoSegment
 	}
@@ -89,7 +89,7 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 		return SegmentReport{}, fmt.Errorf("read segment: %w", err)
 	}
 	var header segmentHeader
-	if json.Unmarshal(line, &header) != nil || header.Form != segmentForm {
+	if json.Unmarshal(line, &header) != nil || header.Form != segmentFormat {
 		return SegmentReport{}, ErrNoSegment
 	}
 	point := header.Checkpoint
@@ -101,13 +101,13 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 	if err := point.Check(key); err != nil {
 		return SegmentReport{}, err
 	}
-	v := &verifier{kept: &point.Head, segment: true, lines: lines, at: place{line: 1}, files: func() (string, io.Reader, error) { return "", nil, io.EOF }}
+	v := &verifier{storedHead: &point.Head, isSegment: true, currentLines: lines, lastRead: linePlace{line: 1}, nextFile: func() (string, io.Reader, error) { return "", nil, io.EOF }}
 	v.report.Files = 1
-	if err := v.run(); err != nil {
+	if err := v.verifyChain(); err != nil {
 		return SegmentReport{}, err
 	}
-	if v.report.OK() && (v.report.Beyond > 0 || v.report.Torn) {
-		v.broken(place{line: v.at.line - int(v.report.Beyond)}, point.Seq+1, Inserted, fmt.Sprintf("the signature covers entries up to %d only", point.Seq))
+	if v.report.OK() && (v.report.EntriesAfterHead > 0 || v.report.LastLineIncomplete) {
+		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterHead)}, point.Seq+1, DamageInserted, fmt.Sprintf("the signature covers entries up to %d only", point.Seq))
 	}
 	return SegmentReport{v.report, point}, nil
 }

@@ -46,29 +46,29 @@ func TestSegment(t *testing.T) {
 	}{
 		"as exported":              {func(l []string) []string { return l }, 0, "", nil},
 		"entries before, left out": {func(l []string) []string { return slices.Delete(l, 1, 2) }, 0, "", nil},
-		"first entry changed":      {edit(1, `"kind":"verdict"`, `"kind":"verdicT"`), 2, Changed, nil},
-		"first entry's link":       {edit(1, `"prev":"`, `"prev":"0`), 2, Changed, nil},
-		"middle entry changed":     {edit(2, `"kind":"verdict"`, `"kind":"verdicT"`), 3, Changed, nil},
-		"last entry changed":       {edit(4, `"kind":"verdict"`, `"kind":"verdicT"`), 5, Changed, nil},
-		"entry removed":            {func(l []string) []string { return slices.Delete(l, 2, 3) }, 3, Removed, nil},
-		"entries swapped":          {func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }, 3, Reordered, nil},
-		"entry repeated":           {func(l []string) []string { return slices.Insert(l, 2, l[1]) }, 3, Inserted, nil},
-		"cut off":                  {func(l []string) []string { return l[:4] }, 5, CutOff, nil},
-		"cut in the last line":     {edit(4, "\n", ""), 5, CutOff, nil},
-		"no entries":               {func(l []string) []string { return l[:1] }, 2, CutOff, nil},
-		"true entry after it":      {func(l []string) []string { return append(l, later[6]) }, 6, Inserted, nil},
-		"text after it":            {func(l []string) []string { return append(l, "{}\n") }, 6, Changed, nil},
-		"unended text after it":    {func(l []string) []string { return append(l, "{") }, 6, Inserted, nil},
-		"endless line after it":    {func(l []string) []string { return append(l, strings.Repeat("x", 3*maxLine)) }, 6, Changed, nil},
-		"entries of another log":   {func(l []string) []string { return append(l[:1], other...) }, 5, CutOff, nil},
+		"first entry changed":      {edit(1, `"kind":"verdict"`, `"kind":"verdicT"`), 2, DamageChanged, nil},
+		"first entry's link":       {edit(1, `"prev":"`, `"prev":"0`), 2, DamageChanged, nil},
+		"middle entry changed":     {edit(2, `"kind":"verdict"`, `"kind":"verdicT"`), 3, DamageChanged, nil},
+		"last entry changed":       {edit(4, `"kind":"verdict"`, `"kind":"verdicT"`), 5, DamageChanged, nil},
+		"entry removed":            {func(l []string) []string { return slices.Delete(l, 2, 3) }, 3, DamageRemoved, nil},
+		"entries swapped":          {func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }, 3, DamageReordered, nil},
+		"entry repeated":           {func(l []string) []string { return slices.Insert(l, 2, l[1]) }, 3, DamageInserted, nil},
+		"cut off":                  {func(l []string) []string { return l[:4] }, 5, DamageCutOff, nil},
+		"cut in the last line":     {edit(4, "\n", ""), 5, DamageCutOff, nil},
+		"no entries":               {func(l []string) []string { return l[:1] }, 2, DamageCutOff, nil},
+		"true entry after it":      {func(l []string) []string { return append(l, later[6]) }, 6, DamageInserted, nil},
+		"text after it":            {func(l []string) []string { return append(l, "{}\n") }, 6, DamageChanged, nil},
+		"unended text after it":    {func(l []string) []string { return append(l, "{") }, 6, DamageInserted, nil},
+		"endless line after it":    {func(l []string) []string { return append(l, strings.Repeat("x", 3*maxLineBytes)) }, 6, DamageChanged, nil},
+		"entries of another log":   {func(l []string) []string { return append(l[:1], other...) }, 5, DamageCutOff, nil},
 		"checkpoint's number":      {edit(0, `"seq":6`, `"seq":5`), 0, "", ErrBadSignature},
 		"checkpoint's time":        {edit(0, `"time":"2`, `"time":"3`), 0, "", ErrBadSignature},
 		"key twice":                {edit(0, `"seq":6`, `"seq":5,"seq":6`), 0, "", ErrNoSegment},
 		"key in another case":      {edit(0, `"seq":6`, `"Seq":5,"seq":6`), 0, "", ErrNoSegment},
-		"another form":             {edit(0, segmentForm, "x"), 0, "", ErrNoSegment},
+		"another form":             {edit(0, segmentFormat, "x"), 0, "", ErrNoSegment},
 		"no checkpoint":            {func(l []string) []string { return l[1:] }, 0, "", ErrNoSegment},
 		"nothing":                  {func([]string) []string { return nil }, 0, "", ErrNoSegment},
-		"no line":                  {func([]string) []string { return []string{strings.Repeat("{", 9*maxLine)} }, 0, "", ErrNoSegment},
+		"no line":                  {func([]string) []string { return []string{strings.Repeat("{", 9*maxLineBytes)} }, 0, "", ErrNoSegment},
 		"checkpoint of no entry": {func(l []string) []string {
 			var out bytes.Buffer
 			if err := WriteSegment(&out, strings.NewReader(strings.Join(other, "")), 1, Sign(segmentKey(1), otherHead, clock())); err != nil {
@@ -89,11 +89,11 @@ func TestSegment(t *testing.T) {
 			}
 			var line int
 			var how string
-			if r.Break != nil {
-				line, how = r.Break.Line, r.Break.How
+			if r.Damage != nil {
+				line, how = r.Damage.Line, r.Damage.Kind
 			}
 			if line != tt.line || how != tt.how {
-				t.Errorf("%+v, want line %d: %s", r.Break, tt.line, tt.how)
+				t.Errorf("%+v, want line %d: %s", r.Damage, tt.line, tt.how)
 			}
 			if tt.err == nil && tt.line == 0 && (r.Head.Seq != 6 || r.First < 3 || r.Checkpoint.Time != clock().UTC().Truncate(time.Millisecond)) {
 				t.Errorf("%+v", r)

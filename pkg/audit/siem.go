@@ -12,28 +12,28 @@ import (
 )
 
 // An outcome is a decision in the values of SIEM formats.
-type outcome struct {
-	name     string // CEF: act
-	severity int    // CEF: severity, 0–10
-	level    int    // OCSF: severity_id, 1 informational, 2 low, 4 high
-	action   int    // OCSF: action_id, 1 allowed, 2 denied, 99 other
-	disposed int    // OCSF: disposition_id, 1 allowed, 2 blocked, 99 other
+type siemOutcome struct {
+	cefAction       string // CEF: act
+	cefSeverity     int    // CEF: severity, 0–10
+	ocsfSeverity    int    // OCSF: severity_id, 1 informational, 2 low, 4 high
+	ocsfAction      int    // OCSF: action_id, 1 allowed, 2 denied, 99 other
+	ocsfDisposition int    // OCSF: disposition_id, 1 allowed, 2 blocked, 99 other
 }
 
-func outcomeOf(e *Entry) outcome {
+func outcomeOf(e *Entry) siemOutcome {
 	switch e.Decision {
 	case verdict.Allow:
-		return outcome{"Allowed", 1, 1, 1, 1}
+		return siemOutcome{"Allowed", 1, 1, 1, 1}
 	case verdict.Block:
-		return outcome{"Blocked", 8, 4, 2, 2}
+		return siemOutcome{"Blocked", 8, 4, 2, 2}
 	case verdict.Escalate:
-		return outcome{"Escalated", 5, 2, 99, 99}
+		return siemOutcome{"Escalated", 5, 2, 99, 99}
 	}
-	return outcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a tool result, an MCP server
+	return siemOutcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a tool result, an MCP server
 }
 
 // title returns a short title of an entry.
-func (e *Entry) title() string {
+func (e *Entry) shortTitle() string {
 	switch {
 	case e.Kind != KindVerdict:
 		return e.Kind
@@ -45,23 +45,23 @@ func (e *Entry) title() string {
 
 // A finding is an entry in the Open Cybersecurity Schema Framework 1.3.0: class Detection Finding
 // (2004) with the profile Security Control.
-type finding struct {
-	Activity    int     `json:"activity_id"` // 1, create
-	Category    int     `json:"category_uid"`
-	Class       int     `json:"class_uid"`
-	Type        int     `json:"type_uid"`
-	Time        int64   `json:"time"` // milliseconds since 1970
-	Severity    int     `json:"severity_id"`
-	Message     string  `json:"message,omitempty"`
-	Score       float64 `json:"confidence_score"` // 0–100
-	Action      int     `json:"action_id"`
-	ActionName  string  `json:"action"`
-	Disposition int     `json:"disposition_id"`
-	DisposedAs  string  `json:"disposition"`
-	Info        struct {
-		ID    string `json:"uid"`
-		Title string `json:"title"`
-		Rule  *rule  `json:"analytic,omitempty"`
+type ocsfFinding struct {
+	Activity        int     `json:"activity_id"` // 1, create
+	Category        int     `json:"category_uid"`
+	Class           int     `json:"class_uid"`
+	Type            int     `json:"type_uid"`
+	Time            int64   `json:"time"` // milliseconds since 1970
+	Severity        int     `json:"severity_id"`
+	Message         string  `json:"message,omitempty"`
+	Score           float64 `json:"confidence_score"` // 0–100
+	Action          int     `json:"action_id"`
+	ActionName      string  `json:"action"`
+	Disposition     int     `json:"disposition_id"`
+	DispositionName string  `json:"disposition"`
+	Info            struct {
+		ID    string        `json:"uid"`
+		Title string        `json:"title"`
+		Rule  *ocsfAnalytic `json:"analytic,omitempty"`
 	} `json:"finding_info"`
 	Metadata struct {
 		Version  string   `json:"version"`
@@ -77,22 +77,22 @@ type finding struct {
 }
 
 // A rule is the OCSF object "analytic".
-type rule struct {
+type ocsfAnalytic struct {
 	Name string `json:"name"`
 	Type int    `json:"type_id"` // 1, rule
 }
 
 // ocsf returns a function that writes an entry as a finding, one per line.
-func ocsf(w io.Writer, version string) func(line []byte, e *Entry) error {
+func ocsfEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) error {
 	return func(line []byte, e *Entry) error {
 		o := outcomeOf(e)
-		f := finding{
-			Activity: 1, Category: 2, Class: 2004, Type: 200401, Time: e.Time.UnixMilli(), Severity: o.level, Message: e.Reasoning,
-			Score: e.Confidence * 100, Action: o.action, ActionName: o.name, Disposition: o.disposed, DisposedAs: o.name, Entry: line,
+		f := ocsfFinding{
+			Activity: 1, Category: 2, Class: 2004, Type: 200401, Time: e.Time.UnixMilli(), Severity: o.ocsfSeverity, Message: e.Reasoning,
+			Score: e.Confidence * 100, Action: o.ocsfAction, ActionName: o.cefAction, Disposition: o.ocsfDisposition, DispositionName: o.cefAction, Entry: line,
 		}
-		f.Info.ID, f.Info.Title = strconv.FormatUint(e.Seq, 10), e.title()
+		f.Info.ID, f.Info.Title = strconv.FormatUint(e.Seq, 10), e.shortTitle()
 		if e.Rule != "" {
-			f.Info.Rule = &rule{e.Rule, 1}
+			f.Info.Rule = &ocsfAnalytic{e.Rule, 1}
 		}
 		f.Metadata.Version, f.Metadata.Sequence, f.Metadata.Profiles = "1.3.0", e.Seq, []string{"security_control"}
 		f.Metadata.Product.Name, f.Metadata.Product.Vendor, f.Metadata.Product.Version = "shield", "shield", version
@@ -102,18 +102,18 @@ func ocsf(w io.Writer, version string) func(line []byte, e *Entry) error {
 		if err := enc.Encode(f); err != nil {
 			return err
 		}
-		_, err := w.Write(append(visible(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), '\n'))
+		_, err := w.Write(append(escapeNonprinting(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), '\n'))
 		return err
 	}
 }
 
 var (
-	cefHeader = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "\n", " ", "\r", " ")
-	cefValue  = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`)
+	cefHeaderEscaper = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "\n", " ", "\r", " ")
+	cefValueEscaper  = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`)
 )
 
 // cef returns a function that writes an entry as a line in the Common Event Format, version 0.
-func cef(w io.Writer, version string) func(line []byte, e *Entry) error {
+func cefEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) error {
 	return func(_ []byte, e *Entry) error {
 		o := outcomeOf(e)
 		id := e.Rule
@@ -121,14 +121,14 @@ func cef(w io.Writer, version string) func(line []byte, e *Entry) error {
 			id = e.Kind
 		}
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "CEF:0|shield|shield|%s|%s|%s|%d|", cefHeader.Replace(version), cefHeader.Replace(id), cefHeader.Replace(e.title()), o.severity)
+		fmt.Fprintf(&b, "CEF:0|shield|shield|%s|%s|%s|%d|", cefHeaderEscaper.Replace(version), cefHeaderEscaper.Replace(id), cefHeaderEscaper.Replace(e.shortTitle()), o.cefSeverity)
 		payload, err := json.Marshal(e.Payload)
 		if err != nil || e.Payload == nil {
 			payload = nil
 		}
 		for i, field := range [...]struct{ key, label, value string }{
 			{"rt", "", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", "", strconv.FormatUint(e.Seq, 10)},
-			{"act", "", o.name}, {"cat", "", e.Kind}, {"msg", "", e.Reasoning}, {"reason", "", e.Error}, {"suser", "", e.Caller.User},
+			{"act", "", o.cefAction}, {"cat", "", e.Kind}, {"msg", "", e.Reasoning}, {"reason", "", e.Error}, {"suser", "", e.Caller.User},
 			{"cn1", "tier", strconv.Itoa(e.Tier)}, {"cfp1", "confidence", strconv.FormatFloat(e.Confidence, 'g', -1, 64)},
 			{"cs1", "session", e.Session}, {"cs2", "action hash", e.ActionHash}, {"cs3", "payload", string(payload)},
 			{"cs4", "folder", e.CWD}, {"cs5", "asked by", e.Caller.Command}, {"cs6", "decided by", strings.TrimSpace(e.By + " " + e.Channel)},
@@ -142,9 +142,9 @@ func cef(w io.Writer, version string) func(line []byte, e *Entry) error {
 			if field.label != "" {
 				b.WriteString(field.key + "Label=" + field.label + " ")
 			}
-			b.WriteString(field.key + "=" + cefValue.Replace(field.value))
+			b.WriteString(field.key + "=" + cefValueEscaper.Replace(field.value))
 		}
-		_, err = w.Write(append(visible(b.Bytes()), '\n'))
+		_, err = w.Write(append(escapeNonprinting(b.Bytes()), '\n'))
 		return err
 	}
 }

@@ -19,10 +19,10 @@ func hostileLog() []byte {
 		e := entry(1)
 		e.Rule, e.Reasoning, e.Session, e.Payload = text, text, text, map[string]any{"command": text}
 		e.Decision = []verdict.Decision{verdict.Block, verdict.Allow, verdict.Escalate}[i%3]
-		log, head = chain(log, head, e.body(clock(), nil))
+		log, head = appendChained(log, head, e.encodeRedacted(clock(), nil))
 	}
 	e := Entry{Kind: KindBudget, Reasoning: "rising"}
-	log, _ = chain(log, head, e.body(clock(), nil))
+	log, _ = appendChained(log, head, e.encodeRedacted(clock(), nil))
 	return log
 }
 
@@ -40,7 +40,7 @@ func TestExportOCSF(t *testing.T) {
 	}
 	for i, line := range lines {
 		var f struct {
-			finding
+			ocsfFinding
 			Entry Entry `json:"unmapped"`
 		}
 		if err := json.Unmarshal([]byte(line), &f); err != nil {

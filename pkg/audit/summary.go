@@ -15,22 +15,22 @@ import (
 
 // Limits of a summary, whose memory use does not depend on the log's length.
 const (
-	maxSummaryDays  = 366
-	maxSummaryNames = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
-	maxStopped      = 100   // stopped actions that are listed
-	maxShownPayload = 300   // bytes of a command that are shown
+	maxSummaryDays   = 366
+	maxSummaryNames  = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
+	maxListedStopped = 100   // stopped actions that are listed
+	maxShownPayload  = 300   // bytes of a command that are shown
 )
 
 // A Summary counts the verdicts of a log.
 type Summary struct {
 	First, Last time.Time
 	Total       Counts
-	Days        []Named // by date in UTC, oldest first; without days that have no verdict
-	Rules       []Named // the rules that decided or were the first to ask, most stops first; "" if no rule did
-	Callers     []Named // shield commands and hooks that asked for verdicts
-	Sessions    []Named
-	Other       map[string]int // entries that are not verdicts, by kind
-	Stopped     []Stopped      // the last actions that were not allowed, newest first
+	Days        []NamedCounts // by date in UTC, oldest first; without days that have no verdict
+	Rules       []NamedCounts // the rules that decided or were the first to ask, most stops first; "" if no rule did
+	Callers     []NamedCounts // shield commands and hooks that asked for verdicts
+	Sessions    []NamedCounts
+	Other       map[string]int  // entries that are not verdicts, by kind
+	Stopped     []StoppedAction // the last actions that were not allowed, newest first
 }
 
 // Counts are numbers of verdicts.
@@ -43,7 +43,7 @@ type Counts struct {
 }
 
 // Named are the counts of one rule, day, caller or session.
-type Named struct {
+type NamedCounts struct {
 	Name string
 	Counts
 }
@@ -52,9 +52,9 @@ type Named struct {
 func (c *Counts) Sum() int { return c.Allowed + c.Escalated + c.Blocked + c.Approved + c.Denied }
 
 // stops returns how many actions were not allowed automatically.
-func (c *Counts) stops() int { return c.Sum() - c.Allowed }
+func (c *Counts) notAllowed() int { return c.Sum() - c.Allowed }
 
-func (c *Counts) add(e *Entry) {
+func (c *Counts) countEntry(e *Entry) {
 	switch person := e.Tier == 3 && e.Channel != ""; {
 	case e.Decision == verdict.Allow && person:
 		c.Approved++
@@ -70,7 +70,7 @@ func (c *Counts) add(e *Entry) {
 }
 
 // Stopped is an action that was not allowed.
-type Stopped struct {
+type StoppedAction struct {
 	Time                  time.Time
 	Decision              verdict.Decision
 	Rule, Type, Caller    string
@@ -79,43 +79,43 @@ type Stopped struct {
 }
 
 // Rest is the name for the rules, callers and sessions that are counted together.
-const Rest = "others"
+const OthersName = "others"
 
-type tally map[string]*Counts
+type countsByName map[string]*Counts
 
-func (t tally) add(name string, e *Entry) {
+func (t countsByName) countEntry(name string, e *Entry) {
 	c := t[name]
 	if c == nil {
 		if len(t) >= maxSummaryNames {
-			name = Rest
+			name = OthersName
 		}
 		if c = t[name]; c == nil {
 			c = new(Counts)
 			t[name] = c
 		}
 	}
-	c.add(e)
+	c.countEntry(e)
 }
 
-func (t tally) list(order func(a, b Named) int) []Named {
-	out := make([]Named, 0, len(t))
+func (t countsByName) sortedCounts(order func(a, b NamedCounts) int) []NamedCounts {
+	out := make([]NamedCounts, 0, len(t))
 	for name, c := range t {
-		out = append(out, Named{name, *c})
+		out = append(out, NamedCounts{name, *c})
 	}
 	sorted.By(out, order)
 	return out
 }
 
-func byStops(a, b Named) int {
-	return cmp.Or(cmp.Compare(b.stops(), a.stops()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
+func compareByStops(a, b NamedCounts) int {
+	return cmp.Or(cmp.Compare(b.notAllowed(), a.notAllowed()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
 }
 
 // Summarize counts the verdicts of a log since a time; the zero time means all. Lines that are not
 // entries are skipped and counted.
 func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error) {
 	s = &Summary{Other: map[string]int{}}
-	days, rules, callers, sessions := tally{}, tally{}, tally{}, tally{}
-	skipped, err = each(r, func(_ []byte, e *Entry) error {
+	days, rules, callers, sessions := countsByName{}, countsByName{}, countsByName{}, countsByName{}
+	skipped, err = forEachEntry(r, func(_ []byte, e *Entry) error {
 		switch {
 		case e.Time.Before(since):
 			return nil
@@ -129,32 +129,32 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 			s.First = e.Time
 		}
 		s.Last = e.Time
-		s.Total.add(e)
-		days.add(e.Time.UTC().Format(time.DateOnly), e)
-		callers.add(e.Caller.Command, e)
+		s.Total.countEntry(e)
+		days.countEntry(e.Time.UTC().Format(time.DateOnly), e)
+		callers.countEntry(e.Caller.Command, e)
 		if e.Session != "" {
-			sessions.add(e.Session, e)
+			sessions.countEntry(e.Session, e)
 		}
-		if rule := e.cause(); rule != "" || e.Decision != verdict.Allow {
-			rules.add(rule, e)
+		if rule := e.decidingRule(); rule != "" || e.Decision != verdict.Allow {
+			rules.countEntry(rule, e)
 		}
 		if e.Decision != verdict.Allow {
-			if len(s.Stopped) == maxStopped {
+			if len(s.Stopped) == maxListedStopped {
 				s.Stopped = s.Stopped[1:]
 			}
-			s.Stopped = append(s.Stopped, stopped(e))
+			s.Stopped = append(s.Stopped, newStoppedAction(e))
 		}
 		return nil
 	})
 	slices.Reverse(s.Stopped)
-	s.Days = days.list(func(a, b Named) int { return cmp.Compare(a.Name, b.Name) })
+	s.Days = days.sortedCounts(func(a, b NamedCounts) int { return cmp.Compare(a.Name, b.Name) })
 	s.Days = s.Days[max(len(s.Days)-maxSummaryDays, 0):]
-	s.Rules, s.Callers, s.Sessions = rules.list(byStops), callers.list(byStops), sessions.list(byStops)
+	s.Rules, s.Callers, s.Sessions = rules.sortedCounts(compareByStops), callers.sortedCounts(compareByStops), sessions.sortedCounts(compareByStops)
 	return s, skipped, err
 }
 
 // cause returns the rule that decided or, if a later tier decided, the first rule that asked.
-func (e *Entry) cause() string {
+func (e *Entry) decidingRule() string {
 	for i := range e.Trail {
 		if st := &e.Trail[i]; st.Rule != "" && st.Decision != verdict.Allow {
 			return st.Rule
@@ -163,15 +163,15 @@ func (e *Entry) cause() string {
 	return e.Rule
 }
 
-func stopped(e *Entry) Stopped {
-	return Stopped{
-		Time: e.Time, Decision: e.Decision, Rule: e.cause(), Type: e.title(), Caller: e.Caller.Command,
-		Payload: e.brief(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.Channel, Who: e.By,
+func newStoppedAction(e *Entry) StoppedAction {
+	return StoppedAction{
+		Time: e.Time, Decision: e.Decision, Rule: e.decidingRule(), Type: e.shortTitle(), Caller: e.Caller.Command,
+		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.Channel, Who: e.By,
 	}
 }
 
 // brief returns the command of an action, or its payload as JSON, truncated.
-func (e *Entry) brief() string {
+func (e *Entry) shortPayload() string {
 	text := ""
 	if m, ok := e.Payload.(map[string]any); ok {
 		text, _ = m["command"].(string)

@@ -68,10 +68,10 @@ func TestSummaryIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Rules) > maxSummaryNames+1 || len(s.Sessions) > maxSummaryNames+1 || len(s.Stopped) != maxStopped || len(s.Stopped[0].Payload) > maxShownPayload+8 {
+	if len(s.Rules) > maxSummaryNames+1 || len(s.Sessions) > maxSummaryNames+1 || len(s.Stopped) != maxListedStopped || len(s.Stopped[0].Payload) > maxShownPayload+8 {
 		t.Errorf("%d rules, %d sessions, %d stopped", len(s.Rules), len(s.Sessions), len(s.Stopped))
 	}
-	if s.Rules[0].Name != Rest || s.Total.Blocked != len(list) {
+	if s.Rules[0].Name != OthersName || s.Total.Blocked != len(list) {
 		t.Errorf("first %+v of %d", s.Rules[0], s.Total.Blocked)
 	}
 }

@@ -21,7 +21,7 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
 	}
-	if err := tailFull(w, path, f, missing); err != nil {
+	if err := writeFullTail(w, path, f, missing); err != nil {
 		return err
 	}
 	tick := time.NewTicker(max(poll, time.Millisecond))
@@ -35,14 +35,14 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 			return nil
 		case <-tick.C:
 		}
-		g := replaced(path, f)
+		g := openReplacement(path, f)
 		if g == nil {
 			continue
 		}
 		// The log continues in a new file. First write the rest of this file, and the full files after
 		// it.
 		if _, err = copyLines(w, f, at); err == nil {
-			err = copyFull(w, path, f, g)
+			err = copyFullFiles(w, path, f, g)
 		}
 		f.Close()
 		if f, at = g, 0; err != nil {
@@ -52,7 +52,7 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 }
 
 // tailFull writes the last n lines of the files before a log's current file.
-func tailFull(w io.Writer, path string, current *os.File, n int) error {
+func writeFullTail(w io.Writer, path string, current *os.File, n int) error {
 	full, err := fullFiles(path)
 	if err != nil || n <= 0 {
 		return err
@@ -67,7 +67,7 @@ func tailFull(w io.Writer, path string, current *os.File, n int) error {
 			p.f.Close()
 		}
 	}()
-	full = before(full, current)
+	full = fullFilesBefore(full, current)
 	for i := len(full) - 1; i >= 0 && n > 0; i-- {
 		f, err := openRead(full[i])
 		if err != nil {
@@ -89,16 +89,16 @@ func tailFull(w io.Writer, path string, current *os.File, n int) error {
 }
 
 // copyFull writes the full files between the files last and now.
-func copyFull(w io.Writer, path string, last, now *os.File) error {
+func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
 	full, err := fullFiles(path)
 	if err != nil {
 		return err
 	}
-	older := before(full, last)
+	older := fullFilesBefore(full, last)
 	if len(older) == len(full) { // the file was replaced by another file
 		return nil
 	}
-	for _, name := range before(full, now)[len(older)+1:] {
+	for _, name := range fullFilesBefore(full, now)[len(older)+1:] {
 		f, err := openRead(name)
 		if err != nil {
 			return fmt.Errorf("read audit log: %w", err)
@@ -113,7 +113,7 @@ func copyFull(w io.Writer, path string, last, now *os.File) error {
 }
 
 // before returns the full files before f, or all of them if f is not a full file.
-func before(full []string, f *os.File) []string {
+func fullFilesBefore(full []string, f *os.File) []string {
 	info, err := f.Stat()
 	if err != nil {
 		return full
@@ -127,7 +127,7 @@ func before(full []string, f *os.File) []string {
 }
 
 // replaced opens the file at path if it is no longer f; otherwise it returns nil.
-func replaced(path string, f *os.File) *os.File {
+func openReplacement(path string, f *os.File) *os.File {
 	named, err := os.Lstat(path)
 	info, ferr := f.Stat()
 	if err != nil || ferr != nil || os.SameFile(named, info) {
@@ -168,9 +168,9 @@ func lastLines(f *os.File, n int) (at int64, missing int, err error) {
 
 // copyLines writes the complete lines from offset at and returns the offset of their end.
 func copyLines(w io.Writer, f *os.File, at int64) (int64, error) {
-	lines := newLines(io.NewSectionReader(f, at, 1<<62))
+	lines := newLineReader(io.NewSectionReader(f, at, 1<<62))
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		switch {
 		case errors.Is(err, io.EOF):
 			return at, nil
@@ -180,7 +180,7 @@ func copyLines(w io.Writer, f *os.File, at int64) (int64, error) {
 			return at, fmt.Errorf("read audit log: %w", err)
 		}
 		at += int64(len(line)) + 1
-		if _, err := w.Write(append(visible(line), '\n')); err != nil {
+		if _, err := w.Write(append(escapeNonprinting(line), '\n')); err != nil {
 			return at, err
 		}
 	}

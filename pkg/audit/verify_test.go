@@ -19,7 +19,7 @@ func chained(n int) ([]string, Head) {
 	for i := range n {
 		e := entry(i + 1)
 		var line []byte
-		line, head = chain(nil, head, e.body(clock(), nil))
+		line, head = appendChained(nil, head, e.encodeRedacted(clock(), nil))
 		lines = append(lines, string(line))
 	}
 	return lines, head
@@ -58,46 +58,46 @@ func TestVerify(t *testing.T) {
 		how   string
 	}{
 		{"nothing", func(l []string) []string { return l }, 0, ""},
-		{"first changed", edit(0, "echo", "ecHo"), 1, Changed},
-		{"middle changed", edit(4, "BLOCK", "ALLOW"), 5, Changed},
-		{"last but one changed", edit(8, "BLOCK", "ALLOW"), 9, Changed},
-		{"last changed", edit(9, "BLOCK", "ALLOW"), 10, Changed},
-		{"number changed", edit(4, `"seq":5`, `"seq":50`), 5, Changed},
-		{"number lowered", edit(4, `"seq":5`, `"seq":2`), 5, Changed},
-		{"first number changed", edit(0, `"seq":1`, `"seq":2`), 1, Changed},
-		{"hash changed", edit(4, `"prev":"`, `"prev":"0`), 5, Changed},
+		{"first changed", edit(0, "echo", "ecHo"), 1, DamageChanged},
+		{"middle changed", edit(4, "BLOCK", "ALLOW"), 5, DamageChanged},
+		{"last but one changed", edit(8, "BLOCK", "ALLOW"), 9, DamageChanged},
+		{"last changed", edit(9, "BLOCK", "ALLOW"), 10, DamageChanged},
+		{"number changed", edit(4, `"seq":5`, `"seq":50`), 5, DamageChanged},
+		{"number lowered", edit(4, `"seq":5`, `"seq":2`), 5, DamageChanged},
+		{"first number changed", edit(0, `"seq":1`, `"seq":2`), 1, DamageChanged},
+		{"hash changed", edit(4, `"prev":"`, `"prev":"0`), 5, DamageChanged},
 		{"hash replaced", func(l []string) []string {
 			l[4] = l[4][:20] + strings.Repeat("a", 40) + l[4][60:]
 			return l
-		}, 5, Changed},
-		{"no JSON", func(l []string) []string { l[4] = "oops\n"; return l }, 5, Changed},
-		{"emptied line", func(l []string) []string { l[4] = "\n"; return l }, 5, Changed},
-		{"space added", func(l []string) []string { l[4] = " " + l[4]; return l }, 5, Changed},
-		{"carriage return added", func(l []string) []string { l[4] = strings.TrimSuffix(l[4], "\n") + "\r\n"; return l }, 5, Changed},
-		{"key added twice", edit(4, `"tier":1`, `"tier":1,"tier":0`), 5, Changed},
-		{"two changed", func(l []string) []string { return edit(7, "echo", "x")(edit(3, "echo", "x")(l)) }, 4, Changed},
-		{"one removed", remove(4, 5), 5, Removed},
-		{"three removed", remove(4, 7), 5, Removed},
-		{"first removed", remove(0, 1), 1, Removed},
-		{"first half removed", remove(0, 5), 1, Removed},
-		{"last removed", remove(9, 10), 10, CutOff},
-		{"last half removed", remove(5, 10), 6, CutOff},
-		{"all removed", remove(0, 10), 1, CutOff},
-		{"forged inserted", insert(4, func(l []string) string { return line(5, hash(l[3])) }), 5, Inserted},
-		{"forged inserted first", insert(0, func([]string) string { return line(1, genesis) }), 1, Inserted},
-		{"noise inserted", insert(4, func([]string) string { return "{}\n" }), 5, Inserted},
-		{"empty line inserted", insert(4, func([]string) string { return "\n" }), 5, Inserted},
-		{"long line inserted", insert(4, func([]string) string { return strings.Repeat("x", 3*maxLine) + "\n" }), 5, Inserted},
-		{"copy inserted behind", insert(5, func(l []string) string { return l[4] }), 6, Inserted},
-		{"old copy inserted", insert(7, func(l []string) string { return l[1] }), 8, Inserted},
-		{"forged at the end", insert(10, func(l []string) string { return line(7, hash(l[3])) }), 11, Inserted},
-		{"neighbours swapped", swap(4, 5), 5, Reordered},
-		{"first swapped", swap(0, 1), 1, Reordered},
-		{"far swapped", swap(2, 8), 3, Reordered},
-		{"moved to the front", move(7, 2), 3, Reordered},
-		{"later copy inserted", insert(2, func(l []string) string { return l[7] }), 3, Inserted},
-		{"forged with a high number", insert(2, func(l []string) string { return line(77, hash(l[1])) }), 3, Inserted},
-		{"moved to the end", move(2, 9), 3, Reordered},
+		}, 5, DamageChanged},
+		{"no JSON", func(l []string) []string { l[4] = "oops\n"; return l }, 5, DamageChanged},
+		{"emptied line", func(l []string) []string { l[4] = "\n"; return l }, 5, DamageChanged},
+		{"space added", func(l []string) []string { l[4] = " " + l[4]; return l }, 5, DamageChanged},
+		{"carriage return added", func(l []string) []string { l[4] = strings.TrimSuffix(l[4], "\n") + "\r\n"; return l }, 5, DamageChanged},
+		{"key added twice", edit(4, `"tier":1`, `"tier":1,"tier":0`), 5, DamageChanged},
+		{"two changed", func(l []string) []string { return edit(7, "echo", "x")(edit(3, "echo", "x")(l)) }, 4, DamageChanged},
+		{"one removed", remove(4, 5), 5, DamageRemoved},
+		{"three removed", remove(4, 7), 5, DamageRemoved},
+		{"first removed", remove(0, 1), 1, DamageRemoved},
+		{"first half removed", remove(0, 5), 1, DamageRemoved},
+		{"last removed", remove(9, 10), 10, DamageCutOff},
+		{"last half removed", remove(5, 10), 6, DamageCutOff},
+		{"all removed", remove(0, 10), 1, DamageCutOff},
+		{"forged inserted", insert(4, func(l []string) string { return line(5, hash(l[3])) }), 5, DamageInserted},
+		{"forged inserted first", insert(0, func([]string) string { return line(1, genesisHash) }), 1, DamageInserted},
+		{"noise inserted", insert(4, func([]string) string { return "{}\n" }), 5, DamageInserted},
+		{"empty line inserted", insert(4, func([]string) string { return "\n" }), 5, DamageInserted},
+		{"long line inserted", insert(4, func([]string) string { return strings.Repeat("x", 3*maxLineBytes) + "\n" }), 5, DamageInserted},
+		{"copy inserted behind", insert(5, func(l []string) string { return l[4] }), 6, DamageInserted},
+		{"old copy inserted", insert(7, func(l []string) string { return l[1] }), 8, DamageInserted},
+		{"forged at the end", insert(10, func(l []string) string { return line(7, hash(l[3])) }), 11, DamageInserted},
+		{"neighbours swapped", swap(4, 5), 5, DamageReordered},
+		{"first swapped", swap(0, 1), 1, DamageReordered},
+		{"far swapped", swap(2, 8), 3, DamageReordered},
+		{"moved to the front", move(7, 2), 3, DamageReordered},
+		{"later copy inserted", insert(2, func(l []string) string { return l[7] }), 3, DamageInserted},
+		{"forged with a high number", insert(2, func(l []string) string { return line(77, hash(l[1])) }), 3, DamageInserted},
+		{"moved to the end", move(2, 9), 3, DamageReordered},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestVerify(t *testing.T) {
 				}
 				return
 			}
-			if r.OK() || r.Break.Line != tt.line || r.Break.How != tt.how {
-				t.Errorf("got %v, want line %d: %s", r.Break, tt.line, tt.how)
+			if r.OK() || r.Damage.Line != tt.line || r.Damage.Kind != tt.how {
+				t.Errorf("got %v, want line %d: %s", r.Damage, tt.line, tt.how)
 			}
 		})
 	}
@@ -128,9 +128,9 @@ func TestVerifyGoesOn(t *testing.T) {
 	path := filepath.Join(dir, "log")
 	aside := path + damagedSuffix + "now"
 	e := Entry{Kind: KindRecovery, Recovery: &Recovery{Reason: "cut", File: aside}}
-	first, next := chain(nil, head, e.body(clock(), nil))
+	first, next := appendChained(nil, head, e.encodeRedacted(clock(), nil))
 	two := entry(7)
-	both, last := chain(first, next, two.body(clock(), nil))
+	both, last := appendChained(first, next, two.encodeRedacted(clock(), nil))
 	write(t, path, both)
 	verified := func(kept *Head, gaps map[uint64]string) Report {
 		r, err := VerifyFile(path, kept, gaps)
@@ -142,14 +142,14 @@ func TestVerifyGoesOn(t *testing.T) {
 	gaps := map[uint64]string{6: next.Hash}
 	for _, kept := range []*Head{nil, &next, &last} {
 		if r := verified(kept, gaps); !r.OK() || r.First != 6 || r.Head != last {
-			t.Errorf("kept by the state, %v: %+v %v", kept, r, r.Break)
+			t.Errorf("kept by the state, %v: %+v %v", kept, r, r.Damage)
 		}
-		if r := verified(kept, map[uint64]string{6: head.Hash}); r.OK() || r.Break.How != Removed {
-			t.Errorf("kept by nothing, %v: %+v %v", kept, r, r.Break)
+		if r := verified(kept, map[uint64]string{6: head.Hash}); r.OK() || r.Damage.Kind != DamageRemoved {
+			t.Errorf("kept by nothing, %v: %+v %v", kept, r, r.Damage)
 		}
 	}
 	if r := verified(&head, nil); !r.OK() {
-		t.Errorf("a head before the gap: %+v %v", r, r.Break)
+		t.Errorf("a head before the gap: %+v %v", r, r.Damage)
 	}
 	write(t, aside, []byte(lines[2]+"damaged"))
 	if r := verified(nil, nil); r.OK() {
@@ -157,7 +157,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 	write(t, aside, []byte(lines[0]+"damaged"))
 	if r := verified(nil, nil); !r.OK() {
-		t.Errorf("by the file that was put aside: %+v %v", r, r.Break)
+		t.Errorf("by the file that was put aside: %+v %v", r, r.Damage)
 	}
 	if r, _ := Verify(strings.NewReader(lines[3]+lines[4]), nil); r.OK() {
 		t.Errorf("%+v", r)
@@ -180,10 +180,10 @@ func TestVerifyOlderHead(t *testing.T) {
 		}
 	}
 	old.Hash = strings.Repeat("00", 32)
-	if r, err := Verify(strings.NewReader(all), &old); err != nil || r.OK() || r.Break.Line != 6 || r.Break.How != Changed {
+	if r, err := Verify(strings.NewReader(all), &old); err != nil || r.OK() || r.Damage.Line != 6 || r.Damage.Kind != DamageChanged {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old, nil); err != nil || r.OK() || r.Break.How != CutOff {
+	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old, nil); err != nil || r.OK() || r.Damage.Kind != DamageCutOff {
 		t.Errorf("missing file: %+v, %v", r, err)
 	}
 	if _, err := VerifyFile(filepath.Join(t.TempDir(), "none"), nil, nil); err == nil {
@@ -247,7 +247,7 @@ func TestCheck(t *testing.T) {
 	if err := Check(path, Head{1, "x"}); !errors.Is(err, ErrCut) {
 		t.Errorf("no log although there was one: %v", err)
 	}
-	line, head := chain(nil, Head{}, []byte(`"kind":"verdict"}`))
+	line, head := appendChained(nil, Head{}, []byte(`"kind":"verdict"}`))
 	if err := os.WriteFile(path, line, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -282,10 +282,10 @@ func TestVerifyPutAside(t *testing.T) {
 		missing int
 	}{
 		"nothing":               {func(*testing.T, []string, string) {}, "", 0},
-		"all before removed":    {func(t *testing.T, full []string, _ string) { remove(t, full...) }, Removed, 0},
-		"last before removed":   {func(t *testing.T, full []string, _ string) { remove(t, full[len(full)-1]) }, Removed, 0},
-		"last before renamed":   {func(t *testing.T, full []string, _ string) { rename(t, full[len(full)-1]) }, Changed, 0},
-		"put aside and changed": {func(t *testing.T, _ []string, aside string) { write(t, aside, []byte("{}\n")) }, Changed, 0},
+		"all before removed":    {func(t *testing.T, full []string, _ string) { remove(t, full...) }, DamageRemoved, 0},
+		"last before removed":   {func(t *testing.T, full []string, _ string) { remove(t, full[len(full)-1]) }, DamageRemoved, 0},
+		"last before renamed":   {func(t *testing.T, full []string, _ string) { rename(t, full[len(full)-1]) }, DamageChanged, 0},
+		"put aside and changed": {func(t *testing.T, _ []string, aside string) { write(t, aside, []byte("{}\n")) }, DamageChanged, 0},
 		"put aside and removed": {func(t *testing.T, _ []string, aside string) { remove(t, aside) }, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,11 +300,11 @@ func TestVerifyPutAside(t *testing.T) {
 			tt.spoil(t, full(t, path), aside)
 			r := verifyGaps(t, path, &heads.Head, heads.gaps)
 			how := ""
-			if r.Break != nil {
-				how = r.Break.How
+			if r.Damage != nil {
+				how = r.Damage.Kind
 			}
-			if how != tt.how || len(r.Missing) != tt.missing {
-				t.Errorf("%q, missing %q", how, r.Missing)
+			if how != tt.how || len(r.MissingFiles) != tt.missing {
+				t.Errorf("%q, missing %q", how, r.MissingFiles)
 			}
 		})
 	}

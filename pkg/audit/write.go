@@ -21,14 +21,14 @@ import (
 func LockFile(path string) string { return path + ".lock" }
 
 // write appends a batch of entries, syncs, and advances the head, under the lock of all processes.
-func (l *Log) write(batch []*Ticket) (err error) {
+func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	if l.lock == nil {
 		if l.lock, err = flock.New(LockFile(l.path)); err != nil {
 			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
 	ctx := context.Background() // each lock has a deadline of its own
-	if err := l.acquire(ctx); err != nil {
+	if err := l.acquireLock(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -45,14 +45,14 @@ func (l *Log) write(batch []*Ticket) (err error) {
 		return h.Seq, h.Hash, err
 	})
 	if err != nil {
-		l.end = -1
+		l.endOffset = -1
 		return fmt.Errorf("append to audit log: %w", err)
 	}
 	return nil
 }
 
 // acquire takes the lock that all processes share.
-func (l *Log) acquire(ctx context.Context) error {
+func (l *Log) acquireLock(ctx context.Context) error {
 	err := l.lock.Lock(ctx, l.opts.LockWait)
 	if errors.As(err, new(*flock.HeldError)) {
 		return &Error{Kind: ErrBusy, Path: l.path, Err: err}
@@ -65,47 +65,47 @@ func (l *Log) acquire(ctx context.Context) error {
 
 // appendLines writes the batch after the last line and returns the new head. The log must not end
 // before the stored head.
-func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
-	at, repaired, err := l.seek(kept)
+func (l *Log) appendLines(kept Head, batch []*PendingEntries) (Head, error) {
+	at, repaired, err := l.seekEnd(kept)
 	if err != nil {
 		return Head{}, err
 	}
 	size := 0
 	for _, t := range batch {
-		for _, b := range t.bodies {
+		for _, b := range t.encodedEntries {
 			size += len(b) + 120
 		}
 	}
 	buf := make([]byte, 0, size)
-	head := l.last
+	head := l.lastHead
 	if repaired != nil {
 		e := Entry{Kind: KindRecovery, Recovery: repaired}
-		buf, head = chain(buf, head, e.body(l.opts.Clock(), nil))
+		buf, head = appendChained(buf, head, e.encodeRedacted(l.opts.Clock(), nil))
 	}
 	for _, t := range batch {
-		for _, b := range t.bodies {
-			buf, head = chain(buf, head, b)
+		for _, b := range t.encodedEntries {
+			buf, head = appendChained(buf, head, b)
 		}
 	}
 	if len(buf) == 0 {
 		return head, nil
 	}
 	if at > 0 && at+int64(len(buf)) > l.opts.MaxBytes {
-		if at, err = l.rotate(at); err != nil {
+		if at, err = l.rotateFile(at); err != nil {
 			return Head{}, err
 		}
 	}
-	if err := l.flush(at, buf); err != nil {
+	if err := l.writeAndSync(at, buf); err != nil {
 		return Head{}, err
 	}
-	l.end, l.last = at+int64(len(buf)), head
-	l.from = at + int64(bytes.LastIndexByte(buf[:max(len(buf)-1, 0)], '\n')) + 1
+	l.endOffset, l.lastHead = at+int64(len(buf)), head
+	l.lastLineOffset = at + int64(bytes.LastIndexByte(buf[:max(len(buf)-1, 0)], '\n')) + 1
 	return head, nil
 }
 
 // flush writes complete lines at offset at, the end of the log, and syncs.
-func (l *Log) flush(at int64, lines []byte) error {
-	l.end = -1
+func (l *Log) writeAndSync(at int64, lines []byte) error {
+	l.endOffset = -1
 	n, err := l.file.Write(lines)
 	if err == nil {
 		err = syncData(l.file)
@@ -122,11 +122,11 @@ func (l *Log) flush(at int64, lines []byte) error {
 }
 
 // chain appends the line that follows head and returns the new head.
-func chain(buf []byte, head Head, body []byte) ([]byte, Head) {
+func appendChained(buf []byte, head Head, body []byte) ([]byte, Head) {
 	from := len(buf)
 	prev := head.Hash
 	if head.Seq == 0 {
-		prev = genesis
+		prev = genesisHash
 	}
 	buf = append(buf, `{"seq":`...)
 	buf = strconv.AppendUint(buf, head.Seq+1, 10)
@@ -139,7 +139,7 @@ func chain(buf []byte, head Head, body []byte) ([]byte, Head) {
 }
 
 // genesis is the previous hash in the first entry.
-const genesis = "0000000000000000000000000000000000000000000000000000000000000000"
+const genesisHash = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func hashLine(line []byte) string {
 	sum := sha256.Sum256(line)
@@ -148,20 +148,20 @@ func hashLine(line []byte) string {
 
 // seek updates the open file and l.last to the log's current end, and returns the offset to write at.
 // A line left incomplete by a crash is removed and described: its verdict was never returned.
-func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
+func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
 	info, err := l.reopen()
 	if err != nil {
 		return 0, nil, err
 	}
-	if info.Size() == l.end && l.unchanged() {
-		return l.end, nil, l.compare(kept, nil)
+	if info.Size() == l.endOffset && l.isLastLineUnchanged() {
+		return l.endOffset, nil, l.compareWithHead(kept, nil)
 	}
 	tail, err := readTail(l.file, info.Size())
 	if err != nil {
 		return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 	}
 	at = info.Size()
-	lines, torn := wholeLines(tail)
+	lines, torn := splitTail(tail)
 	if len(torn) > 0 {
 		if len(lines) == 0 && int64(len(tail)) < info.Size() {
 			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
@@ -170,17 +170,17 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 		repaired = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
 	}
 	if len(lines) > 0 {
-		l.last, err = headOf(lines[len(lines)-1])
+		l.lastHead, err = headOfLine(lines[len(lines)-1])
 	} else {
-		l.last, err = fullHead(l.path)
+		l.lastHead, err = headOfFullFile(l.path)
 	}
 	if err != nil {
 		return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
 	}
-	if err := l.compare(kept, lines); err != nil {
+	if err := l.compareWithHead(kept, lines); err != nil {
 		return 0, nil, err
 	}
-	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
+	if n := l.lastHead.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
 		// A process was killed before it advanced the head, or another program added the entries.
 		return at, &Recovery{Reason: fmt.Sprintf("the state file does not record the last %d entries; run 'shield doctor --repair-audit'", n)}, nil
 	}
@@ -193,27 +193,27 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 }
 
 // unchanged reports whether the last written line is still there.
-func (l *Log) unchanged() bool {
-	line := make([]byte, max(l.end-l.from-1, 0))
-	_, err := l.file.ReadAt(line, l.from)
-	return err == nil && hashLine(line) == l.last.Hash
+func (l *Log) isLastLineUnchanged() bool {
+	line := make([]byte, max(l.endOffset-l.lastLineOffset-1, 0))
+	_, err := l.file.ReadAt(line, l.lastLineOffset)
+	return err == nil && hashLine(line) == l.lastHead.Hash
 }
 
 // compare returns an error if the log lost or changed the entry of the stored head. A process killed
 // between writing and advancing the head leaves entries after it; lines are the last lines of the log.
-func (l *Log) compare(kept Head, lines [][]byte) error {
+func (l *Log) compareWithHead(kept Head, lines [][]byte) error {
 	switch {
 	case kept.Seq == 0: // no entry is recorded
 		return nil
-	case kept.Seq > l.last.Seq:
-		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.last.Seq, kept.Seq)}
-	case kept == l.last:
+	case kept.Seq > l.lastHead.Seq:
+		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, kept.Seq)}
+	case kept == l.lastHead:
 		return nil
-	case kept.Seq == l.last.Seq:
+	case kept.Seq == l.lastHead.Seq:
 		return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", kept.Seq)}
 	}
 	for _, line := range lines {
-		if h, err := headOf(line); err == nil && h.Seq == kept.Seq && h != kept {
+		if h, err := headOfLine(line); err == nil && h.Seq == kept.Seq && h != kept {
 			return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", kept.Seq)}
 		}
 	}
@@ -232,7 +232,7 @@ func (l *Log) reopen() (os.FileInfo, error) {
 			return info, nil
 		}
 		l.file.Close()
-		l.file, l.end = nil, -1
+		l.file, l.endOffset = nil, -1
 	}
 	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|noFollow, 0o600)
 	if err != nil {
@@ -244,7 +244,7 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		err = errors.New("not a regular file")
 	default:
-		if err := errors.Join(owner.Check(info, others), owner.Single(info)); err != nil {
+		if err := errors.Join(owner.Check(info, otherUsersModeBits), owner.CheckSingleLink(info)); err != nil {
 			f.Close()
 			return nil, &Error{Kind: ErrExposed, Path: l.path, Err: err}
 		}
@@ -259,19 +259,19 @@ func (l *Log) reopen() (os.FileInfo, error) {
 
 // others are the mode bits that must not be set: access for other users, except read access for the
 // group.
-const others = owner.Access &^ 0o040
+const otherUsersModeBits = owner.OtherAccess &^ 0o040
 
 // rotate renames the full file and returns the offset for the next line, which is at if renaming
 // fails: a log that is too large is better than none. If the process is killed in between, there is no
 // current file, and the next process continues from the full one.
-func (l *Log) rotate(at int64) (int64, error) {
-	name := fullName(l.path, l.last.Seq)
+func (l *Log) rotateFile(at int64) (int64, error) {
+	name := fullFilePath(l.path, l.lastHead.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}
 	// Windows cannot rename an open file.
 	l.file.Close()
-	l.file, l.end = nil, -1
+	l.file, l.endOffset = nil, -1
 	renamed := os.Rename(l.path, name) == nil
 	if _, err := l.reopen(); err != nil {
 		return 0, err
@@ -286,7 +286,7 @@ func (l *Log) rotate(at int64) (int64, error) {
 }
 
 // tailSize is how many bytes are read at the end of a log to continue it; it has room for two lines.
-const tailSize = 2 * maxLine
+const tailSize = 2 * maxLineBytes
 
 // readTail returns the end of a file, starting at a line start unless it is the whole file.
 func readTail(f io.ReaderAt, size int64) ([]byte, error) {
@@ -304,7 +304,7 @@ func readTail(f io.ReaderAt, size int64) ([]byte, error) {
 }
 
 // wholeLines splits the end of a log into complete lines and an incomplete last line.
-func wholeLines(tail []byte) (lines [][]byte, torn []byte) {
+func splitTail(tail []byte) (lines [][]byte, torn []byte) {
 	n := bytes.LastIndexByte(tail, '\n') + 1
 	if n > 0 {
 		lines = bytes.Split(tail[:n-1], []byte("\n"))
@@ -313,8 +313,8 @@ func wholeLines(tail []byte) (lines [][]byte, torn []byte) {
 }
 
 // headOf returns the head for a line: its sequence number and hash.
-func headOf(line []byte) (Head, error) {
-	seq, _, err := links(line)
+func headOfLine(line []byte) (Head, error) {
+	seq, _, err := parseChainFields(line)
 	if err != nil {
 		return Head{}, err
 	}
@@ -322,17 +322,17 @@ func headOf(line []byte) (Head, error) {
 }
 
 // links returns the sequence number and previous hash in a line.
-func links(line []byte) (seq uint64, prev string, err error) {
+func parseChainFields(line []byte) (seq uint64, prev string, err error) {
 	if !json.Valid(line) {
 		return 0, "", errors.New("not JSON")
 	}
 	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
 	number, rest, found := bytes.Cut(rest, []byte(`,"prev":"`))
-	if !ok || !found || len(rest) < len(genesis)+1 || rest[len(genesis)] != '"' {
+	if !ok || !found || len(rest) < len(genesisHash)+1 || rest[len(genesisHash)] != '"' {
 		return 0, "", errors.New("the line is not an entry of an audit log")
 	}
 	if seq, err = strconv.ParseUint(string(number), 10, 64); err != nil || seq == 0 {
 		return 0, "", errors.New("the line is not an entry of an audit log: its sequence number is wrong")
 	}
-	return seq, string(rest[:len(genesis)]), nil
+	return seq, string(rest[:len(genesisHash)]), nil
 }

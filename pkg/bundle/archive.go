@@ -14,15 +14,15 @@ import (
 )
 
 var (
-	errNotBundle = errors.New("the file is not a policy bundle (a tar.gz archive); make one with 'shield policy bundle build'")
-	errCut       = errors.New("the file is truncated or damaged; download it again")
-	errTooBig    = fmt.Errorf("the bundle unpacks to more than %d MiB; ask its publisher for a smaller one", maxUnpacked>>20)
-	errAppended  = errors.New("the file has data after the end of the archive; download it again")
+	errNotBundle    = errors.New("the file is not a policy bundle (a tar.gz archive); make one with 'shield policy bundle build'")
+	errTruncated    = errors.New("the file is truncated or damaged; download it again")
+	errTooBig       = fmt.Errorf("the bundle unpacks to more than %d MiB; ask its publisher for a smaller one", maxUnpackedBytes>>20)
+	errTrailingData = errors.New("the file has data after the end of the archive; download it again")
 )
 
 // unpack returns the files of an archive. It returns an error for folders, links, paths with a folder,
 // duplicate names, or data after the end of the tar archive.
-func unpack(archive []byte) (map[string][]byte, error) {
+func unpackFiles(archive []byte) (map[string][]byte, error) {
 	if len(archive) > MaxArchive {
 		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
 	}
@@ -32,10 +32,10 @@ func unpack(archive []byte) (map[string][]byte, error) {
 		return nil, errNotBundle
 	}
 	z.Multistream(false)
-	unpacked := &io.LimitedReader{R: z, N: maxUnpacked}
-	files, err := entries(tar.NewReader(unpacked))
+	unpacked := &io.LimitedReader{R: z, N: maxUnpackedBytes}
+	files, err := readEntries(tar.NewReader(unpacked))
 	if err == nil {
-		err = ended(unpacked)
+		err = checkArchiveEnd(unpacked)
 	}
 	switch {
 	case unpacked.N <= 0:
@@ -43,13 +43,13 @@ func unpack(archive []byte) (map[string][]byte, error) {
 	case err != nil:
 		return nil, err
 	case packed.Len() > 0:
-		return nil, errAppended
+		return nil, errTrailingData
 	}
 	return files, nil
 }
 
 // entries reads the files of a tar archive.
-func entries(t *tar.Reader) (map[string][]byte, error) {
+func readEntries(t *tar.Reader) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	folded := map[string]bool{}
 	for {
@@ -60,7 +60,7 @@ func entries(t *tar.Reader) (map[string][]byte, error) {
 		case err == io.EOF, errors.Is(err, tar.ErrHeader) && len(files) == 0:
 			return nil, errNotBundle
 		case err != nil:
-			return nil, errCut
+			return nil, errTruncated
 		case h.Typeflag != tar.TypeReg:
 			return nil, fmt.Errorf("%.80q is not a plain file; ask the publisher for a bundle without folders and links", h.Name)
 		}
@@ -76,36 +76,36 @@ func entries(t *tar.Reader) (map[string][]byte, error) {
 		if len(files) == maxFiles+2 {
 			return nil, fmt.Errorf("the bundle has more than %d files; ask its publisher for fewer", maxFiles)
 		}
-		limit := int64(maxUnpacked)
+		limit := int64(maxUnpackedBytes)
 		if h.Name == manifestFile || h.Name == signatureFile {
-			limit = maxManifest
+			limit = maxManifestBytes
 		}
 		if h.Size > limit {
 			return nil, fmt.Errorf("the file %.80q is larger than %d KiB; ask its publisher for a smaller one", h.Name, limit>>10)
 		}
 		data, err := io.ReadAll(t)
 		if err != nil {
-			return nil, errCut
+			return nil, errTruncated
 		}
 		files[h.Name] = data
 	}
 }
 
 // ended reads the rest after the last entry: zeros, and the gzip checksum.
-func ended(unpacked io.Reader) error {
+func checkArchiveEnd(unpacked io.Reader) error {
 	rest, err := io.ReadAll(unpacked)
 	switch {
 	case err != nil:
-		return errCut
+		return errTruncated
 	case len(bytes.Trim(rest, "\x00")) > 0:
-		return errAppended
+		return errTrailingData
 	}
 	return nil
 }
 
 // pack returns an archive: the manifest, its signature, then the other files sorted by name. It
 // contains no time or user, so the same files give the same bytes.
-func pack(files map[string][]byte) ([]byte, error) {
+func packFiles(files map[string][]byte) ([]byte, error) {
 	names := sorted.Keys(files)
 	first := func(name string) int {
 		return slices.Index([]string{signatureFile, manifestFile}, name)
@@ -130,7 +130,7 @@ func pack(files map[string][]byte) ([]byte, error) {
 		return nil, err
 	}
 	// Check that the result can be unpacked.
-	if _, err := unpack(out.Bytes()); err != nil {
+	if _, err := unpackFiles(out.Bytes()); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

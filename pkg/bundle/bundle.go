@@ -27,11 +27,11 @@ import (
 
 // Limits of a bundle.
 const (
-	MaxArchive  = 4 << 20  // bytes, compressed
-	maxUnpacked = 16 << 20 // bytes
-	maxFiles    = 64       // in addition to the manifest and its signature
-	maxName     = 80       // bytes
-	maxManifest = 64 << 10 // bytes, also for a signature
+	MaxArchive       = 4 << 20  // bytes, compressed
+	maxUnpackedBytes = 16 << 20 // bytes
+	maxFiles         = 64       // in addition to the manifest and its signature
+	maxNameBytes     = 80       // bytes
+	maxManifestBytes = 64 << 10 // bytes, also for a signature
 )
 
 // Names of the files that every bundle has.
@@ -70,7 +70,7 @@ func (b *Bundle) String() string { return fmt.Sprintf("%s version %d", b.Name, b
 // Open returns the bundle in an archive that one of the keys has signed. It does not check the expiry:
 // see [Bundle.Usable].
 func Open(archive []byte, keys Keys) (*Bundle, error) {
-	files, err := unpack(archive)
+	files, err := unpackFiles(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := read(files)
+	b, err := newBundle(files)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 }
 
 // read returns the bundle that files form, without checking the signature.
-func read(files map[string][]byte) (*Bundle, error) {
+func newBundle(files map[string][]byte) (*Bundle, error) {
 	manifest := files[manifestFile]
-	b := &Bundle{Digest: digest(manifest), files: maps.Clone(files)}
+	b := &Bundle{Digest: sha256Digest(manifest), files: maps.Clone(files)}
 	delete(b.files, manifestFile)
 	delete(b.files, signatureFile)
 	if err := json.Unmarshal(manifest, &b.Manifest, json.RejectUnknownMembers(true)); err != nil {
@@ -109,7 +109,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 		switch want, listed := b.Files[name]; {
 		case !listed:
 			return nil, fmt.Errorf("the bundle contains %s, which is not in the manifest; ask its publisher for a new bundle", name)
-		case digest(b.files[name]) != want:
+		case sha256Digest(b.files[name]) != want:
 			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ; fetch it again, or ask its publisher", name)
 		}
 	}
@@ -145,8 +145,8 @@ func checkName(name string) error {
 	odd := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
 	}
-	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) || name[0] == '.' || name[0] == '-' {
-		return fmt.Errorf("%.80q is not a valid file name; use up to %d letters, digits, '_', '-' and '.', and no folder", name, maxName)
+	if name == "" || len(name) > maxNameBytes || strings.ContainsFunc(name, odd) || name[0] == '.' || name[0] == '-' {
+		return fmt.Errorf("%.80q is not a valid file name; use up to %d letters, digits, '_', '-' and '.', and no folder", name, maxNameBytes)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("%s expired on %s; get a newer one with 'shield policy bundle update'", e.Bundle, e.Expires.UTC().Format(time.RFC3339))
 }
 
-func digest(data []byte) string {
+func sha256Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -192,7 +192,7 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 		if isPrivateKey(data) {
 			return nil, fmt.Errorf("%s is a private key, and everyone can read a bundle; keep the key in another folder", name)
 		}
-		m.Files[name] = digest(data)
+		m.Files[name] = sha256Digest(data)
 	}
 	if err := m.check(); err != nil {
 		return nil, err
@@ -203,25 +203,25 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 	}
 	all := maps.Clone(files)
 	all[manifestFile] = append(manifest, '\n')
-	return pack(all)
+	return packFiles(all)
 }
 
 // Sign returns the archive with its manifest signed. An existing signature is replaced.
 func Sign(archive []byte, key *PrivateKey) ([]byte, *Bundle, error) {
-	files, err := unpack(archive)
+	files, err := unpackFiles(archive)
 	if err != nil {
 		return nil, nil, err
 	}
 	if files[manifestFile] == nil {
 		return nil, nil, errors.New(manifestFile + " is missing; make a bundle with 'shield policy bundle build'")
 	}
-	b, err := read(files)
+	b, err := newBundle(files)
 	if err != nil {
 		return nil, nil, err
 	}
 	b.Key = key.ID()
 	comment := fmt.Sprintf("shield policy bundle %s version %d expires %s", b.Name, b.Version, b.Expires.UTC().Format(time.RFC3339))
 	files[signatureFile] = key.sign(files[manifestFile], comment)
-	signed, err := pack(files)
+	signed, err := packFiles(files)
 	return signed, b, err
 }

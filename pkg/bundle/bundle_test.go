@@ -81,7 +81,7 @@ func TestOpen(t *testing.T) {
 // edit returns an archive after a change of its files, packed as any tool would.
 func edit(t testing.TB, archive []byte, change func(files map[string][]byte)) []byte {
 	t.Helper()
-	files, err := unpack(archive)
+	files, err := unpackFiles(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 // with returns a signed archive with further entries.
 func with(t testing.TB, archive []byte, more ...entry) []byte {
 	t.Helper()
-	files, err := unpack(archive)
+	files, err := unpackFiles(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestHostileBundles(t *testing.T) {
 		"comment changed": {edit(t, good, func(f map[string][]byte) {
 			f[signatureFile] = bytes.Replace(f[signatureFile], []byte("version 12"), []byte("version 13"), 1)
 		}), "is invalid"},
-		"manifest too large":   {set(manifestFile, strings.Repeat(" ", maxManifest+1)), "larger than 64 KiB"},
+		"manifest too large":   {set(manifestFile, strings.Repeat(" ", maxManifestBytes+1)), "larger than 64 KiB"},
 		"signed: other format": {resigned(`"shield_policy_bundle": 1`, `"shield_policy_bundle": 2`), "reads format 1"},
 		"signed: unknown key":  {resigned(`"name"`, `"roots": ["/"], "name"`), "roots"},
 		"signed: key twice":    {resigned(`"version": 12`, `"version": 12, "version": 13`), "version"},
@@ -256,7 +256,7 @@ func TestUnpackedIsBounded(t *testing.T) {
 		t.Fatal("the bomb is refused by its size")
 	}
 	if n := allocated.Bytes(func() {
-		if _, err := unpack(bomb); err == nil {
+		if _, err := unpackFiles(bomb); err == nil {
 			t.Error("unpacked")
 		}
 	}); n > 100<<20 {
@@ -289,7 +289,7 @@ func TestBuildRefuses(t *testing.T) {
 		"a path":     {m: good, files: map[string][]byte{PolicyFile: nil, "a/b": nil}, want: "letters, digits, '_', '-' and '.', and no folder"},
 		"a key":      {m: good, files: map[string][]byte{PolicyFile: nil, "acme.key": private}, want: "acme.key is a private key"},
 		"encrypted":  {m: good, files: map[string][]byte{PolicyFile: nil, "README": encrypted}, want: "README is a private key"},
-		"large":      {m: good, files: map[string][]byte{PolicyFile: make([]byte, maxUnpacked)}, want: "unpacks to more"},
+		"large":      {m: good, files: map[string][]byte{PolicyFile: make([]byte, maxUnpackedBytes)}, want: "unpacks to more"},
 	} {
 		files := tt.files
 		if files == nil {
@@ -400,7 +400,7 @@ func TestFetchExpired(t *testing.T) {
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	k := &Kept{Dir: filepath.Join(t.TempDir(), "bundles"), Source: server.URL + "/acme.tar.gz?token=hush", Keys: keys, Grace: time.Hour}
+	k := &StoredBundle{Dir: filepath.Join(t.TempDir(), "bundles"), Source: server.URL + "/acme.tar.gz?token=hush", Keys: keys, Grace: time.Hour}
 	archive, err := Fetch(t.Context(), k.Source, roots)
 	if err := errors.Join(err, k.Write(archive)); err != nil {
 		t.Fatal(err)
@@ -424,8 +424,8 @@ func TestKept(t *testing.T) {
 	_, others := pair(t)
 	good := signed(t, key)
 	now := expires.Add(-time.Hour)
-	k := &Kept{Dir: filepath.Join(t.TempDir(), "bundles"), Source: "https://a.test/acme.tar.gz?token=hush", Keys: keys}
-	refuses := func(why, want string, k *Kept, now time.Time) {
+	k := &StoredBundle{Dir: filepath.Join(t.TempDir(), "bundles"), Source: "https://a.test/acme.tar.gz?token=hush", Keys: keys}
+	refuses := func(why, want string, k *StoredBundle, now time.Time) {
 		t.Helper()
 		_, err := k.Load(now)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {

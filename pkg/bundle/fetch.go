@@ -17,8 +17,8 @@ import (
 
 // Limits of a download.
 const (
-	maxFetch     = 30 * time.Second
-	maxRedirects = 3
+	downloadTimeout = 30 * time.Second
+	maxRedirects    = 3
 )
 
 // IsURL reports whether a source is a URL rather than a path.
@@ -42,7 +42,7 @@ func CheckSource(source string) error {
 }
 
 // Shown returns a source for messages: a URL without its query, which can contain a token.
-func Shown(source string) string {
+func DisplaySource(source string) string {
 	if u, err := url.Parse(source); err == nil && IsURL(source) {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
 		return u.String()
@@ -60,7 +60,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 		data, _, err := owner.ReadFile(source, MaxArchive)
 		return data, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	client := &http.Client{
 		Transport: &http.Transport{
@@ -86,7 +86,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err // the URL can contain a token
 		}
-		return nil, late(ctx, err)
+		return nil, describeTimeout(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -94,7 +94,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxArchive+1))
 	if err != nil {
-		return nil, late(ctx, err)
+		return nil, describeTimeout(ctx, err)
 	}
 	if len(data) > MaxArchive {
 		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
@@ -103,9 +103,9 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 }
 
 // late returns an error that names the time limit if a download exceeded it, or else the same error.
-func late(ctx context.Context, err error) error {
+func describeTimeout(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("the download did not finish within %v and was stopped; check the connection and try again", maxFetch)
+		return fmt.Errorf("the download did not finish within %v and was stopped; check the connection and try again", downloadTimeout)
 	}
 	return err
 }

@@ -74,7 +74,7 @@ func TestFetch(t *testing.T) {
 	if _, err := Fetch(t.Context(), server.URL+"/good", nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("an unknown certificate: error %v", err)
 	}
-	if got := Shown("https://a.test/b?token=hush#x"); got != "https://a.test/b" {
+	if got := DisplaySource("https://a.test/b?token=hush#x"); got != "https://a.test/b" {
 		t.Errorf("shown as %s", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // A Kept is the stored last valid bundle of a source. It is used until it expires, even if the source
 // cannot be reached.
-type Kept struct {
+type StoredBundle struct {
 	Dir    string // folder of the stored bundles
 	Source string
 	Keys   Keys
@@ -23,16 +23,16 @@ type Kept struct {
 }
 
 // ID returns the name of the source's file, without its extension.
-func (k *Kept) ID() string {
+func (k *StoredBundle) ID() string {
 	sum := sha256.Sum256([]byte(k.Source))
 	return hex.EncodeToString(sum[:12])
 }
 
 // Path returns the file of the archive.
-func (k *Kept) Path() string { return filepath.Join(k.Dir, k.ID()+".tar.gz") }
+func (k *StoredBundle) Path() string { return filepath.Join(k.Dir, k.ID()+".tar.gz") }
 
 // Read returns the stored archive; nil if there is none.
-func (k *Kept) Read() ([]byte, error) {
+func (k *StoredBundle) Read() ([]byte, error) {
 	data, info, err := owner.ReadFile(k.Path(), MaxArchive)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -40,13 +40,13 @@ func (k *Kept) Read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, owner.Check(info, owner.Write)
+	return data, owner.Check(info, owner.OtherWrite)
 }
 
 // Load returns the stored bundle, if it can be used at a time.
-func (k *Kept) Load(now time.Time) (*Bundle, error) {
+func (k *StoredBundle) Load(now time.Time) (*Bundle, error) {
 	fail := func(err error) (*Bundle, error) {
-		return nil, fmt.Errorf("policy bundle %s: %w", Shown(k.Source), err)
+		return nil, fmt.Errorf("policy bundle %s: %w", DisplaySource(k.Source), err)
 	}
 	if k.Dir == "" {
 		return fail(errors.New("there is no state folder to store the bundle in; set HOME, or name one with --state"))
@@ -69,7 +69,7 @@ func (k *Kept) Load(now time.Time) (*Bundle, error) {
 }
 
 // Write replaces the stored archive.
-func (k *Kept) Write(archive []byte) error {
+func (k *StoredBundle) Write(archive []byte) error {
 	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
 		return err
 	}

@@ -45,18 +45,18 @@ type Score struct {
 
 // Options say which classifiers run. The zero value runs only the rules and fails closed.
 type Options struct {
-	NoHeuristic bool               // only rules that always block run
-	Model       Scorer             // nil: no model
-	Threshold   float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
-	Thresholds  map[string]float64 // overrides Threshold, by type of action
-	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; other causes are not cleared; nil: the values of policies/dangers.yaml
-	Facts       bool               // the model has no influence if every effect is known and ordinary and no rule matches
-	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
-	Roots       []string           // the canonical workspace folders
-	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked; without any classifier, one of known effects is allowed
-	Clock       func() time.Time   // clock for the latency of each classifier; nil: not measured
+	NoHeuristic     bool               // only rules that always block run
+	Model           Scorer             // nil: no model
+	Threshold       float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
+	Thresholds      map[string]float64 // overrides Threshold, by type of action
+	SafeThresholds  map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
+	DoubtThresholds map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; other causes are not cleared; nil: the values of policies/dangers.yaml
+	DecideByEffects bool               // the model has no influence if every effect is known and ordinary and no rule matches
+	SkipTypes       []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home            string             // the canonical home folder; "~" in rules means it and the usual home folders
+	Roots           []string           // the canonical workspace folders
+	FailOpen        bool               // if a classifier fails, the action ESCALATEs instead of being blocked; without any classifier, one of known effects is allowed
+	Clock           func() time.Time   // clock for the latency of each classifier; nil: not measured
 
 	// Exempt reports whether the policy exempts a case from a rule; nil: no exemptions.
 	Exempt func(ctx context.Context, c *analysis.Case, rule string) (bool, error)
@@ -67,7 +67,7 @@ type Options struct {
 // A Classifier is Tier 1. Goroutines may share it.
 type Classifier struct {
 	opts   Options
-	engine func() *engine
+	engine func() *ruleEngine
 }
 
 // New returns a Classifier. Its tables are built when it judges the first action.
@@ -75,7 +75,7 @@ func New(opts Options) *Classifier {
 	if opts.Threshold == 0 {
 		opts.Threshold = 0.85
 	}
-	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
+	return &Classifier{opts: opts, engine: sync.OnceValue(func() *ruleEngine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
 // Warm builds the tables for the first action, which takes about a millisecond.
@@ -87,15 +87,15 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	if err := ctx.Err(); err != nil {
 		return verdict.Verdict{}, err
 	}
-	w := k.weighing(c)
-	if w.above || k.opts.Model == nil || w.harmless || w.skips || w.factual {
-		w.rules = k.heuristic(c, w.scope())
-		if w.factual && w.noRuleMatched() {
+	w := k.gatherInputs(c)
+	if w.needsHigherTier || k.opts.Model == nil || w.harmless || w.modelSkipsType || w.decidedByEffects {
+		w.rulesResult = k.runRules(c, w.scope())
+		if w.decidedByEffects && w.noRuleMatched() {
 			if r := k.rulesOnRunCode(c); r.Rule != "" {
-				w.rules = r
+				w.rulesResult = r
 			}
 		}
-		if w.above || k.opts.Model == nil || w.harmless || w.skips || w.noRuleMatched() {
+		if w.needsHigherTier || k.opts.Model == nil || w.harmless || w.modelSkipsType || w.noRuleMatched() {
 			k.recordEvidence(c, &w, nil)
 			return w.verdict(c, nil), nil
 		}
@@ -109,20 +109,20 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 
 // Blocks reports whether a rule alone blocks an action, regardless of other findings.
 func (k *Classifier) Blocks(c *analysis.Case) bool {
-	r := k.heuristic(c, scopeBlock)
+	r := k.runRules(c, scopeBlock)
 	return r.decision() == verdict.Block
 }
 
 // judgeParallel runs rules and model at the same time. If the decision is the same for every answer the model
 // could give, its estimate is used as the answer.
-func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *weighing) verdict.Verdict {
+func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *decisionInputs) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
 		text, err = Text(c.Action)
 	}
 	ask := func() result {
 		if err != nil {
-			return failed("model", err, k.opts.FailOpen)
+			return failureResult("model", err, k.opts.FailOpen)
 		}
 		return k.score(ctx, c.Action.Type, text)
 	}
@@ -138,8 +138,8 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *wei
 		close(estimated)
 		scored <- ask()
 	}()
-	if w.rules.Source == "" {
-		w.rules = k.heuristic(c, w.scope())
+	if w.rulesResult.Source == "" {
+		w.rulesResult = k.runRules(c, w.scope())
 	}
 	e, ok := <-estimated
 	m := e[1]
@@ -152,7 +152,7 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *wei
 	if r, _ := w.weigh(&m); r.decision() != verdict.Allow && w.noRuleMatched() && m.err == nil {
 		m = k.askWithoutData(ctx, c, w, m)
 	}
-	if r, _ := w.weigh(&m); r.decision() == verdict.Allow && k.opts.Facts {
+	if r, _ := w.weigh(&m); r.decision() == verdict.Allow && k.opts.DecideByEffects {
 		m = k.judgeRunCode(ctx, c, m)
 	}
 	k.recordEvidence(c, w, &m)
@@ -160,7 +160,7 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *wei
 }
 
 // sameForAnyAnswer reports whether the decision is the same for each of the model's possible answers e.
-func (w *weighing) sameForAnyAnswer(e [3]result) bool {
+func (w *decisionInputs) sameForAnyAnswer(e [3]result) bool {
 	var d [3]verdict.Decision
 	for i := range e {
 		r, _ := w.weigh(&e[i])
@@ -171,7 +171,7 @@ func (w *weighing) sameForAnyAnswer(e [3]result) bool {
 
 // askWithoutData asks the model again about an action that it suspects, without the argument values that are
 // plain data. The new answer counts only if it allows the action.
-func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *weighing, m result) result {
+func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *decisionInputs, m result) result {
 	text, ok := withoutProse(c)
 	if !ok {
 		return m
@@ -193,21 +193,21 @@ func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m resul
 	if r := k.rulesOnRunCode(c); r.Rule != "" {
 		return r
 	}
-	for _, f := range c.Runs() {
+	for _, f := range c.ExecutedFiles() {
 		text, err := Text(writeAction(f))
 		if err != nil {
-			return failed("model", err, k.opts.FailOpen)
+			return failureResult("model", err, k.opts.FailOpen)
 		}
 		e, ok := k.estimate(ctx, "write_file", text)
 		said := e[1]
-		if !ok || e[0].Who != e[2].Who {
+		if !ok || e[0].Authority != e[2].Authority {
 			said = k.score(ctx, "write_file", text)
 		}
 		switch {
 		case said.err != nil:
 			return said
-		case !said.safe && !said.unread:
-			said.Who = verdict.Evaluator
+		case !said.safe && !said.tooLong:
+			said.Authority = verdict.Evaluator
 			said.Reasoning = "model: the code of " + redact.Clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said
 		}
@@ -218,9 +218,9 @@ func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m resul
 // rulesOnRunCode returns the first finding of the rules in the code that an action runs, always as an
 // ESCALATE to the evaluator. The result is empty if no rule matches.
 func (k *Classifier) rulesOnRunCode(c *analysis.Case) result {
-	for _, f := range c.Runs() {
-		if r := k.heuristic(&analysis.Case{Action: writeAction(f)}, scopeAll); r.Rule != "" {
-			r.Who = verdict.Evaluator
+	for _, f := range c.ExecutedFiles() {
+		if r := k.runRules(&analysis.Case{Action: writeAction(f)}, scopeAll); r.Rule != "" {
+			r.Authority = verdict.Evaluator
 			r.Reasoning += "; in the code of " + redact.Clip(f.Path, 80)
 			return r
 		}
@@ -229,7 +229,7 @@ func (k *Classifier) rulesOnRunCode(c *analysis.Case) result {
 }
 
 // writeAction returns an action that writes a file.
-func writeAction(f effect.Text) *action.Action {
+func writeAction(f effect.FileText) *action.Action {
 	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}}
 }
 
@@ -241,7 +241,7 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 		return out, false
 	}
 	var r result
-	stop := k.timed(&r)
+	stop := k.startTimer(&r)
 	defer func() {
 		if recover() != nil {
 			ok = false // the error is reported when the model is asked
@@ -251,14 +251,14 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 	stop()
 	for i, s := range [...]Score{e.Low, e.Likely, e.High} {
 		ok = ok && s.Confidence >= 0 && s.Confidence <= 1
-		out[i] = s.result(k.threshold(kind), k.opts.Safe[kind])
+		out[i] = s.result(k.threshold(kind), k.opts.SafeThresholds[kind])
 		out[i].latency = r.latency
 	}
 	return out, ok
 }
 
 // verdict returns the verdict of Tier 1 with its trail.
-func (w *weighing) verdict(c *analysis.Case, m *result) verdict.Verdict {
+func (w *decisionInputs) verdict(c *analysis.Case, m *result) verdict.Verdict {
 	r, steps := w.weigh(m)
 	v := r.Verdict(1)
 	if v.Decision == verdict.Escalate {
@@ -272,7 +272,7 @@ func (w *weighing) verdict(c *analysis.Case, m *result) verdict.Verdict {
 }
 
 // timed returns a function that stores in a result the time since timed was called.
-func (k *Classifier) timed(r *result) func() {
+func (k *Classifier) startTimer(r *result) func() {
 	if k.opts.Clock == nil {
 		return func() {}
 	}
@@ -281,51 +281,51 @@ func (k *Classifier) timed(r *result) func() {
 }
 
 // heuristic runs the rules of a scope.
-func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
-	defer k.timed(&r)()
+func (k *Classifier) runRules(c *analysis.Case, sc ruleScope) (r result) {
+	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
-			r = failed("heuristic", fmt.Errorf("heuristic engine: %v", p), k.opts.FailOpen)
+			r = failureResult("heuristic", fmt.Errorf("heuristic engine: %v", p), k.opts.FailOpen)
 		}
 	}()
 	if k.opts.NoHeuristic {
 		sc = scopeAlways
 	}
 	eng := k.engine()
-	s := eng.pool.Get().(*scratch)
+	s := eng.pool.Get().(*runBuffers)
 	defer eng.pool.Put(s)
 	eng.run(s, c, sc)
-	if err := k.exempt(eng, s, c); err != nil {
-		return failed("heuristic", err, false)
+	if err := k.dropExemptHits(eng, s, c); err != nil {
+		return failureResult("heuristic", err, false)
 	}
 	found := s.findings(eng)
-	r = result{matched: found, Finding: found[verdict.Weigh(found...)]}
+	r = result{matched: found, Finding: found[verdict.DecidingIndex(found...)]}
 	return r
 }
 
 // findings returns the findings of the rules that matched, in the order of their IDs; if none matched, a
 // finding that says so.
-func (s *scratch) findings(eng *engine) []verdict.Finding {
-	slices.SortFunc(s.hits, func(a, b hit) int { return cmp.Compare(a.rule, b.rule) })
+func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
+	slices.SortFunc(s.hits, func(a, b ruleHit) int { return cmp.Compare(a.rule, b.rule) })
 	var list []verdict.Finding
 	for _, h := range s.hits {
 		rule := &eng.rules[h.rule]
-		list = append(list, verdict.Finding{Who: h.who(rule), Source: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), Fixed: h.where == ""})
+		list = append(list, verdict.Finding{Authority: h.authority(rule), Source: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), FixedReasoning: h.where == ""})
 	}
-	if s.over {
-		return append(list, verdict.Finding{Who: verdict.Evaluator, Source: "heuristic", Confidence: errorConfidence,
+	if s.budgetExceeded {
+		return append(list, verdict.Finding{Authority: verdict.Evaluator, Source: "heuristic", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the rules; split it into smaller steps"})
 	}
-	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", Fixed: true})
+	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", FixedReasoning: true})
 }
 
 // exempt drops matches of rules from which the policy exempts the case. Matches of rules that always block
 // stay.
-func (k *Classifier) exempt(eng *engine, s *scratch, c *analysis.Case) (err error) {
+func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.Case) (err error) {
 	if k.opts.Exempt == nil {
 		return nil
 	}
-	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool {
+	s.hits = slices.DeleteFunc(s.hits, func(h ruleHit) bool {
 		rule := &eng.rules[h.rule]
 		if err != nil || rule.Outcome == AlwaysBlock {
 			return false
@@ -341,7 +341,7 @@ func (k *Classifier) exempt(eng *engine, s *scratch, c *analysis.Case) (err erro
 
 // reasoning says which rule matched and what to do instead. It does not show the rule's expressions, because
 // they would show how to evade them.
-func reasoning(r *Rule, h hit) string {
+func reasoning(r *Rule, h ruleHit) string {
 	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
 	if h.where != "" {
 		text += "; in " + redact.Clip(h.where, 80)
@@ -354,24 +354,24 @@ func reasoning(r *Rule, h hit) string {
 
 // score runs the model. A panic in it counts as an error.
 func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
-	defer k.timed(&r)()
+	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
-			r = failed("model", fmt.Errorf("model: %v", p), k.opts.FailOpen)
+			r = failureResult("model", fmt.Errorf("model: %v", p), k.opts.FailOpen)
 		}
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return result{unread: true, Finding: verdict.Finding{Who: verdict.Evaluator, Source: "model", Confidence: errorConfidence,
+		return result{tooLong: true, Finding: verdict.Finding{Authority: verdict.Evaluator, Source: "model", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the model; split it into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
 		err = errors.New("the classifier model's confidence is not between 0 and 1; choose another model")
 	}
 	if err != nil {
-		return failed("model", err, k.opts.FailOpen)
+		return failureResult("model", err, k.opts.FailOpen)
 	}
-	return s.result(k.threshold(kind), k.opts.Safe[kind])
+	return s.result(k.threshold(kind), k.opts.SafeThresholds[kind])
 }
 
 func (k *Classifier) threshold(kind string) float64 {

@@ -12,13 +12,13 @@ type result struct {
 	verdict.Finding
 	matched []verdict.Finding // from the rules: all that matched, in the order of their IDs
 	safe    bool              // the model's label is SAFE, at whatever confidence
-	unread  bool              // the text was too long for the model
+	tooLong bool              // the text was too long for the model
 	err     error
 	latency time.Duration
 }
 
 // decision returns the decision of Tier 1 on this result alone.
-func (r *result) decision() verdict.Decision { return r.Who.At(1) }
+func (r *result) decision() verdict.Decision { return r.Authority.DecisionAt(1) }
 
 // Confidences of results that come from neither a rule nor a model.
 const (
@@ -29,12 +29,12 @@ const (
 )
 
 // failed returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
-func failed(source string, err error, failOpen bool) result {
-	who := verdict.Never
+func failureResult(source string, err error, failOpen bool) result {
+	who := verdict.NeverAllowed
 	if failOpen {
 		who = verdict.Evaluator
 	}
-	return result{err: err, Finding: verdict.Finding{Who: who, Source: source, Confidence: errorConfidence, Error: errorCode,
+	return result{err: err, Finding: verdict.Finding{Authority: who, Source: source, Confidence: errorConfidence, Error: errorCode,
 		Reasoning: "classifier error: " + redact.Clip(err.Error(), 300)}}
 }
 
@@ -44,13 +44,13 @@ func (s Score) result(limit, safe float64) result {
 	r := result{safe: !s.Injection, Finding: verdict.Finding{Source: "model", Confidence: s.Confidence}}
 	switch {
 	case !s.Injection && s.Confidence < safe:
-		r.Who, r.Reasoning = verdict.Evaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
+		r.Authority, r.Reasoning = verdict.Evaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
 	case !s.Injection:
-		r.Who, r.Reasoning = verdict.NoApproval, "model: does not look like an attack"
+		r.Authority, r.Reasoning = verdict.NoApproval, "model: does not look like an attack"
 	case s.Confidence >= limit:
-		r.Who, r.Reasoning = verdict.Never, "model: looks like an attack; use a simpler command or ask the user"
+		r.Authority, r.Reasoning = verdict.NeverAllowed, "model: looks like an attack; use a simpler command or ask the user"
 	default:
-		r.Who, r.Reasoning = verdict.Evaluator, "model: might be an attack; use a simpler command or ask the user"
+		r.Authority, r.Reasoning = verdict.Evaluator, "model: might be an attack; use a simpler command or ask the user"
 	}
 	return r
 }

@@ -54,11 +54,11 @@ func unknownProgram(name string) effect.Effect {
 
 func TestCombine(t *testing.T) {
 	t.Parallel()
-	const a, e, b = verdict.NoApproval, verdict.Evaluator, verdict.Never
+	const a, e, b = verdict.NoApproval, verdict.Evaluator, verdict.NeverAllowed
 	tests := []struct {
-		heuristic, model verdict.Who
+		heuristic, model verdict.Authority
 		hc, mc           float64
-		want             verdict.Who
+		want             verdict.Authority
 		conf             float64
 		source           string
 	}{
@@ -76,11 +76,11 @@ func TestCombine(t *testing.T) {
 		{b, b, 0.95, 0.9, b, 0.95, "heuristic"},
 	}
 	for _, tt := range tests {
-		w := weighing{rules: result{Finding: verdict.Finding{Source: "heuristic", Who: tt.heuristic, Confidence: tt.hc}}}
-		got, _ := w.weigh(&result{Finding: verdict.Finding{Source: "model", Who: tt.model, Confidence: tt.mc}})
-		if got.Who != tt.want || got.Confidence != tt.conf || got.Source != tt.source {
+		w := decisionInputs{rulesResult: result{Finding: verdict.Finding{Source: "heuristic", Authority: tt.heuristic, Confidence: tt.hc}}}
+		got, _ := w.weigh(&result{Finding: verdict.Finding{Source: "model", Authority: tt.model, Confidence: tt.mc}})
+		if got.Authority != tt.want || got.Confidence != tt.conf || got.Source != tt.source {
 			t.Errorf("heuristic %v %v, model %v %v: got %v %v of %s, want %v %v of %s",
-				tt.heuristic, tt.hc, tt.model, tt.mc, got.Who, got.Confidence, got.Source, tt.want, tt.conf, tt.source)
+				tt.heuristic, tt.hc, tt.model, tt.mc, got.Authority, got.Confidence, got.Source, tt.want, tt.conf, tt.source)
 		}
 	}
 }
@@ -99,16 +99,16 @@ func TestJudge(t *testing.T) {
 	safe := scorer{score: Score{Confidence: 0.9}}
 	sure := scorer{score: Score{Injection: true, Confidence: 0.85}}
 	unsure := scorer{score: Score{Injection: true, Confidence: 0.84}}
-	block := command(effect.Of(effect.RunDownload))
+	block := command(effect.WithRuleKind(effect.RunDownload))
 	escalate := command(run("git", "push", "--force", "origin", "main"))
 	always := command(run("grpcurl", "-plaintext", "localhost:1", "list"))
 	plain := command(unknownProgram("frobnicate"))
 	ordinary := command(run("make", "test"))
-	absent := command(run("sh", "a.sh"), effect.Effect{Sure: effect.Unknown, Cause: effect.CauseAbsent, Reason: "the script a.sh does not exist"})
-	dynamic := command(run("make"), effect.Effect{Sure: effect.Unknown, Reason: "eval of an unknown value"})
+	absent := command(run("sh", "a.sh"), effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseMissingScript, Reason: "the script a.sh does not exist"})
+	dynamic := command(run("make"), effect.Effect{Certainty: effect.Unknown, Reason: "eval of an unknown value"})
 	unexamined := command(run("make"))
 	unexamined.Unexamined = "the action has more text than shield scans"
-	tier2, tier3 := command(run("make")), command(effect.Of(effect.RunDownload))
+	tier2, tier3 := command(run("make")), command(effect.WithRuleKind(effect.RunDownload))
 	tier2.MinTier, tier3.MinTier = 2, 3
 	tier3escalate := command(run("git", "push", "--force", "origin", "main"))
 	tier3escalate.MinTier = 3
@@ -130,8 +130,8 @@ func TestJudge(t *testing.T) {
 		{"ordinary", Options{}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"ordinary, model doubts", Options{Model: unsure}, ordinary, verdict.Escalate, 0.84, "", 2, "heuristic", ""},
 		{"ordinary, model sure", Options{Model: sure}, ordinary, verdict.Block, 0.85, "", 0, "heuristic", ""},
-		{"ordinary, model without a say", Options{Model: sure, Facts: true}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
-		{"dynamic, model without a say", Options{Model: sure, Facts: true}, dynamic, verdict.Block, 0.85, "", 0, "heuristic", ""},
+		{"ordinary, model without a say", Options{Model: sure, DecideByEffects: true}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"dynamic, model without a say", Options{Model: sure, DecideByEffects: true}, dynamic, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"absent script, model safe", Options{Model: safe}, absent, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"absent script without model", Options{}, absent, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"dynamic without model", Options{}, dynamic, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
@@ -142,8 +142,8 @@ func TestJudge(t *testing.T) {
 		{"model sure", Options{Model: sure}, plain, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"model unsure", Options{Model: unsure}, plain, verdict.Escalate, 0.84, "", 2, "heuristic", ""},
 		{"model below a set threshold", Options{Model: sure, Threshold: 0.9}, plain, verdict.Escalate, 0.85, "", 2, "heuristic", ""},
-		{"model not sure enough of safe", Options{Model: safe, Safe: map[string]float64{"execute_command": 0.91}}, plain, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
-		{"model just sure enough of safe", Options{Model: safe, Safe: map[string]float64{"execute_command": 0.9, "send_email": 1}}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"model not sure enough of safe", Options{Model: safe, SafeThresholds: map[string]float64{"execute_command": 0.91}}, plain, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
+		{"model just sure enough of safe", Options{Model: safe, SafeThresholds: map[string]float64{"execute_command": 0.9, "send_email": 1}}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"rule beats safe model", Options{Model: safe}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"model beats escalating rule", Options{Model: sure}, escalate, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"model alone", Options{Model: safe, NoHeuristic: true}, escalate, verdict.Allow, 0.9, "", 0, "model", ""},
@@ -205,7 +205,7 @@ func TestHeuristicPanicIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
 		k := New(Options{FailOpen: open})
-		k.engine = func() *engine { panic("broken table") }
+		k.engine = func() *ruleEngine { panic("broken table") }
 		v, err := k.Judge(t.Context(), command(run("make")))
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestReasoningShowsNoPattern(t *testing.T) {
 	t.Parallel()
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		text := reasoning(r, hit{rule: i, where: "git\x1b[31m\u202e"})
+		text := reasoning(r, ruleHit{rule: i, where: "git\x1b[31m\u202e"})
 		if !strings.HasPrefix(text, "heuristic ["+r.Name+", "+string(r.Severity)+"]: ") || strings.HasSuffix(text, "; instead: "+r.Advice) != (r.Advice != "") {
 			t.Errorf("%s: reasoning %q", r.ID, text)
 		}

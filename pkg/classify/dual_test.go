@@ -39,9 +39,9 @@ func dualCases() map[string]*analysis.Case {
 		"ordinary":   command(run("make", "test")),
 		"plain":      command(unknownProgram("frobnicate")),
 		"escalating": command(run("git", "push", "--force", "origin", "main")),
-		"blocking":   command(effect.Of(effect.RunDownload)),
+		"blocking":   command(effect.WithRuleKind(effect.RunDownload)),
 		"always":     command(run("grpcurl", "-plaintext", "localhost:1", "list")),
-		"dynamic":    command(run("make"), effect.Effect{Sure: effect.Unknown, Reason: "eval of an unknown value"}),
+		"dynamic":    command(run("make"), effect.Effect{Certainty: effect.Unknown, Reason: "eval of an unknown value"}),
 		"unexamined": unexamined,
 	}
 }

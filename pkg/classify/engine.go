@@ -15,7 +15,7 @@ import (
 
 // An engine is a set of rules with tables that select the rules an action could match. Goroutines may share
 // it.
-type engine struct {
+type ruleEngine struct {
 	rules    []Rule
 	vars     map[string][]string // values of variables with which globs may begin, see [effect.NewGlobs]
 	clauses  []compiledClause
@@ -23,15 +23,15 @@ type engine struct {
 	requires [][]compiledClause // by rule
 	unless   [][]compiledClause // by rule
 
-	byProgram map[string]uint16        // 1 + index into named of the program's first clause
-	named     []namedClause            // linked lists of the clauses of each program
-	prefixes  []namedPrefix            // clauses that name programs by prefix
-	byKind    map[effect.Kind][]uint16 // clauses without programs
-	byHarm    map[effect.Harm][]uint16 // clauses with harms
-	lineSet   *prefilter.Set           // literals of the clauses' args
-	freeArgs  []uint64                 // clauses of execute effects that are selected only by their args
-	textSet   *prefilter.Set           // literals of the patterns, followed by other required literals
-	always    []int                    // patterns without literals
+	byProgram               map[string]uint16        // 1 + index into named of the program's first clause
+	programClauses          []namedClause            // linked lists of the clauses of each program
+	prefixes                []namedPrefix            // clauses that name programs by prefix
+	byKind                  map[effect.Kind][]uint16 // clauses without programs
+	byHarm                  map[effect.Harm][]uint16 // clauses with harms
+	argLiterals             *prefilter.LiteralSet    // literals of the clauses' args
+	argsOnlyClauses         []uint64                 // clauses of execute effects that are selected only by their args
+	textLiterals            *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
+	patternsWithoutLiterals []int                    // patterns without literals
 
 	pool sync.Pool // of *scratch
 }
@@ -57,26 +57,26 @@ type compiledClause struct {
 
 // A textPattern is one pattern of a rule.
 type textPattern struct {
-	rule      int
-	bytes     string // bytes that every match contains
-	also, end int    // range of sets in textSet; a matching text contains a literal of each
-	re        lazyFinder
-	except    lazyFinder
+	rule                            int
+	bytes                           string // bytes that every match contains
+	firstLiteralSet, literalSetsEnd int    // range of sets in textSet; a matching text contains a literal of each
+	re                              lazyFinder
+	except                          lazyFinder
 }
 
 // A lazyValue is compiled from an expression when the prefilter first selects it: compiling all at start
 // would be too slow.
 type lazyValue[T any] struct {
-	expr string
-	made atomic.Pointer[T]
+	expr     string
+	compiled atomic.Pointer[T]
 }
 
 func (l *lazyValue[T]) get(compile func(expr string) *T) *T {
-	if t := l.made.Load(); t != nil {
+	if t := l.compiled.Load(); t != nil {
 		return t
 	}
 	t := compile(l.expr) // cannot fail: go generate has compiled it
-	l.made.Store(t)
+	l.compiled.Store(t)
 	return t
 }
 
@@ -87,16 +87,16 @@ type (
 
 // A lazyGlobs is a glob set that is built on first use.
 type lazyGlobs struct {
-	list  []string
-	named bool // it contains a list of package knowledge
-	sets  func() (all, tails *effect.Globs)
+	list             []string
+	hasKnowledgeList bool // it contains a list of package knowledge
+	compileGlobs     func() (all, tails *effect.Globs)
 }
 
 func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	if len(list) == 0 {
 		return nil
 	}
-	return &lazyGlobs{list: list, named: slices.ContainsFunc(list, isList), sets: sync.OnceValues(func() (all, tails *effect.Globs) {
+	return &lazyGlobs{list: list, hasKnowledgeList: slices.ContainsFunc(list, isList), compileGlobs: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
 		list := expandLists(list, knowledge.Paths)
 		for _, g := range list {
@@ -141,13 +141,13 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 // touches reports whether an effect touches a path that matches the globs. A path with an unknown start could
 // match any glob; then only its known end is compared, because otherwise every script with a variable in a
 // path would look like an attack on the system. For the long lists of package knowledge, only the intended
-// part of a pattern is compared, see [effect.Meant].
+// part of a pattern is compared, see [effect.IntendedPath].
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
-	all, tails := l.sets()
+	all, tails := l.compileGlobs()
 	if !e.Pattern || hasKnownRoot(e.Path) {
 		p, pattern := e.Path, e.Pattern
-		if l.named && pattern {
-			p, pattern = effect.Meant(p)
+		if l.hasKnowledgeList && pattern {
+			p, pattern = effect.IntendedPath(p)
 		}
 		if pattern && e.Tree {
 			_, ok := all.TouchesBelow(p, e.Recursive)
@@ -166,21 +166,21 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 // perhaps reports whether a match of the globs is uncertain: part of the last name is unknown, the path of a
 // read does not name a matching file, or only a folder above is read recursively or is the target of a
 // recursive copy.
-func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
+func (l *lazyGlobs) isUncertainMatch(e *effect.Effect) bool {
 	last := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
-	partly := e.Pattern && !e.Tree && effect.Says(last) && strings.Contains(last, "**")
+	partly := e.Pattern && !e.Tree && effect.HasLiteralText(last) && strings.Contains(last, "**")
 	filled := e.Recursive && (e.Kind == effect.WriteFile || e.Kind == effect.Persist)
 	if !partly && !filled && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
 		return false
 	}
-	all, _ := l.sets()
+	all, _ := l.compileGlobs()
 	if _, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive); ok {
 		return false
 	}
 	path := e.Path
 	if e.Pattern {
-		meant, still := effect.Meant(path)
-		if !partly && still && effect.Says(last) && !strings.HasPrefix(last, "*") {
+		meant, still := effect.IntendedPath(path)
+		if !partly && still && effect.HasLiteralText(last) && !strings.HasPrefix(last, "*") {
 			return false
 		}
 		path = meant[:strings.LastIndexByte(meant, '/')] + "/x"
@@ -200,14 +200,14 @@ func hasKnownRoot(pattern string) bool {
 
 // covers reports whether everything that an effect touches matches the globs.
 func (l *lazyGlobs) covers(e *effect.Effect) bool {
-	all, _ := l.sets()
+	all, _ := l.compileGlobs()
 	_, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 	return ok
 }
 
 // newEngine returns an engine for rules, a home folder, which may be "", and workspace folders.
-func newEngine(rules []Rule, home string, roots []string) *engine {
-	eng := &engine{
+func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
+	eng := &ruleEngine{
 		rules:    rules,
 		vars:     map[string][]string{"WORKSPACE": roots},
 		requires: make([][]compiledClause, len(rules)),
@@ -229,7 +229,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng.clauses = make([]compiledClause, 0, clauses)
 	eng.patterns = make([]textPattern, patterns)
 	eng.byProgram = make(map[string]uint16, programs)
-	eng.named = make([]namedClause, 0, programs)
+	eng.programClauses = make([]namedClause, 0, programs)
 	lineLits, textLits, further := make([][]string, 0, clauses), make([][]string, 0, 2*patterns), make([][]string, 0, patterns)
 	for i := range rules {
 		r := &rules[i]
@@ -248,22 +248,22 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 		for _, p := range r.patterns {
 			id := len(textLits)
 			if len(p.lits) == 0 {
-				eng.always = append(eng.always, id)
+				eng.patternsWithoutLiterals = append(eng.patternsWithoutLiterals, id)
 			}
 			textLits = append(textLits, p.lits)
 			t := &eng.patterns[id]
 			t.rule, t.bytes, t.re.expr, t.except.expr = i, p.bytes, p.expr, r.except.expr
-			t.also = patterns + len(further)
+			t.firstLiteralSet = patterns + len(further)
 			further = append(further, p.also...)
-			t.end = patterns + len(further)
+			t.literalSetsEnd = patterns + len(further)
 		}
 	}
-	eng.lineSet, _ = prefilter.New(lineLits) // cannot fail: a test checks every literal
-	eng.textSet, _ = prefilter.New(append(textLits, further...))
-	eng.freeArgs = make([]uint64, eng.lineSet.Words())
+	eng.argLiterals, _ = prefilter.New(lineLits) // cannot fail: a test checks every literal
+	eng.textLiterals, _ = prefilter.New(append(textLits, further...))
+	eng.argsOnlyClauses = make([]uint64, eng.argLiterals.BitsetWords())
 	for i := range eng.clauses {
 		if c := eng.clauses[i].clause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
-			eng.freeArgs[i/64] |= 1 << (i % 64)
+			eng.argsOnlyClauses[i/64] |= 1 << (i % 64)
 		}
 	}
 	eng.pool.New = func() any { return newScratch(eng) }
@@ -274,12 +274,12 @@ func (b *compiledClause) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr = c.args.expr, c.not.expr
 	b.hosts = expandLists(c.hosts, knowledge.Hosts)
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(withFoldersBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
 }
 
 // andBelow adds everything below the folders in a list: a recursive effect is covered only if everything it
 // touches is.
-func andBelow(globs []string) []string {
+func withFoldersBelow(globs []string) []string {
 	var out []string
 	for _, g := range globs {
 		out = append(out, g)
@@ -290,7 +290,7 @@ func andBelow(globs []string) []string {
 	return out
 }
 
-func (eng *engine) addClause(rule int, c *clause) {
+func (eng *ruleEngine) addClause(rule int, c *clause) {
 	id := uint16(len(eng.clauses))
 	eng.clauses = append(eng.clauses, compiledClause{})
 	eng.clauses[id].bind(rule, c, eng.vars)
@@ -305,8 +305,8 @@ func (eng *engine) addClause(rule int, c *clause) {
 				eng.prefixes = append(eng.prefixes, namedPrefix{prefix, id})
 				continue
 			}
-			eng.named = append(eng.named, namedClause{id, eng.byProgram[p]})
-			eng.byProgram[p] = uint16(len(eng.named))
+			eng.programClauses = append(eng.programClauses, namedClause{id, eng.byProgram[p]})
+			eng.byProgram[p] = uint16(len(eng.programClauses))
 		}
 	case len(c.args.lits) > 0: // selected by its literals, see freeArgs
 	case len(c.kinds) == 0:
@@ -331,7 +331,7 @@ func programKey(program string) string {
 
 // candidates calls yield for each clause that could hold for an execute effect.
 // Clauses with literals are included only if one of them is in found.
-func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*compiledClause)) {
+func (eng *ruleEngine) candidates(e *effect.Effect, found []uint64, yield func(*compiledClause)) {
 	key := programKey(e.Program)
 	for _, h := range e.Harms {
 		for _, id := range eng.byHarm[h] {
@@ -343,15 +343,15 @@ func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*comp
 			yield(b)
 		}
 	}
-	for next := eng.byProgram[key]; next != 0; next = eng.named[next-1].next {
-		try(eng.named[next-1].clause)
+	for next := eng.byProgram[key]; next != 0; next = eng.programClauses[next-1].next {
+		try(eng.programClauses[next-1].clause)
 	}
 	for i := range eng.prefixes {
 		if strings.HasPrefix(key, eng.prefixes[i].prefix) {
 			try(eng.prefixes[i].clause)
 		}
 	}
-	for w, mask := range eng.freeArgs {
+	for w, mask := range eng.argsOnlyClauses {
 		for set := mask & found[w]; set != 0; set &= set - 1 {
 			yield(&eng.clauses[64*w+bits.TrailingZeros64(set)])
 		}
@@ -362,8 +362,8 @@ func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*comp
 }
 
 // holds reports whether a clause holds for an effect with the arguments args.
-func (b *compiledClause) holds(s *scratch, e *effect.Effect, args []byte) bool {
-	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.Word()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
+func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) bool {
+	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.RuleKind()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
 	}
 	if len(b.programs) > 0 && !listsProgram(b.programs, programKey(e.Program)) {
@@ -375,7 +375,7 @@ func (b *compiledClause) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	if len(b.causes) > 0 && !slices.Contains(b.causes, effect.Cause(e.Variant())) {
 		return false
 	}
-	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.single && e.Recursive || b.lost && (e.Restorable || e.Kept || e.Cause == effect.CauseContained) {
+	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.single && e.Recursive || b.lost && (e.Restorable || e.BackedUp || e.Cause == effect.CauseInContainer) {
 		return false
 	}
 	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return underHost(e.Host, h) }) {
@@ -388,8 +388,8 @@ func (b *compiledClause) holds(s *scratch, e *effect.Effect, args []byte) bool {
 }
 
 // perhaps reports whether a matching clause is uncertain to match what really happens.
-func (b *compiledClause) perhaps(e *effect.Effect) bool {
-	return e.Sure == effect.May || b.paths != nil && b.paths.perhaps(e)
+func (b *compiledClause) isUncertain(e *effect.Effect) bool {
+	return e.Certainty == effect.Possible || b.paths != nil && b.paths.isUncertainMatch(e)
 }
 
 // listsProgram reports whether a list contains a program, or a prefix of it.

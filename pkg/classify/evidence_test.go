@@ -20,7 +20,7 @@ import (
 // by its word alone.
 func TestNoModelClears(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestNoModelClears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := an.Case(a).Doubt(nil)
+			d := an.Case(a).WorstDoubt(nil)
 			without, err := alone.Judge(t.Context(), an.Case(a))
 			if err != nil {
 				t.Fatal(err)
@@ -52,12 +52,12 @@ func TestNoModelClears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Final() {
+			if d.NeedsMoreThanModel() {
 				final++
 			}
 			switch {
 			case with.Decision != verdict.Allow:
-			case d.Final():
+			case d.NeedsMoreThanModel():
 				t.Errorf("%.200s: allowed though %s", raw, d.Reason)
 			case without.Rule != "":
 				t.Errorf("%.200s: allowed though the rule %s matches", raw, without.Rule)
@@ -76,7 +76,7 @@ func TestNoModelClears(t *testing.T) {
 // not traced records nothing.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := New(Options{Model: scorer{score: Score{Confidence: 0.8}}, Safe: map[string]float64{"execute_command": 0.6}})
+	k := New(Options{Model: scorer{score: Score{Confidence: 0.8}}, SafeThresholds: map[string]float64{"execute_command": 0.6}})
 	c := an.Case(a)
 	if _, err := k.Judge(t.Context(), c); err != nil || c.Evidence != nil {
 		t.Errorf("evidence %v, error %v", c.Evidence, err)
@@ -96,14 +96,14 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("decision %s, error %v", v.Decision, err)
 	}
 	got := c.Evidence
-	if got.For != "" || got.Safe != 0.6 || got.Tier > 1 || got.Answer == nil || *got.Answer != (analysis.Answer{Confidence: 0.8}) {
+	if got.AllowReason != "" || got.MinSafe != 0.6 || got.MinTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
 		t.Errorf("got %+v", got)
 	}
 	var causes []string
 	for _, d := range got.Doubts {
 		causes = append(causes, d.Cause)
-		if d.Final() != (d.Cause == "send_data") {
-			t.Errorf("%s: final is %v", d.Cause, d.Final())
+		if d.NeedsMoreThanModel() != (d.Cause == "send_data") {
+			t.Errorf("%s: final is %v", d.Cause, d.NeedsMoreThanModel())
 		}
 	}
 	if !slices.Equal(causes, []string{"variable", "contact", "remote", "send_data"}) {
@@ -135,7 +135,7 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 // with its own settings, and one where more is done.
 func TestOwnSettings(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestOwnSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, confidence := range [...]float64{0.6, 0.95} {
-			k := New(Options{Facts: true, Model: scorer{score: Score{Injection: true, Confidence: confidence}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+			k := New(Options{DecideByEffects: true, Model: scorer{score: Score{Injection: true, Confidence: confidence}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
 			v, err := k.Judge(t.Context(), an.Case(a))
 			if err != nil || (v.Decision == verdict.Allow) != (want == verdict.Allow) {
 				t.Errorf("%s, suspicion %.2f: %s (%s), want %s; error %v", text, confidence, v.Decision, v.Reasoning, want, err)
@@ -170,7 +170,7 @@ func TestOwnSettings(t *testing.T) {
 // certain and local, however sure it is, and that it has where one is not.
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestFacts(t *testing.T) {
 	} {
 		c := an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}})
 		for facts, want := range map[bool]bool{true: test.allowed, false: false} {
-			opts.Facts = facts
+			opts.DecideByEffects = facts
 			v, err := New(opts).Judge(t.Context(), c)
 			if err != nil || (v.Decision == verdict.Allow) != want {
 				t.Errorf("%s %s, facts %v: %s (%s); error %v", test.kind, test.value, facts, v.Decision, v.Reasoning, err)

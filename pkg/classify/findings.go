@@ -17,13 +17,13 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 		rules = append(rules, "heuristic rules are off")
 	}
 	eng := k.engine()
-	s := eng.pool.Get().(*scratch)
+	s := eng.pool.Get().(*runBuffers)
 	defer eng.pool.Put(s)
 	eng.run(s, c, scopeAll)
-	if err := k.exempt(eng, s, c); err != nil {
+	if err := k.dropExemptHits(eng, s, c); err != nil {
 		return nil, nil, false, err
 	}
-	if s.over {
+	if s.budgetExceeded {
 		rules = append(rules, "too long for the heuristic rules")
 	}
 	for _, h := range s.hits {
@@ -31,8 +31,8 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	}
 	before := c.Evidence
 	c.Evidence = &analysis.Evidence{}
-	c.Doubt(k.opts.Doubts)
-	if c.Evidence.Full() {
+	c.WorstDoubt(k.opts.DoubtThresholds)
+	if c.Evidence.HasMaxDoubts() {
 		rules = append(rules, "more unknown effects than shield lists")
 	}
 	for _, d := range c.Evidence.Doubts {
@@ -42,7 +42,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	sorted.Strings(rules)
 	sorted.Strings(doubted)
 	rules, doubted = slices.Compact(rules), slices.Compact(doubted)
-	if k.opts.Model == nil || slices.Contains(k.opts.SkipTypes, c.Action.Type) || c.Harmless() {
+	if k.opts.Model == nil || slices.Contains(k.opts.SkipTypes, c.Action.Type) || c.HasOnlyHarmlessEffects() {
 		return rules, doubted, false, nil
 	}
 	text, err := Text(c.Action)
@@ -58,9 +58,9 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	}
 	tier := c.MinTier
 	c.MinTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
-	w := k.weighing(c)
+	w := k.gatherInputs(c)
 	c.MinTier = tier
-	w.rules = result{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}
+	w.rulesResult = result{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}
 	r, _ := w.weigh(&m)
 	return rules, doubted, r.decision() != verdict.Allow, nil
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // A port is an input or output of a model.
-type port struct {
-	name string
-	elem int64 // TensorProto.DataType
+type tensorInfo struct {
+	name        string
+	elementType int64 // TensorProto.DataType
 }
 
 // Data types of tensors, as onnx.proto numbers them.
@@ -24,33 +24,33 @@ const (
 // A graph holds the inputs and outputs of a model.onnx, read before the runtime loads it. Reading also checks
 // that the file refers to no other file.
 type graph struct {
-	inputs, outputs []port
+	inputs, outputs []tensorInfo
 }
 
 // Limits of a model's graph.
 const (
-	maxGraphDepth = 8 // nested graphs
-	maxPorts      = 16
-	maxDimension  = 1 << 31 // of one tensor
-	maxElements   = 1 << 31 // of one tensor, all dimensions multiplied
+	maxGraphDepth  = 8 // nested graphs
+	maxGraphInputs = 16
+	maxDimension   = 1 << 31 // of one tensor
+	maxElements    = 1 << 31 // of one tensor, all dimensions multiplied
 )
 
 // domains are the domains of ONNX Runtime's built-in operators.
-var domains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
+var builtinOperatorDomains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
 
 // readGraph parses a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto. It rejects
 // weights in other files (the name could be any path), operators that need another library, and tensors
 // larger than in any real model.
 func readGraph(data []byte) (*graph, error) {
 	g := new(graph)
-	if err := fields(data, func(number, _ uint64, value []byte) error {
+	if err := eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 7: // graph
-			return g.read(value, 0)
+			return g.parseGraph(value, 0)
 		case 25: // functions
-			return fields(value, func(number, _ uint64, value []byte) error {
+			return eachProtoField(value, func(number, _ uint64, value []byte) error {
 				if number == 7 {
-					return g.node(value, 1)
+					return g.parseNode(value, 1)
 				}
 				return nil
 			})
@@ -66,20 +66,20 @@ func readGraph(data []byte) (*graph, error) {
 }
 
 // read walks a GraphProto.
-func (g *graph) read(data []byte, depth int) error {
+func (g *graph) parseGraph(data []byte, depth int) error {
 	if depth > maxGraphDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxGraphDepth)
 	}
-	return fields(data, func(number, _ uint64, value []byte) error {
+	return eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 1: // node
-			return g.node(value, depth)
+			return g.parseNode(value, depth)
 		case 5: // initializer
-			return tensor(value)
+			return checkTensor(value)
 		case 15: // sparse_initializer
-			return fields(value, func(number, _ uint64, value []byte) error {
+			return eachProtoField(value, func(number, _ uint64, value []byte) error {
 				if number <= 2 {
-					return tensor(value)
+					return checkTensor(value)
 				}
 				return nil
 			})
@@ -87,7 +87,7 @@ func (g *graph) read(data []byte, depth int) error {
 			if depth > 0 {
 				return nil
 			}
-			p, err := readPort(value)
+			p, err := readTensorInfo(value)
 			if err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ func (g *graph) read(data []byte, depth int) error {
 			if number == 12 {
 				list = &g.outputs
 			}
-			if *list = append(*list, p); len(*list) > maxPorts {
-				return fmt.Errorf("more than %d inputs or outputs", maxPorts)
+			if *list = append(*list, p); len(*list) > maxGraphInputs {
+				return fmt.Errorf("more than %d inputs or outputs", maxGraphInputs)
 			}
 		}
 		return nil
@@ -104,21 +104,21 @@ func (g *graph) read(data []byte, depth int) error {
 }
 
 // node walks a NodeProto.
-func (g *graph) node(data []byte, depth int) error {
-	return fields(data, func(number, _ uint64, value []byte) error {
+func (g *graph) parseNode(data []byte, depth int) error {
+	return eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 5: // attribute
-			return fields(value, func(number, _ uint64, value []byte) error {
+			return eachProtoField(value, func(number, _ uint64, value []byte) error {
 				switch number {
 				case 5, 10: // t, tensors
-					return tensor(value)
+					return checkTensor(value)
 				case 6, 11: // g, graphs
-					return g.read(value, depth+1)
+					return g.parseGraph(value, depth+1)
 				}
 				return nil
 			})
 		case 7: // domain
-			if !slices.Contains(domains, string(value)) {
+			if !slices.Contains(builtinOperatorDomains, string(value)) {
 				return fmt.Errorf("operators of the domain %.40q are not built into ONNX Runtime", value)
 			}
 		}
@@ -127,7 +127,7 @@ func (g *graph) node(data []byte, depth int) error {
 }
 
 // tensor walks a TensorProto.
-func tensor(data []byte) error {
+func checkTensor(data []byte) error {
 	elements := uint64(1)
 	dim := func(n uint64) error {
 		if n > maxDimension || n > 0 && elements > maxElements/n {
@@ -136,7 +136,7 @@ func tensor(data []byte) error {
 		elements *= n
 		return nil
 	}
-	return fields(data, func(number, n uint64, value []byte) error {
+	return eachProtoField(data, func(number, n uint64, value []byte) error {
 		switch {
 		case number == 1 && value == nil: // dims
 			return dim(n)
@@ -144,7 +144,7 @@ func tensor(data []byte) error {
 			for len(value) > 0 {
 				v, used := binary.Uvarint(value)
 				if used <= 0 {
-					return errWire
+					return errMalformedONNX
 				}
 				if err := dim(v); err != nil {
 					return err
@@ -159,20 +159,20 @@ func tensor(data []byte) error {
 }
 
 // readPort reads a ValueInfoProto.
-func readPort(data []byte) (port, error) {
-	var p port
-	err := fields(data, func(number, _ uint64, value []byte) error {
+func readTensorInfo(data []byte) (tensorInfo, error) {
+	var p tensorInfo
+	err := eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 1: // name
 			p.name = string(value)
 		case 2: // type
-			return fields(value, func(number, _ uint64, value []byte) error {
+			return eachProtoField(value, func(number, _ uint64, value []byte) error {
 				if number != 1 { // tensor_type
 					return nil
 				}
-				return fields(value, func(number, n uint64, _ []byte) error {
+				return eachProtoField(value, func(number, n uint64, _ []byte) error {
 					if number == 1 { // elem_type
-						p.elem = int64(n)
+						p.elementType = int64(n)
 					}
 					return nil
 				})

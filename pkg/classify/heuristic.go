@@ -19,15 +19,15 @@ import (
 const scanBudget = 1 << 20
 
 // A scope says which rules run.
-type scope uint8
+type ruleScope uint8
 
 const (
-	scopeAll    scope = iota
-	scopeBlock        // rules that block
-	scopeAlways       // rules that always block
+	scopeAll    ruleScope = iota
+	scopeBlock            // rules that block
+	scopeAlways           // rules that always block
 )
 
-func (sc scope) covers(o Outcome) bool {
+func (sc ruleScope) covers(o Outcome) bool {
 	switch sc {
 	case scopeBlock:
 		return o != Escalate
@@ -39,71 +39,71 @@ func (sc scope) covers(o Outcome) bool {
 }
 
 // A hit is a rule that matched.
-type hit struct {
-	rule    int
-	where   string // for people: the program, or the field and view; "" for effects that are not of commands
-	perhaps bool   // it is uncertain whether the text is read, or the effect happens: at most ESCALATE
+type ruleHit struct {
+	rule        int
+	where       string // for people: the program, or the field and view; "" for effects that are not of commands
+	isUncertain bool   // it is uncertain whether the text is read, or the effect happens: at most ESCALATE
 }
 
 // who returns who may allow an action that a rule matches.
-func (h hit) who(r *Rule) verdict.Who {
-	if h.perhaps || r.Outcome == Escalate {
+func (h ruleHit) authority(r *Rule) verdict.Authority {
+	if h.isUncertain || r.Outcome == Escalate {
 		return verdict.Evaluator
 	}
-	return verdict.Never
+	return verdict.NeverAllowed
 }
 
 // A scratch holds the buffers of one run. It is used by one goroutine at a time.
-type scratch struct {
-	buf    []byte // bytes of lines
-	lines  []line
-	found  []uint64 // literals of clauses that occur
-	texts  []uint64 // literals of patterns that occur
-	hits   []hit
-	read   []analysis.View // views of fields that were scanned already
-	budget int
-	over   bool // the budget is exhausted, or lines were skipped
+type runBuffers struct {
+	buf               []byte // bytes of lines
+	lines             []commandLine
+	foundArgLiterals  []uint64 // literals of clauses that occur
+	foundTextLiterals []uint64 // literals of patterns that occur
+	hits              []ruleHit
+	scannedViews      []analysis.View // views of fields that were scanned already
+	budget            int
+	budgetExceeded    bool // the budget is exhausted, or lines were skipped
 }
 
-func newScratch(eng *engine) *scratch {
-	return &scratch{found: make([]uint64, eng.lineSet.Words()), texts: make([]uint64, eng.textSet.Words())}
+func newScratch(eng *ruleEngine) *runBuffers {
+	return &runBuffers{foundArgLiterals: make([]uint64, eng.argLiterals.BitsetWords()), foundTextLiterals: make([]uint64, eng.textLiterals.BitsetWords())}
 }
 
-func (s *scratch) reset() {
-	clear(s.read) // they refer to texts of another case
-	s.buf, s.lines, s.hits, s.read = s.buf[:0], s.lines[:0], s.hits[:0], s.read[:0]
-	s.budget, s.over = scanBudget, false
+func (s *runBuffers) reset() {
+	clear(s.scannedViews) // they refer to texts of another case
+	s.buf, s.lines, s.hits, s.scannedViews = s.buf[:0], s.lines[:0], s.hits[:0], s.scannedViews[:0]
+	s.budget, s.budgetExceeded = scanBudget, false
 }
 
 // match reports whether an expression matches within the budget.
-func (s *scratch) match(re *lazyRegexp, text []byte) bool {
-	return s.spend(len(text)) && re.get(regexp.MustCompile).Match(text)
+func (s *runBuffers) match(re *lazyRegexp, text []byte) bool {
+	return s.spendBudget(len(text)) && re.get(regexp.MustCompile).Match(text)
 }
 
-func (s *scratch) matchString(f *lazyFinder, text string) bool {
-	if !s.spend(len(text)) {
+func (s *runBuffers) matchString(f *lazyFinder, text string) bool {
+	if !s.spendBudget(len(text)) {
 		return false
 	}
 	found, read := f.get(prefilter.NewFinder).Match(text)
 	if read > len(text) { // the places where a match may begin were read first
-		s.spend(read - len(text))
+		s.spendBudget(read - len(text))
 	}
 	return found
 }
 
-func (s *scratch) spend(n int) bool {
+func (s *runBuffers) spendBudget(n int) bool {
 	s.budget -= n + 1
 	if s.budget < 0 {
-		s.over = true
+		s.budgetExceeded = true
 	}
-	return !s.over
+	return !s.budgetExceeded
 }
 
 // run matches a case with the rules of a scope and stores the matches in s.
-func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
+func (eng *ruleEngine) run(s *runBuffers, c *analysis.Case, sc ruleScope) {
 	s.reset()
 	if !s.appendLines(c.Effects) {
-		s.over = true
+		s.budgetExceeded = true
 	}
 	for i := range s.lines {
 		eng.runLine(s, c, sc, &s.lines[i])
@@ -113,45 +113,45 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		if e.Kind == effect.Execute {
 			continue
 		}
-		for _, id := range eng.byKind[e.Word()] {
+		for _, id := range eng.byKind[e.RuleKind()] {
 			b := &eng.clauses[id]
 			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, nil) {
-				eng.hit(s, c, i, b.rule, "", b.perhaps(e))
+				eng.hit(s, c, i, b.rule, "", b.isUncertain(e))
 			}
 		}
 	}
 	eng.runTexts(s, c, sc)
-	c.Writes(func(w *analysis.Case) {
-		s.lines, s.read = s.lines[:0], s.read[:0] // both refer to the command
+	c.EachWrittenFile(func(w *analysis.Case) {
+		s.lines, s.scannedViews = s.lines[:0], s.scannedViews[:0] // both refer to the command
 		eng.runTexts(s, w, sc)
 	})
 }
 
 // runLine tries the clauses and patterns that could match one command.
-func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
-	e := &c.Effects[l.effect]
-	args := s.buf[l.args:l.end]
-	clear(s.found)
-	prefilter.Scan(eng.lineSet, args, s.found)
-	eng.candidates(e, s.found, func(b *compiledClause) {
+func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.Case, sc ruleScope, l *commandLine) {
+	e := &c.Effects[l.effectIndex]
+	args := s.buf[l.argsStart:l.end]
+	clear(s.foundArgLiterals)
+	prefilter.Scan(eng.argLiterals, args, s.foundArgLiterals)
+	eng.candidates(e, s.foundArgLiterals, func(b *compiledClause) {
 		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, args) {
-			eng.hit(s, c, l.effect, b.rule, e.Program, e.Sure == effect.May)
+			eng.hit(s, c, l.effectIndex, b.rule, e.Program, e.Certainty == effect.Possible)
 		}
 	})
-	live := lineLiveness(e)
+	live := argumentTextUse(e)
 	if live == 0 {
 		return
 	}
 	text := string(s.buf[l.start:l.end])
-	eng.scan(s, c, sc, l.effect, analysis.View{Name: "raw", Field: "command", Text: text}, live)
+	eng.scan(s, c, sc, l.effectIndex, analysis.View{Name: "raw", Field: "command", Text: text}, live)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
-		eng.scan(s, c, sc, l.effect, analysis.View{Name: "folded", Field: "command", Text: decode.Fold(text)}, live)
+		eng.scan(s, c, sc, l.effectIndex, analysis.View{Name: "folded", Field: "command", Text: decode.Fold(text)}, live)
 	}
 }
 
 // runTexts matches the patterns with the views of the case.
-func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
-	live := commandLiveness(c)
+func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.Case, sc ruleScope) {
+	live := commandTextUse(c)
 	for _, v := range c.Views() {
 		if v.Field == "command" {
 			eng.scan(s, c, sc, noEffect, v, live)
@@ -167,7 +167,7 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 		if len(r.fields) == 0 || !slices.Contains(r.types, c.Action.Type) {
 			continue
 		}
-		for _, v := range c.Text(r.fields...) {
+		for _, v := range c.FieldViews(r.fields...) {
 			if v.Field != "command" { // the views contain the command
 				eng.scanField(s, c, sc, v)
 			}
@@ -176,49 +176,49 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 }
 
 // scanField matches the patterns with a view of a field, only once although many rules read the same fields.
-func (eng *engine) scanField(s *scratch, c *analysis.Case, sc scope, v analysis.View) {
-	if slices.Contains(s.read, v) {
+func (eng *ruleEngine) scanField(s *runBuffers, c *analysis.Case, sc ruleScope, v analysis.View) {
+	if slices.Contains(s.scannedViews, v) {
 		return
 	}
-	s.read = append(s.read, v)
-	eng.scan(s, c, sc, noEffect, v, isRead)
+	s.scannedViews = append(s.scannedViews, v)
+	eng.scan(s, c, sc, noEffect, v, textIsRead)
 }
 
 // noEffect is the index of the effect of a text that belongs to no effect.
 const noEffect = -1
 
 // scan matches the patterns with one text, of an effect or of the whole action.
-func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, at int, v analysis.View, live liveness) {
-	clear(s.texts)
-	prefilter.Scan(eng.textSet, v.Text, s.texts)
-	for w, set := range s.texts[:(len(eng.patterns)+63)/64] {
+func (eng *ruleEngine) scan(s *runBuffers, c *analysis.Case, sc ruleScope, at int, v analysis.View, live textUse) {
+	clear(s.foundTextLiterals)
+	prefilter.Scan(eng.textLiterals, v.Text, s.foundTextLiterals)
+	for w, set := range s.foundTextLiterals[:(len(eng.patterns)+63)/64] {
 		for ; set != 0; set &= set - 1 {
 			if id := 64*w + bits.TrailingZeros64(set); id < len(eng.patterns) && s.hasAll(&eng.patterns[id]) {
 				eng.tryPattern(s, c, sc, at, id, v, live)
 			}
 		}
 	}
-	for _, i := range eng.always {
+	for _, i := range eng.patternsWithoutLiterals {
 		eng.tryPattern(s, c, sc, at, i, v, live)
 	}
 }
 
 // hasAll reports whether a text contains all literals and bytes that a pattern requires.
-func (s *scratch) hasAll(p *textPattern) bool {
-	for i := p.also; i < p.end; i++ {
-		if s.texts[i/64]&(1<<(i%64)) == 0 {
+func (s *runBuffers) hasAll(p *textPattern) bool {
+	for i := p.firstLiteralSet; i < p.literalSetsEnd; i++ {
+		if s.foundTextLiterals[i/64]&(1<<(i%64)) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int, v analysis.View, live liveness) {
+func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.Case, sc ruleScope, at, id int, v analysis.View, live textUse) {
 	p := &eng.patterns[id]
 	r := &eng.rules[p.rule]
 	ok, perhaps := true, false
 	if v.Field == "command" {
-		ok, perhaps = live.meets(r.needs)
+		ok, perhaps = live.satisfies(r.needs)
 	}
 	if !ok || !sc.covers(r.Outcome) || !r.readsView(c, v) {
 		return
@@ -262,12 +262,12 @@ func (r *Rule) readsView(c *analysis.Case, v analysis.View) bool {
 
 // hit records that a rule matched an effect, unless one of the rule's other
 // conditions (requires, unless) is not met.
-func (eng *engine) hit(s *scratch, c *analysis.Case, at, rule int, where string, perhaps bool) {
-	met := analysis.RuleMatch{Tier: 1, Rule: eng.rules[rule].ID, Perhaps: perhaps}
+func (eng *ruleEngine) hit(s *runBuffers, c *analysis.Case, at, rule int, where string, perhaps bool) {
+	met := analysis.RuleMatch{Tier: 1, Rule: eng.rules[rule].ID, Uncertain: perhaps}
 	for i := range s.hits {
 		if h := &s.hits[i]; h.rule == rule {
 			c.RecordMatch(at, met)
-			h.perhaps = h.perhaps && perhaps
+			h.isUncertain = h.isUncertain && perhaps
 			return
 		}
 	}
@@ -278,17 +278,17 @@ func (eng *engine) hit(s *scratch, c *analysis.Case, at, rule int, where string,
 		return
 	}
 	c.RecordMatch(at, met)
-	s.hits = append(s.hits, hit{rule, where, perhaps})
+	s.hits = append(s.hits, ruleHit{rule, where, perhaps})
 }
 
 // anyHolds reports whether one of the clauses holds for an effect of the case.
-func anyHolds(s *scratch, c *analysis.Case, list []compiledClause) bool {
+func anyHolds(s *runBuffers, c *analysis.Case, list []compiledClause) bool {
 	next := 0
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		var args []byte
-		if next < len(s.lines) && s.lines[next].effect == i {
-			args = s.buf[s.lines[next].args:s.lines[next].end]
+		if next < len(s.lines) && s.lines[next].effectIndex == i {
+			args = s.buf[s.lines[next].argsStart:s.lines[next].end]
 			next++
 		}
 		for k := range list {

@@ -116,7 +116,7 @@ func TestScoreIsStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r := &stopping{runner: l.session, stop: stop}
-	s, err := m.score(ctx, &loaded{tokens: l.tokens, session: r}, make([]int64, 5*m.length))
+	s, err := m.score(ctx, &loadedModel{tokens: l.tokens, session: r}, make([]int64, 5*m.length))
 	if !errors.Is(err, context.Canceled) || s != (Score{}) || r.calls != 2 {
 		t.Errorf("%+v, %v after %d windows", s, err, r.calls)
 	}

@@ -5,10 +5,10 @@ import (
 )
 
 // A line is one command as rules match it: the program and its arguments, in buf[start:end] of the scratch.
-type line struct {
-	effect     int // index into the effects of the case
-	start, end int
-	args       int // where the arguments start
+type commandLine struct {
+	effectIndex int // index into the effects of the case
+	start, end  int
+	argsStart   int // where the arguments start
 }
 
 // maxLines and maxLineBytes limit how much of a command's effects is matched. A case that exceeds them is
@@ -24,7 +24,7 @@ const (
 func appendArgs(dst []byte, args []string) []byte {
 	for _, arg := range args {
 		dst = append(dst, ' ')
-		if plain(arg) {
+		if needsNoQuotes(arg) {
 			dst = append(dst, arg...)
 			continue
 		}
@@ -36,7 +36,7 @@ func appendArgs(dst []byte, args []string) []byte {
 }
 
 // plain reports whether a word needs no quotes.
-func plain(word string) bool {
+func needsNoQuotes(word string) bool {
 	for i := range len(word) {
 		switch word[i] {
 		case ' ', '\t', '\n', '\r', '\'', '"', '`', ';', '|', '&', '<', '>', '(', ')':
@@ -47,7 +47,7 @@ func plain(word string) bool {
 }
 
 // appendLines appends a line for each execute effect. It returns false if some did not fit.
-func (s *scratch) appendLines(effects []effect.Effect) bool {
+func (s *runBuffers) appendLines(effects []effect.Effect) bool {
 	for i := range effects {
 		e := &effects[i]
 		if e.Kind != effect.Execute {
@@ -60,9 +60,9 @@ func (s *scratch) appendLines(effects []effect.Effect) bool {
 		if len(s.lines) == maxLines || len(s.buf)+size > maxLineBytes {
 			return false
 		}
-		l := line{effect: i, start: len(s.buf)}
+		l := commandLine{effectIndex: i, start: len(s.buf)}
 		s.buf = append(s.buf, e.Program...)
-		l.args = len(s.buf)
+		l.argsStart = len(s.buf)
 		s.buf = appendArgs(s.buf, e.Args)
 		l.end = len(s.buf)
 		s.lines = append(s.lines, l)

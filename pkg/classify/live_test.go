@@ -31,7 +31,7 @@ func TestLiveText(t *testing.T) {
 		{"mailed", []effect.Effect{known("echo", effect.ReadOnly), {Kind: effect.SendMessage}}, verdict.Block},
 		{"given to a model", []effect.Effect{known("claude", effect.Network)}, verdict.Block},
 		{"given to a program that is not known", []effect.Effect{known("judge", effect.UnknownClass)}, verdict.Escalate},
-		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Sure: effect.Unknown, Reason: "eval"}}, verdict.Escalate},
+		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Certainty: effect.Unknown, Reason: "eval"}}, verdict.Escalate},
 		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemote}}, verdict.Escalate},
 	}
 	an := analysis.Analyzer{Shell: shell.Analyze, Place: effect.Place{CWD: "/work/app", Roots: []string{"/work/app"}}}
@@ -54,7 +54,7 @@ func TestPossibleEffect(t *testing.T) {
 	t.Parallel()
 	read := effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax/key"}
 	possible := read
-	possible.Sure = effect.May
+	possible.Certainty = effect.Possible
 	tests := []struct {
 		name string
 		e    effect.Effect
@@ -91,7 +91,7 @@ func TestHarmless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Harmless() {
+	if !c.HasOnlyHarmlessEffects() {
 		t.Skip("the analysis does not call git status harmless")
 	}
 	crash := Options{Model: scorer{crash: true}} // must not be asked

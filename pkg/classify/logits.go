@@ -7,7 +7,7 @@ import (
 )
 
 // known returns the inputs of a graph. It returns an error for an input that shield cannot provide.
-func (g *graph) known() ([]port, error) {
+func (g *graph) supportedInputs() ([]tensorInfo, error) {
 	ids := false
 	for _, in := range g.inputs {
 		switch in.name {
@@ -17,14 +17,14 @@ func (g *graph) known() ([]port, error) {
 		default:
 			return nil, fmt.Errorf("model.onnx: the input %.40q is not supported; export the model with input_ids, attention_mask or token_type_ids", in.name)
 		}
-		if in.elem != elemInt64 && in.elem != elemInt32 {
+		if in.elementType != elemInt64 && in.elementType != elemInt32 {
 			return nil, fmt.Errorf("model.onnx: the input %s is not of type int64 or int32; export the model again", in.name)
 		}
 	}
 	if !ids {
 		return nil, errors.New("model.onnx: the input input_ids is missing; export the model as a text classifier")
 	}
-	if g.outputs[0].elem != elemFloat {
+	if g.outputs[0].elementType != elemFloat {
 		return nil, errors.New("model.onnx: the first output is not of type float32; export the model with float32 outputs")
 	}
 	return g.inputs, nil

@@ -29,20 +29,20 @@ var ErrNoRuntime = errors.New("this build has no ONNX Runtime; install one that 
 // A Card is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
 type Card struct {
-	Name           string             `json:"name,omitzero"`
-	Version        string             `json:"version,omitzero"`
-	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
-	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
-	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	Doubts         map[string]float64 `json:"doubts,omitzero"`          // by cause of doubt: least confidence at which SAFE clears it
-	SkipTypes      []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
-	MaxLength      int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
-	MaliciousLabel string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	Optimized      bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
-	Wide           *WideCard          `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
-	Licence        string             `json:"licence,omitzero"`
-	Sources        jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
-	Measured       jsontext.Value     `json:"measured,omitzero"` // what it was measured on
+	Name            string             `json:"name,omitzero"`
+	Version         string             `json:"version,omitzero"`
+	Threshold       float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
+	Thresholds      map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
+	SafeThresholds  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
+	DoubtThresholds map[string]float64 `json:"doubts,omitzero"`          // by cause of doubt: least confidence at which SAFE clears it
+	SkipTypes       []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
+	MaxLength       int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
+	MaliciousLabel  string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
+	Optimized       bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
+	LinearModel     *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
+	Licence         string             `json:"licence,omitzero"`
+	Sources         jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
+	Measured        jsontext.Value     `json:"measured,omitzero"` // what it was measured on
 }
 
 // A config holds the fields of a HuggingFace config.json that shield reads.
@@ -71,26 +71,26 @@ var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quanti
 // model.onnx, tokenizer.json, config.json and, optionally, shield.json. It is
 // loaded when the first text is scored. Goroutines share it.
 type Model struct {
-	Card   Card
-	Digest string // SHA-256 over the names and contents of its files, in hex
-	Single bool   // the process scores only one text: load faster, score slower; set before the first call
+	Card      Card
+	Digest    string // SHA-256 over the names and contents of its files, in hex
+	SingleUse bool   // the process scores only one text: load faster, score slower; set before the first call
 
-	files     fs.FS
-	own       bool   // shield's own model, whose tokenizer shield implements itself
-	packed    packed // preprocessed parts of shield's own model; nil: all files are parsed
-	graphFile string // "" if packed
-	malicious int    // index of the label
-	labels    int
-	length    int // tokens of a window, including special tokens
-	vocab     int
-	runtime   func() (string, error)
-	tokens    func() (*tokenizer.Tokenizer, error)
-	table     func() ([]byte, error) // weights of the wide model
-	load      func() (*loaded, error)
+	files         fs.FS
+	isShieldModel bool              // shield's own model, whose tokenizer shield implements itself
+	preprocessed  preprocessedFiles // preprocessed parts of shield's own model; nil: all files are parsed
+	graphFile     string            // "" if packed
+	malicious     int               // index of the label
+	labels        int
+	length        int // tokens of a window, including special tokens
+	vocab         int
+	runtime       func() (string, error)
+	tokens        func() (*tokenizer.Tokenizer, error)
+	linearWeights func() ([]byte, error) // weights of the wide model
+	load          func() (*loadedModel, error)
 }
 
 // A loaded model holds what scoring needs.
-type loaded struct {
+type loadedModel struct {
 	tokens  *tokenizer.Tokenizer
 	session runner
 }
@@ -104,7 +104,7 @@ type runner interface {
 // not support. When the model is loaded, runtime is called for the path of ONNX Runtime. digest is the known
 // digest of shield's own model; it is "" for a user's model, whose files are hashed.
 func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
-	m := &Model{files: files, own: digest != "", Digest: digest, runtime: runtime}
+	m := &Model{files: files, isShieldModel: digest != "", Digest: digest, runtime: runtime}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
 		return nil, errors.New("model: the folder does not exist; name a folder with model.onnx")
 	}
@@ -114,10 +114,10 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 	if err := m.readConfig(); err != nil {
 		return nil, err
 	}
-	if m.own {
-		m.packed, _ = files.(packed)
+	if m.isShieldModel {
+		m.preprocessed, _ = files.(preprocessedFiles)
 	}
-	if m.packed == nil {
+	if m.preprocessed == nil {
 		if err := m.findGraph(); err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 			return nil, err
 		}
 	}
-	m.tokens, m.table, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readTable), sync.OnceValues(m.read)
+	m.tokens, m.linearWeights, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readLinearWeights), sync.OnceValues(m.loadParts)
 	return m, nil
 }
 
@@ -154,9 +154,9 @@ func (m *Model) readCard() error {
 	if err := json.Unmarshal(data, &m.Card, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("model: shield.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	limits := slices.AppendSeq([]float64{m.Card.Threshold}, maps.Values(m.Card.Doubts))
-	for cause := range m.Card.Doubts {
-		if !analysis.Clears(cause) {
+	limits := slices.AppendSeq([]float64{m.Card.Threshold}, maps.Values(m.Card.DoubtThresholds))
+	for cause := range m.Card.DoubtThresholds {
+		if !analysis.ModelMayClear(cause) {
 			return fmt.Errorf("model: shield.json: the model can never allow the doubt %.40q; remove it from doubts", cause)
 		}
 	}
@@ -168,8 +168,8 @@ func (m *Model) readCard() error {
 			return fmt.Errorf("model: shield.json: threshold %v is not between 0 and 1; correct it", t)
 		}
 	}
-	if m.Card.Wide != nil {
-		return m.Card.Wide.check()
+	if m.Card.LinearModel != nil {
+		return m.Card.LinearModel.checkNumbers()
 	}
 	return nil
 }
@@ -239,8 +239,8 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 }
 
 // read loads tokenizer and graph in parallel.
-func (m *Model) read() (*loaded, error) {
-	var l loaded
+func (m *Model) loadParts() (*loadedModel, error) {
+	var l loadedModel
 	var tokenErr, graphErr error
 	var wg sync.WaitGroup
 	wg.Go(func() { l.tokens, tokenErr = m.tokens() })
@@ -254,11 +254,11 @@ func (m *Model) read() (*loaded, error) {
 	case graphErr != nil:
 		return nil, graphErr
 	}
-	if m.length < minLength+l.tokens.Overhead() {
-		return nil, fmt.Errorf("model: windows of %d tokens are too short, since tokenizer.json adds %d tokens to each text; raise max_length in shield.json", m.length, l.tokens.Overhead())
+	if m.length < minLength+l.tokens.SpecialTokenCount() {
+		return nil, fmt.Errorf("model: windows of %d tokens are too short, since tokenizer.json adds %d tokens to each text; raise max_length in shield.json", m.length, l.tokens.SpecialTokenCount())
 	}
 	// Run the model once, so that a model that cannot run is an error now and not at the first text.
-	ids := l.tokens.Frame(nil, nil)
+	ids := l.tokens.AddSpecialTokens(nil, nil)
 	logits, err := l.session.run(context.Background(), ids)
 	if err == nil && len(logits) != m.labels {
 		err = fmt.Errorf("model: model.onnx returns %d numbers, but config.json has %d labels; use the files of one model", len(logits), m.labels)
@@ -266,7 +266,7 @@ func (m *Model) read() (*loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: model.onnx failed on a test input: %w; install the model again with 'shield model pull --force'", err)
 	}
-	if !m.Single {
+	if !m.SingleUse {
 		releaseFiles()
 	}
 	return &l, nil
@@ -274,31 +274,31 @@ func (m *Model) read() (*loaded, error) {
 
 // packed is implemented by a folder whose large parts are preprocessed: tokenizer.json, the graph, and the
 // table of the wide model.
-type packed interface {
+type preprocessedFiles interface {
 	PackedTokenizer() string
 	PackedGraph() ([]byte, error)
 	PackedTable() string
 }
 
 // A form is the format of a stored graph.
-type form uint8
+type graphFormat uint8
 
 const (
-	plainGraph     form = iota // ONNX, as it was exported
-	optimizedGraph             // ONNX, already optimised; optimising again would take as long as loading
-	packedGraph                // optimised, in ONNX Runtime's own format
+	exportedGraph  graphFormat = iota // ONNX, as it was exported
+	optimizedGraph                    // ONNX, already optimised; optimising again would take as long as loading
+	ortFormatGraph                    // optimised, in ONNX Runtime's own format
 )
 
 func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
-	if m.packed != nil {
-		return tokenizer.OpenPacked(m.packed.PackedTokenizer())
+	if m.preprocessed != nil {
+		return tokenizer.OpenPacked(m.preprocessed.PackedTokenizer())
 	}
 	data, err := readFile(m.files, "tokenizer.json", maxJSONFile)
 	if err != nil {
 		return nil, err
 	}
-	read := tokenizer.OpenForeign
-	if m.own {
+	read := tokenizer.OpenUserModel
+	if m.isShieldModel {
 		read = tokenizer.Open
 	}
 	t, err := read(data)
@@ -324,12 +324,12 @@ func (m *Model) readGraph() (runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.packed != nil {
-		data, err := m.packed.PackedGraph()
+	if m.preprocessed != nil {
+		data, err := m.preprocessed.PackedGraph()
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		return newSession(path, data, &ownGraph, packedGraph, m.Single)
+		return newSession(path, data, &ownGraph, ortFormatGraph, m.SingleUse)
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFile)
 	if err != nil {
@@ -339,17 +339,17 @@ func (m *Model) readGraph() (runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := plainGraph
+	f := exportedGraph
 	if m.Card.Optimized {
 		f = optimizedGraph
 	}
-	return newSession(path, data, g, f, m.Single)
+	return newSession(path, data, g, f, m.SingleUse)
 }
 
 // ownGraph is the result of readGraph for shield's own model.
 var ownGraph = graph{
-	inputs:  []port{{"input_ids", elemInt64}},
-	outputs: []port{{"logits", elemFloat}},
+	inputs:  []tensorInfo{{"input_ids", elemInt64}},
+	outputs: []tensorInfo{{"logits", elemFloat}},
 }
 
 // bytesOf returns the bytes of a string without a copy. They must not be modified.
@@ -388,15 +388,15 @@ func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 	return m.score(ctx, l, ids)
 }
 
-func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error) {
+func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Score, error) {
 	var worst float64
-	windows, whole := m.cut(ids, l.tokens.Overhead())
-	most := m.rank(l.tokens, windows)
+	windows, whole := m.splitWindows(ids, l.tokens.SpecialTokenCount())
+	most := m.rankWindows(l.tokens, windows)
 	for i, window := range windows {
 		if i > 0 && most != nil && most[i] <= worst {
 			break // the remaining windows cannot be more suspicious than one that was read
 		}
-		logits, err := l.session.run(ctx, l.tokens.Frame(nil, window))
+		logits, err := l.session.run(ctx, l.tokens.AddSpecialTokens(nil, window))
 		if err != nil {
 			return Score{}, fmt.Errorf("model: %w", err)
 		}
@@ -416,9 +416,9 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 
 // cut splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
 // window. whole is false if the text has more tokens than are read.
-func (m *Model) cut(ids []int64, overhead int) (windows [][]int64, whole bool) {
+func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whole bool) {
 	room := m.length - overhead
-	for len(windows) < m.windows() {
+	for len(windows) < m.maxWindowCount() {
 		windows = append(windows, ids[:min(room, len(ids))])
 		if len(ids) <= room {
 			return windows, true
@@ -429,7 +429,7 @@ func (m *Model) cut(ids []int64, overhead int) (windows [][]int64, whole bool) {
 }
 
 // windows returns the maximum number of windows that are read of one text.
-func (m *Model) windows() int { return min(maxWindows, maxTokens/m.length) }
+func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokens/m.length) }
 
 // label returns the more probable label for the probability of an injection.
 func (m *Model) label(p float64) Score {

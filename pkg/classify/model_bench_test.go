@@ -11,7 +11,7 @@ import (
 var benchModels = []string{"testdata/models/bert", "testdata/models/deberta", "../../models/default"}
 
 // openBench opens a model and loads it.
-func openBench(b *testing.B, dir string) (*Model, *loaded) {
+func openBench(b *testing.B, dir string) (*Model, *loadedModel) {
 	b.Helper()
 	openTest(b, "bert") // skips where there is no runtime
 	m, err := OpenModel(os.DirFS(dir), "known", library)
@@ -37,7 +37,7 @@ func BenchmarkScore(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if len(ids)+l.tokens.Overhead() > n {
+					if len(ids)+l.tokens.SpecialTokenCount() > n {
 						break
 					}
 					text += " a"

@@ -57,7 +57,7 @@ func runtimeVersion() string { return ort.GetVersion() }
 // run takes one thread.
 type session struct {
 	inner  *ort.DynamicAdvancedSession
-	inputs []port
+	inputs []tensorInfo
 }
 
 // used is the memory of Go that the runtime uses in place, as long as the process lives.
@@ -68,8 +68,8 @@ var used struct {
 
 // newSession loads a graph. Data in form packed must stay unchanged as long as the process lives: the runtime
 // uses it in place. single is for a process that runs the graph once.
-func newSession(library string, data []byte, g *graph, f form, single bool) (runner, error) {
-	inputs, err := g.known()
+func newSession(library string, data []byte, g *graph, f graphFormat, single bool) (runner, error) {
+	inputs, err := g.supportedInputs()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func newSession(library string, data []byte, g *graph, f form, single bool) (run
 	}
 	defer opts.Destroy()
 	level := ort.GraphOptimizationLevel(ort.GraphOptimizationLevelEnableExtended)
-	if f != plainGraph {
+	if f != exportedGraph {
 		level = ort.GraphOptimizationLevelDisableAll
 	}
 	if err := errors.Join(opts.SetIntraOpNumThreads(1), opts.SetInterOpNumThreads(1), opts.SetGraphOptimizationLevel(level),
@@ -91,7 +91,7 @@ func newSession(library string, data []byte, g *graph, f form, single bool) (run
 	}
 	// https://github.com/microsoft/onnxruntime/blob/v1.24.1/include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h
 	var entries []string
-	if f == packedGraph {
+	if f == ortFormatGraph {
 		used.Lock()
 		used.Pin(unsafe.SliceData(data))
 		used.Unlock()
@@ -144,7 +144,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 		}
 	}()
 	for _, in := range s.inputs {
-		v, err := in.tensor(ids)
+		v, err := in.newTensor(ids)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 }
 
 // tensor returns the value of one input for the tokens of a window.
-func (p port) tensor(ids []int64) (ort.Value, error) {
+func (p tensorInfo) newTensor(ids []int64) (ort.Value, error) {
 	values := make([]int64, len(ids)) // token_type_ids are all 0: there is one segment
 	switch p.name {
 	case "input_ids":
@@ -178,7 +178,7 @@ func (p port) tensor(ids []int64) (ort.Value, error) {
 		}
 	}
 	shape := ort.NewShape(1, int64(len(ids)))
-	if p.elem == elemInt64 {
+	if p.elementType == elemInt64 {
 		return ort.NewTensor(shape, values)
 	}
 	short := make([]int32, len(values))

@@ -5,6 +5,6 @@ package classify
 // Native reports whether this build can load ONNX Runtime at all.
 const Native = false
 
-func newSession(string, []byte, *graph, form, bool) (runner, error) { return nil, ErrNoRuntime }
+func newSession(string, []byte, *graph, graphFormat, bool) (runner, error) { return nil, ErrNoRuntime }
 
 func runtimeVersion() string { return "" }

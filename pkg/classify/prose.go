@@ -12,8 +12,8 @@ import (
 
 // Limits of the text that is left out.
 const (
-	leastProse = 8  // minimum bytes of a text
-	mostProse  = 16 // maximum number of texts
+	minProseBytes = 8  // minimum bytes of a text
+	maxProseTexts = 16 // maximum number of texts
 )
 
 // withoutProse returns the text of an action for a model, without option values that are plain text to their
@@ -27,7 +27,7 @@ func withoutProse(c *analysis.Case) (text string, ok bool) {
 	shorter, left := line, 0
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.Execute || !mayHold(e.Args) {
+		if e.Kind != effect.Execute || !mayContainProse(e.Args) {
 			continue
 		}
 		words := make([]programs.Word, 1, len(e.Args)+1)
@@ -36,11 +36,11 @@ func withoutProse(c *analysis.Case) (text string, ok bool) {
 			words = append(words, programs.Word{Text: arg})
 		}
 		use := programs.Interpret(words)
-		if !use.Known {
+		if !use.Understood {
 			return "", false
 		}
-		for _, w := range use.Prose {
-			if len(w.Text) >= leastProse && left < mostProse {
+		for _, w := range use.FreeTexts {
+			if len(w.Text) >= minProseBytes && left < maxProseTexts {
 				shorter = strings.Replace(shorter, w.Text, "", 1)
 				left++
 			}
@@ -56,9 +56,9 @@ func withoutProse(c *analysis.Case) (text string, ok bool) {
 }
 
 // mayHold reports whether one of the arguments could be left out.
-func mayHold(args []string) bool {
+func mayContainProse(args []string) bool {
 	for _, arg := range args {
-		if len(arg) >= leastProse && strings.IndexByte(arg, ' ') > 0 {
+		if len(arg) >= minProseBytes && strings.IndexByte(arg, ' ') > 0 {
 			return true
 		}
 	}

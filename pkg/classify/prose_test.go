@@ -26,7 +26,7 @@ func (w wary) Score(_ context.Context, text string) (Score, error) {
 // TestProse judges commands with a model that suspects words about attacks: in a
 // message they are data, and everywhere else they count.
 func TestProse(t *testing.T) {
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}

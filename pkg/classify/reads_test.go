@@ -23,7 +23,7 @@ func TestExpressionReads(t *testing.T) {
 	for _, c := range sampleCases(t) {
 		texts := c.Views()
 		for i := range eng.rules {
-			texts = append(texts, c.Text(eng.rules[i].fields...)...)
+			texts = append(texts, c.FieldViews(eng.rules[i].fields...)...)
 		}
 		seen := map[analysis.View]bool{}
 		for _, v := range texts {
@@ -31,11 +31,11 @@ func TestExpressionReads(t *testing.T) {
 				continue
 			}
 			seen[v] = true
-			clear(s.texts)
-			prefilter.Scan(eng.textSet, v.Text, s.texts)
+			clear(s.foundTextLiterals)
+			prefilter.Scan(eng.textLiterals, v.Text, s.foundTextLiterals)
 			for id := range eng.patterns {
 				p := &eng.patterns[id]
-				if s.texts[id/64]&(1<<(id%64)) != 0 && s.hasAll(p) && eng.rules[p.rule].readsView(c, v) {
+				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.hasAll(p) && eng.rules[p.rule].readsView(c, v) {
 					_, read := p.re.get(prefilter.NewFinder).Match(v.Text)
 					reads[p.re.expr] += read
 				}

@@ -66,10 +66,10 @@ type Rule struct {
 	Match       []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
 	Pass        []string `json:"pass"`             // similar actions that it does not match
 
-	types    []string // action types; empty: all
-	fields   []string // for patterns; empty: the six fields of the specification
-	views    []string // for patterns; empty: all
-	needs    need     // for patterns in commands
+	types    []string       // action types; empty: all
+	fields   []string       // for patterns; empty: the six fields of the specification
+	views    []string       // for patterns; empty: all
+	needs    matchCondition // for patterns in commands
 	patterns []pattern
 	except   pattern // a text that it matches is skipped by patterns
 	clauses  []clause
@@ -77,7 +77,7 @@ type Rule struct {
 	unless   []clause // none may hold for an effect of the case
 }
 
-// A pattern is a regular expression with the literals that [prefilter.Required], [prefilter.RequiredToo] and
+// A pattern is a regular expression with the literals that [prefilter.Required], [prefilter.FurtherRequired] and
 // [prefilter.NeedsOf] found in it.
 type pattern struct {
 	expr  string
@@ -104,7 +104,7 @@ type clause struct {
 }
 
 // Called reports whether a word is the rule's ID, its name or a former name, in any case.
-func (r *Rule) Called(word string) bool {
+func (r *Rule) HasName(word string) bool {
 	is := func(name string) bool { return strings.EqualFold(name, word) }
 	return is(r.ID) || is(r.Name) || slices.ContainsFunc(r.FormerNames, is)
 }
@@ -117,15 +117,15 @@ func Fingerprint() string { return rulesFingerprint }
 
 // An Example is one example of a rule and its result.
 type Example struct {
-	Rule   string `json:"rule"`
-	Action string `json:"action"`
-	Want   bool   `json:"want"` // whether the rule should match
-	Got    bool   `json:"got"`  // whether the rule matched
-	Err    error  `json:"-"`    // the example could not be judged
+	Rule      string `json:"rule"`
+	Action    string `json:"action"`
+	WantMatch bool   `json:"want"` // whether the rule should match
+	Matched   bool   `json:"got"`  // whether the rule matched
+	Err       error  `json:"-"`    // the example could not be judged
 }
 
 // OK reports whether the result is the expected one.
-func (e Example) OK() bool { return e.Err == nil && e.Got == e.Want }
+func (e Example) OK() bool { return e.Err == nil && e.Matched == e.WantMatch }
 
 // Examples judges the examples of all rules, or of one if id is not empty, as
 // actions of an agent that works in /work/app. No example is executed.
@@ -134,7 +134,7 @@ func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, 
 	var out []Example
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		if id != "" && !r.Called(id) {
+		if id != "" && !r.HasName(id) {
 			continue
 		}
 		for _, ex := range r.Match {
@@ -153,8 +153,8 @@ func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, 
 	return out, nil
 }
 
-func (eng *engine) example(shell analysis.Shell, rule int, text string, want bool) Example {
-	out := Example{Rule: eng.rules[rule].ID, Action: text, Want: want}
+func (eng *ruleEngine) example(shell analysis.Shell, rule int, text string, want bool) Example {
+	out := Example{Rule: eng.rules[rule].ID, Action: text, WantMatch: want}
 	c, err := exampleCase(shell, text)
 	if err != nil {
 		out.Err = err
@@ -162,7 +162,7 @@ func (eng *engine) example(shell analysis.Shell, rule int, text string, want boo
 	}
 	s := newScratch(eng)
 	eng.run(s, c, scopeAll)
-	out.Got = slices.ContainsFunc(s.hits, func(h hit) bool { return h.rule == rule })
+	out.Matched = slices.ContainsFunc(s.hits, func(h ruleHit) bool { return h.rule == rule })
 	return out
 }
 
@@ -187,12 +187,12 @@ func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
 }
 
 // Known reports whether there is a rule with an ID.
-func Known(id string) bool {
+func IsRuleID(id string) bool {
 	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id })
 }
 
 // Always reports whether the rule with an ID blocks regardless of settings, because its matches have no
 // legitimate use.
-func Always(id string) bool {
+func AlwaysBlocks(id string) bool {
 	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id && r.Outcome == AlwaysBlock })
 }

@@ -90,7 +90,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
 					}
 				}
-				for _, globs := range [][]string{expandLists(c.paths, knowledge.Paths), andBelow(expandLists(c.notPaths, knowledge.Paths))} {
+				for _, globs := range [][]string{expandLists(c.paths, knowledge.Paths), withFoldersBelow(expandLists(c.notPaths, knowledge.Paths))} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}
@@ -101,7 +101,7 @@ func TestTables(t *testing.T) {
 	if _, ok := prefilter.New(lits); !ok {
 		t.Error("the prefilter refuses a literal")
 	}
-	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleRoot}).always); n > 8 {
+	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleRoot}).patternsWithoutLiterals); n > 8 {
 		t.Errorf("%d patterns have no literal and are tried on every text; find them one", n)
 	}
 }

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	sidecarTimeout = 5 * time.Second
-	sidecarIdle    = 8        // idle connections that are kept open
-	sidecarText    = 64 << 10 // bytes
-	sidecarAnswer  = 64 << 10 // bytes
+	sidecarTimeout        = 5 * time.Second
+	maxSidecarIdleConns   = 8        // idle connections that are kept open
+	maxSidecarTextBytes   = 64 << 10 // bytes
+	maxSidecarAnswerBytes = 64 << 10 // bytes
 )
 
 // A Sidecar is a model in another process, asked over HTTP. Goroutines may
@@ -59,8 +59,8 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 		TLSHandshakeTimeout:    s.timeout,
 		DisableCompression:     true, // a small compressed answer must not expand to a large one
 		MaxResponseHeaderBytes: 16 << 10,
-		MaxIdleConns:           sidecarIdle,
-		MaxIdleConnsPerHost:    sidecarIdle,
+		MaxIdleConns:           maxSidecarIdleConns,
+		MaxIdleConnsPerHost:    maxSidecarIdleConns,
 		IdleConnTimeout:        30 * time.Second,
 	}
 	socket, local := strings.CutPrefix(addr, "unix:")
@@ -122,8 +122,8 @@ func socketPath(p string) (string, error) {
 
 // Score implements [Scorer].
 func (s *Sidecar) Score(ctx context.Context, text string) (Score, error) {
-	if len(text) > sidecarText {
-		return Score{}, fmt.Errorf("%w: it has %d bytes, the sidecar gets at most %d", ErrTooLong, len(text), sidecarText)
+	if len(text) > maxSidecarTextBytes {
+		return Score{}, fmt.Errorf("%w: it has %d bytes, the sidecar gets at most %d", ErrTooLong, len(text), maxSidecarTextBytes)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -182,14 +182,14 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 		return fail(err)
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, sidecarAnswer+1))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxSidecarAnswerBytes+1))
 	switch {
 	case resp.StatusCode != http.StatusOK:
 		return fail(fmt.Errorf("status %d, expected 200", resp.StatusCode))
 	case err != nil:
 		return fail(err)
-	case len(answer) > sidecarAnswer:
-		return fail(fmt.Errorf("the classifier server's answer is longer than %d bytes; check classifier.addr", sidecarAnswer))
+	case len(answer) > maxSidecarAnswerBytes:
+		return fail(fmt.Errorf("the classifier server's answer is longer than %d bytes; check classifier.addr", maxSidecarAnswerBytes))
 	}
 	return resp, answer, nil
 }

@@ -131,7 +131,7 @@ func TestSidecarFailsClosed(t *testing.T) {
 		"trailing text":         says(`{"label":"SAFE","confidence":1} x`),
 		"cut off":               says(`{"label":"SAFE","confidence":1`),
 		"invalid UTF-8":         says("{\"label\":\"SAFE\",\"confidence\":1,\"\xff\":1}"),
-		"too long":              says(`{"label":"SAFE","confidence":1}` + strings.Repeat(" ", sidecarAnswer)),
+		"too long":              says(`{"label":"SAFE","confidence":1}` + strings.Repeat(" ", maxSidecarAnswerBytes)),
 		"no type":               as(""),
 		"text/plain":            as("text/plain"),
 		"text/html":             as("text/html; charset=utf-8"),
@@ -225,14 +225,14 @@ func TestSidecarTime(t *testing.T) {
 func TestSidecarTextTooLong(t *testing.T) {
 	t.Parallel()
 	s := sidecar(t, healthy(says(`{"label":"SAFE","confidence":1}`)), SidecarOptions{})
-	if _, err := s.Score(t.Context(), strings.Repeat("x", sidecarText)); err != nil {
+	if _, err := s.Score(t.Context(), strings.Repeat("x", maxSidecarTextBytes)); err != nil {
 		t.Errorf("the longest text: %v", err)
 	}
-	if _, err := s.Score(t.Context(), strings.Repeat("x", sidecarText+1)); !errors.Is(err, ErrTooLong) {
+	if _, err := s.Score(t.Context(), strings.Repeat("x", maxSidecarTextBytes+1)); !errors.Is(err, ErrTooLong) {
 		t.Errorf("one byte more: %v, want ErrTooLong", err)
 	}
 	c := command(run("frobnicate"))
-	c.Action.Payload["command"] = strings.Repeat("x", sidecarText)
+	c.Action.Payload["command"] = strings.Repeat("x", maxSidecarTextBytes)
 	v, err := New(Options{Model: s}).Judge(t.Context(), c)
 	if err != nil || v.Decision != verdict.Escalate || v.Error != "" || !strings.HasPrefix(v.Reasoning, "unexamined") {
 		t.Errorf("%v %q %q, error %v; want ESCALATE unexamined", v.Decision, v.Error, v.Reasoning, err)
@@ -278,9 +278,9 @@ func TestSidecarConnections(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for deadline := time.Now().Add(10 * time.Second); open.Load() > sidecarIdle; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); open.Load() > maxSidecarIdleConns; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d connections stay open, want at most %d", open.Load(), sidecarIdle)
+			t.Fatalf("%d connections stay open, want at most %d", open.Load(), maxSidecarIdleConns)
 		}
 	}
 	for range 5 {

@@ -16,7 +16,7 @@ import (
 // classifier could call every attack safe. It checks the path first and then the listening process, because
 // the path may change in between.
 func dialSocket(ctx context.Context, path string) (net.Conn, error) {
-	if !owner.Known {
+	if !owner.OwnersVisible {
 		return nil, errors.New("cannot check the owner of a socket on this system; use http://127.0.0.1:PORT")
 	}
 	if err := checkSocket(path); err != nil {
@@ -45,7 +45,7 @@ func checkSocket(path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s is not a socket", path)
 	}
-	if err := owner.Check(info, owner.Access); err != nil {
+	if err := owner.Check(info, owner.OtherAccess); err != nil {
 		return fmt.Errorf("socket %s: %w", path, err)
 	}
 	return nil

@@ -14,19 +14,19 @@ import (
 // A WideCard describes the wide model: a linear model over hashed n-grams of tokens (Weinberger et al.,
 // Feature Hashing, 2009), made by training/wide.py. With w, its log odds of an injection, those of the full
 // model are Slope·w + Offset, plus or minus Margin.
-type WideCard struct {
-	Table  string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
-	Scale  float64 `json:"scale"`  // log odds per unit of a weight; over 0
-	Bias   float64 `json:"bias"`   // log odds of a window in which every weight is 0
-	Slope  float64 `json:"slope"`  // over 0
-	Offset float64 `json:"offset"` // log odds
-	Margin float64 `json:"margin"` // log odds; 0 or more
+type LinearModelCard struct {
+	Table       string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
+	WeightScale float64 `json:"scale"`  // log odds per unit of a weight; over 0
+	Bias        float64 `json:"bias"`   // log odds of a window in which every weight is 0
+	Slope       float64 `json:"slope"`  // over 0
+	Offset      float64 `json:"offset"` // log odds
+	Margin      float64 `json:"margin"` // log odds; 0 or more
 }
 
 // The slots of the table; see slots in training/wide.py.
 const (
-	wideSlots = 1048573
-	wideStep  = 100003
+	linearModelSlots    = 1048573
+	ngramHashMultiplier = 100003
 )
 
 // An Estimator is a Scorer that can bound its own answer at a hundredth of the cost.
@@ -40,8 +40,8 @@ type Estimator interface {
 // INJECTION.
 type Estimate struct{ Low, Likely, High Score }
 
-func (w *WideCard) check() error {
-	for _, n := range [...]float64{w.Scale, w.Slope} {
+func (w *LinearModelCard) checkNumbers() error {
+	for _, n := range [...]float64{w.WeightScale, w.Slope} {
 		if !(n > 0) || math.IsInf(n, 0) {
 			return errors.New("model: shield.json: wide: scale and slope have to be over 0")
 		}
@@ -53,20 +53,20 @@ func (w *WideCard) check() error {
 }
 
 // readTable returns the table of the wide model; nil if there is none.
-func (m *Model) readTable() ([]byte, error) {
-	if m.Card.Wide == nil {
+func (m *Model) readLinearWeights() ([]byte, error) {
+	if m.Card.LinearModel == nil {
 		return nil, nil
 	}
-	if m.packed != nil {
-		return bytesOf(m.packed.PackedTable()), nil
+	if m.preprocessed != nil {
+		return bytesOf(m.preprocessed.PackedTable()), nil
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFile)
 	if err != nil {
 		return nil, err
 	}
-	table, err := initializer(data, m.Card.Wide.Table)
-	if err == nil && len(table) != wideSlots {
-		err = fmt.Errorf("the table %q has %d slots; expected %d", m.Card.Wide.Table, len(table), wideSlots)
+	table, err := findInitializer(data, m.Card.LinearModel.Table)
+	if err == nil && len(table) != linearModelSlots {
+		err = fmt.Errorf("the table %q has %d slots; expected %d", m.Card.LinearModel.Table, len(table), linearModelSlots)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: shield.json: wide: %w", err)
@@ -76,7 +76,7 @@ func (m *Model) readTable() ([]byte, error) {
 
 // Estimate implements [Estimator].
 func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool) {
-	table, err := m.table()
+	table, err := m.linearWeights()
 	if err != nil || table == nil {
 		return Estimate{}, false
 	}
@@ -88,11 +88,11 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	if err != nil {
 		return Estimate{}, false
 	}
-	w := m.Card.Wide
+	w := m.Card.LinearModel
 	worst := math.Inf(-1)
-	windows, whole := m.cut(ids, tokens.Overhead())
+	windows, whole := m.splitWindows(ids, tokens.SpecialTokenCount())
 	for _, window := range windows {
-		worst = max(worst, w.likely(table, tokens.Frame(nil, window)))
+		worst = max(worst, w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)))
 	}
 	if !whole {
 		return Estimate{}, false
@@ -103,8 +103,8 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 
 // rank sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
 // probability of each. It returns nil if there is only one window or no table.
-func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {
-	table, err := m.table()
+func (m *Model) rankWindows(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {
+	table, err := m.linearWeights()
 	if len(windows) < 2 || table == nil || err != nil {
 		return nil
 	}
@@ -113,9 +113,9 @@ func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []flo
 		most   float64
 	}
 	order := make([]ranked, len(windows))
-	w := m.Card.Wide
+	w := m.Card.LinearModel
 	for i, window := range windows {
-		order[i] = ranked{window, logistic(w.likely(table, tokens.Frame(nil, window)) + w.Margin)}
+		order[i] = ranked{window, logistic(w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)) + w.Margin)}
 	}
 	sorted.By(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
 	most = make([]float64, len(windows))
@@ -129,17 +129,17 @@ func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []flo
 func logistic(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }
 
 // likely returns the estimated log odds of the full model for a window; the error is at most the margin.
-func (w *WideCard) likely(table []byte, window []int64) float64 {
-	return w.Slope*w.odds(table, window) + w.Offset
+func (w *LinearModelCard) estimatedLogOdds(table []byte, window []int64) float64 {
+	return w.Slope*w.windowLogOdds(table, window) + w.Offset
 }
 
 // odds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
 // divided by the square root of their number, plus the bias.
-func (w *WideCard) odds(table []byte, window []int64) float64 {
+func (w *LinearModelCard) windowLogOdds(table []byte, window []int64) float64 {
 	var seen [4 * maxLength]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
 	sum, count := 0, 0
 	add := func(n int64) {
-		slot := int32(n % wideSlots)
+		slot := int32(n % linearModelSlots)
 		at := uint32(slot) % uint32(len(seen))
 		for seen[at] != 0 {
 			if seen[at] == slot+1 {
@@ -154,29 +154,29 @@ func (w *WideCard) odds(table []byte, window []int64) float64 {
 	for i, id := range window {
 		add(id)
 		if i > 0 {
-			add(window[i-1]*wideStep + id + 7919)
+			add(window[i-1]*ngramHashMultiplier + id + 7919)
 		}
 		if i > 1 {
-			add((window[i-2]*wideStep+window[i-1])*wideStep + id + 104729)
+			add((window[i-2]*ngramHashMultiplier+window[i-1])*ngramHashMultiplier + id + 104729)
 		}
 	}
-	return float64(sum)*w.Scale/math.Sqrt(float64(count)) + w.Bias
+	return float64(sum)*w.WeightScale/math.Sqrt(float64(count)) + w.Bias
 }
 
 // initializer returns the raw data of an int8 initializer of a ModelProto's
 // graph, without a copy.
-func initializer(data []byte, name string) (raw []byte, err error) {
-	err = fields(data, func(number, _ uint64, value []byte) error {
+func findInitializer(data []byte, name string) (raw []byte, err error) {
+	err = eachProtoField(data, func(number, _ uint64, value []byte) error {
 		if number != 7 { // graph
 			return nil
 		}
-		return fields(value, func(number, _ uint64, value []byte) error {
+		return eachProtoField(value, func(number, _ uint64, value []byte) error {
 			if number != 5 { // initializer
 				return nil
 			}
 			var found, isInt8 bool
 			var content []byte
-			err := fields(value, func(number, n uint64, value []byte) error {
+			err := eachProtoField(value, func(number, n uint64, value []byte) error {
 				switch number {
 				case 2: // data_type
 					isInt8 = n == elemInt8

@@ -155,10 +155,10 @@ func TestWindowsOfDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		long = nil
-		windows, whole := m.cut(ids, l.tokens.Overhead())
+		windows, whole := m.splitWindows(ids, l.tokens.SpecialTokenCount())
 		worst, at := 0.0, 0
 		for i, window := range windows {
-			logits, err := l.session.run(t.Context(), l.tokens.Frame(nil, window))
+			logits, err := l.session.run(t.Context(), l.tokens.AddSpecialTokens(nil, window))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestWindowsOfDefault(t *testing.T) {
 		}
 		all += len(windows)
 		positions[at] = true
-		got, err := m.score(t.Context(), &loaded{l.tokens, graph}, ids)
+		got, err := m.score(t.Context(), &loadedModel{l.tokens, graph}, ids)
 		want := m.label(worst)
 		if !whole && !want.Injection {
 			if !errors.Is(err, ErrTooLong) {
@@ -212,7 +212,7 @@ func TestOwnModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Single = open.single
+		m.SingleUse = open.single
 		all = append(all, m)
 	}
 	n := 0

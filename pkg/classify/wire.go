@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-var errWire = errors.New("not an ONNX file, or damaged")
+var errMalformedONNX = errors.New("not an ONNX file, or damaged")
 
 // fields calls f for each field of a message in protobuf wire format, with its number and an unsigned or a
 // bytes value. Groups are rejected: ONNX files have none.
-func fields(data []byte, f func(number, n uint64, value []byte) error) error {
+func eachProtoField(data []byte, f func(number, n uint64, value []byte) error) error {
 	for len(data) > 0 {
 		tag, used := binary.Uvarint(data)
 		if used <= 0 || tag>>3 == 0 || tag>>3 >= 1<<29 {
-			return errWire
+			return errMalformedONNX
 		}
 		data = data[used:]
 		var n uint64
@@ -26,17 +26,17 @@ func fields(data []byte, f func(number, n uint64, value []byte) error) error {
 		case 2: // bytes
 			length, before := binary.Uvarint(data)
 			if before <= 0 || length > uint64(len(data)-before) {
-				return errWire
+				return errMalformedONNX
 			}
 			used = before + int(length)
 			value = data[before:used:used]
 		case 5: // 32 bits
 			used = 4
 		default:
-			return errWire
+			return errMalformedONNX
 		}
 		if used <= 0 || used > len(data) {
-			return errWire
+			return errMalformedONNX
 		}
 		data = data[used:]
 		if err := f(tag>>3, n, value); err != nil {

@@ -20,7 +20,7 @@ func TestFields(t *testing.T) {
 	b = protowire.AppendFixed32(protowire.AppendTag(b, 4, protowire.Fixed32Type), 7)
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 5, protowire.Fixed64Type), 7)
 	read := func(data []byte) (got []string, err error) {
-		err = fields(data, func(number, n uint64, value []byte) error {
+		err = eachProtoField(data, func(number, n uint64, value []byte) error {
 			got = append(got, fmt.Sprintf("%d %d %q %v", number, n, value, value == nil))
 			return nil
 		})
@@ -37,7 +37,7 @@ func TestFields(t *testing.T) {
 		if err == nil {
 			whole++
 		}
-		if len(got) > len(want) || err != nil && !errors.Is(err, errWire) {
+		if len(got) > len(want) || err != nil && !errors.Is(err, errMalformedONNX) {
 			t.Errorf("%d bytes: %q, %v", end, got, err)
 		}
 	}
@@ -64,12 +64,12 @@ func TestFieldsRefuses(t *testing.T) {
 		"half of 64 bits":       "\x09\x00\x00\x00\x00",
 		"a field and then junk": "\x08\x01\xff",
 	} {
-		if err := fields([]byte(data), func(uint64, uint64, []byte) error { return nil }); !errors.Is(err, errWire) {
+		if err := eachProtoField([]byte(data), func(uint64, uint64, []byte) error { return nil }); !errors.Is(err, errMalformedONNX) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	stop := errors.New("stop")
-	if err := fields([]byte("\x08\x01"), func(uint64, uint64, []byte) error { return stop }); !errors.Is(err, stop) {
+	if err := eachProtoField([]byte("\x08\x01"), func(uint64, uint64, []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the caller's error became %v", err)
 	}
 }

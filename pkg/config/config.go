@@ -79,7 +79,7 @@ type Classifier struct {
 }
 
 // InUse returns the settings, or the zero value if no model is used.
-func (c Classifier) InUse() Classifier {
+func (c Classifier) EffectiveSettings() Classifier {
 	if !c.Enabled || c.Model == "none" {
 		return Classifier{}
 	}
@@ -289,136 +289,136 @@ func Default() Settings {
 }
 
 // A fault is a setting whose value cannot be used.
-type fault struct{ setting, msg string }
+type settingFault struct{ setting, msg string }
 
 // Check returns an error that names every setting whose value cannot be used.
 func (s *Settings) Check() error {
 	var errs []error
-	for _, f := range s.faults() {
+	for _, f := range s.findFaults() {
 		errs = append(errs, fmt.Errorf("%s %s", f.setting, f.msg))
 	}
 	return errors.Join(errs...)
 }
 
 // faults returns all settings whose values cannot be used.
-func (s *Settings) faults() []fault {
-	var out []fault
+func (s *Settings) findFaults() []settingFault {
+	var out []settingFault
 	const day = Duration(24 * time.Hour)
-	for _, f := range []*fault{
-		fraction("classifier.threshold", s.Classifier.Threshold),
-		within("evaluator.price.input", s.Evaluator.Price.Input, 0, 100_000),
-		within("evaluator.price.output", s.Evaluator.Price.Output, 0, 100_000),
-		within("rate_limit", s.RateLimit, 1, 1_000_000),
-		within("daily_budget", s.DailyBudget, 1, 1_000_000_000),
-		within("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
-		within("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
-		within("session.max_files", s.Session.MaxFiles, 1, 100_000),
-		within("session.max_denials", s.Session.MaxDenials, 1, 1000),
-		within("undo.max_bytes", s.Undo.MaxBytes, 1<<20, 1<<44),
-		between("undo.keep", s.Undo.Keep, Duration(24*time.Hour), 90*day),
-		between("session.keep", s.Session.Keep, Duration(time.Minute), 30*day),
-		within("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
-		atMost("verdict_ttl", s.VerdictTTL, day),
-		atMost("evaluator.timeout", s.Evaluator.Timeout, day),
-		atMost("approval.timeout", s.Approval.Timeout, day),
-		between("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
-		oneOf("sanitize.mode", s.Sanitize.Mode, "flag", "clean", "wrap", "block"),
-		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
-		oneOf("mcp.sampling", s.MCP.Sampling, "deny", "allow"),
-		oneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
-		oneOf("container", s.Container, "auto", "no"),
-		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
-		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
+	for _, f := range []*settingFault{
+		checkFraction("classifier.threshold", s.Classifier.Threshold),
+		checkRange("evaluator.price.input", s.Evaluator.Price.Input, 0, 100_000),
+		checkRange("evaluator.price.output", s.Evaluator.Price.Output, 0, 100_000),
+		checkRange("rate_limit", s.RateLimit, 1, 1_000_000),
+		checkRange("daily_budget", s.DailyBudget, 1, 1_000_000_000),
+		checkRange("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
+		checkRange("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
+		checkRange("session.max_files", s.Session.MaxFiles, 1, 100_000),
+		checkRange("session.max_denials", s.Session.MaxDenials, 1, 1000),
+		checkRange("undo.max_bytes", s.Undo.MaxBytes, 1<<20, 1<<44),
+		checkDurationBetween("undo.keep", s.Undo.Keep, Duration(24*time.Hour), 90*day),
+		checkDurationBetween("session.keep", s.Session.Keep, Duration(time.Minute), 30*day),
+		checkRange("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
+		checkDurationAtMost("verdict_ttl", s.VerdictTTL, day),
+		checkDurationAtMost("evaluator.timeout", s.Evaluator.Timeout, day),
+		checkDurationAtMost("approval.timeout", s.Approval.Timeout, day),
+		checkDurationBetween("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
+		checkOneOf("sanitize.mode", s.Sanitize.Mode, "flag", "clean", "wrap", "block"),
+		checkOneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
+		checkOneOf("mcp.sampling", s.MCP.Sampling, "deny", "allow"),
+		checkOneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
+		checkOneOf("container", s.Container, "auto", "no"),
+		checkOneOf("budget_reset", s.BudgetReset, "local", "utc"),
+		checkOneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {
 		if f != nil {
 			out = append(out, *f)
 		}
 	}
-	out = append(out, s.Bundle.faults()...)
+	out = append(out, s.Bundle.findFaults()...)
 	if s.Telemetry.OTLP != "" {
 		if err := telemetry.CheckURL(s.Telemetry.OTLP); err != nil {
-			out = append(out, fault{"telemetry.otlp", err.Error()})
+			out = append(out, settingFault{"telemetry.otlp", err.Error()})
 		}
 	}
-	out = append(out, s.MCP.faults()...)
+	out = append(out, s.MCP.findFaults()...)
 	for _, channel := range s.Approval.Channels {
 		if channel == AutoChannels && len(s.Approval.Channels) > 1 {
-			out = append(out, fault{"approval.channels", "auto cannot be combined with other channels; write auto alone, or only the others"})
-		} else if f := oneOf("approval.channels", channel, AutoChannels, "tty", "web", "command", "telegram", "slack", "discord", "host"); f != nil {
+			out = append(out, settingFault{"approval.channels", "auto cannot be combined with other channels; write auto alone, or only the others"})
+		} else if f := checkOneOf("approval.channels", channel, AutoChannels, "tty", "web", "command", "telegram", "slack", "discord", "host"); f != nil {
 			out = append(out, *f)
 		}
 	}
 	if _, err := s.Approval.Wait(); err != nil {
-		out = append(out, fault{"approval.unattended", err.Error()})
+		out = append(out, settingFault{"approval.unattended", err.Error()})
 	}
 	if s.Store != "" && s.StoreKeyFile == "" {
-		out = append(out, fault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
+		out = append(out, settingFault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
 	}
 	if s.StorePassEnv != "" && s.StorePassFile != "" {
-		out = append(out, fault{"store_password_env", "and store_password_file are both set; leave one out"})
+		out = append(out, settingFault{"store_password_env", "and store_password_file are both set; leave one out"})
 	}
 	if v := s.Serve; v.Listen != "" {
 		if _, _, err := net.SplitHostPort(v.Listen); err != nil {
-			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT; write both", yamlfile.Quote(v.Listen))})
+			out = append(out, settingFault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT; write both", yamlfile.Quote(v.Listen))})
 		}
 		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
-			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file; set them"})
+			out = append(out, settingFault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file; set them"})
 		}
 	}
 	return out
 }
 
-func (b *Bundle) faults() (out []fault) {
+func (b *Bundle) findFaults() (out []settingFault) {
 	_, err := bundle.ParseKeys(b.Keys)
 	switch {
 	case err != nil:
-		out = append(out, fault{"policy.keys", err.Error()})
+		out = append(out, settingFault{"policy.keys", err.Error()})
 	case b.Source != "" && len(b.Keys) == 0:
-		out = append(out, fault{"policy.bundle", "needs policy.keys; set it to the public keys of the signers"})
+		out = append(out, settingFault{"policy.bundle", "needs policy.keys; set it to the public keys of the signers"})
 	case b.Source == "" && len(b.Keys) > 0:
-		out = append(out, fault{"policy.keys", "needs policy.bundle; set it to the URL or file of the signed bundle"})
+		out = append(out, settingFault{"policy.keys", "needs policy.bundle; set it to the URL or file of the signed bundle"})
 	}
 	if err := bundle.CheckSource(b.Source); err != nil {
-		out = append(out, fault{"policy.bundle", err.Error()})
+		out = append(out, settingFault{"policy.bundle", err.Error()})
 	}
-	if f := between("policy.grace", b.Grace, 0, Duration(30*24*time.Hour)); f != nil {
+	if f := checkDurationBetween("policy.grace", b.Grace, 0, Duration(30*24*time.Hour)); f != nil {
 		out = append(out, *f)
 	}
 	return out
 }
 
-func fraction(name string, v float64) *fault {
+func checkFraction(name string, v float64) *settingFault {
 	if v >= 0 && v <= 1 {
 		return nil
 	}
-	return &fault{name, fmt.Sprintf("must be from 0 to 1, not %v", v)}
+	return &settingFault{name, fmt.Sprintf("must be from 0 to 1, not %v", v)}
 }
 
-func within[T int | int64 | float64](name string, v, low, high T) *fault {
+func checkRange[T int | int64 | float64](name string, v, low, high T) *settingFault {
 	if v >= low && v <= high {
 		return nil
 	}
-	return &fault{name, fmt.Sprintf("must be from %v to %v, not %v", low, high, v)}
+	return &settingFault{name, fmt.Sprintf("must be from %v to %v, not %v", low, high, v)}
 }
 
-func atMost(name string, d, most Duration) *fault {
+func checkDurationAtMost(name string, d, most Duration) *settingFault {
 	if d > 0 && d <= most {
 		return nil
 	}
-	return &fault{name, fmt.Sprintf("must be more than 0s and at most %v, not %v", most, d)}
+	return &settingFault{name, fmt.Sprintf("must be more than 0s and at most %v, not %v", most, d)}
 }
 
-func between(name string, d, least, most Duration) *fault {
+func checkDurationBetween(name string, d, least, most Duration) *settingFault {
 	if d >= least && d <= most {
 		return nil
 	}
-	return &fault{name, fmt.Sprintf("must be from %v to %v, not %v", least, most, d)}
+	return &settingFault{name, fmt.Sprintf("must be from %v to %v, not %v", least, most, d)}
 }
 
-func oneOf(name, v string, allowed ...string) *fault {
+func checkOneOf(name, v string, allowed ...string) *settingFault {
 	if slices.Contains(allowed, v) {
 		return nil
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "" })
-	return &fault{name, fmt.Sprintf("%s is not one of %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.Question(v, allowed))}
+	return &settingFault{name, fmt.Sprintf("%s is not one of %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.Question(v, allowed))}
 }

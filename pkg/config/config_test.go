@@ -197,7 +197,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 	// A report goes on with the defaults in place of what is wrong.
 	l, err = Inspect(src)
-	if err == nil || l == nil || len(l.faults()) > 0 || l.RateLimit != 60 || l.Classifier.Threshold != 0.85 || l.MaxRecordLen != 1<<20 || len(l.Origin) != 0 {
+	if err == nil || l == nil || len(l.findFaults()) > 0 || l.RateLimit != 60 || l.Classifier.Threshold != 0.85 || l.MaxRecordLen != 1<<20 || len(l.Origin) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -297,20 +297,20 @@ func TestPathsThatMeanNothing(t *testing.T) {
 func TestEveryTypeIsKnown(t *testing.T) {
 	t.Parallel()
 	s := Default()
-	walk(reflect.ValueOf(&s).Elem(), "", func(name string, v reflect.Value) {
+	walkSettings(reflect.ValueOf(&s).Elem(), "", func(name string, v reflect.Value) {
 		defer func() {
 			if r := recover(); r != nil {
 				t.Errorf("%s: %v", name, r)
 			}
 		}()
-		_ = value(&ast.MappingNode{BaseNode: &ast.BaseNode{}}, v.Addr().Interface()) // is an error for all of them
+		_ = decodeValue(&ast.MappingNode{BaseNode: &ast.BaseNode{}}, v.Addr().Interface()) // is an error for all of them
 	})
-	for name := range paths {
+	for name := range pathSettings {
 		if !slices.Contains(Names(), name) {
 			t.Errorf("%s is no setting", name)
 		}
 	}
-	for key, name := range foreign {
+	for key, name := range foreignNames {
 		if !strings.Contains(name, " ") && !slices.Contains(Names(), name) {
 			t.Errorf("%s: %s is no setting", key, name)
 		}
@@ -382,10 +382,10 @@ func FuzzLoad(f *testing.F) {
 		}
 		for _, src := range []Sources{{User: name, Presets: presets, Home: "/home/me"}, {System: name}} {
 			if l, err := Load(src); err == nil {
-				if f := l.faults(); len(f) > 0 {
+				if f := l.findFaults(); len(f) > 0 {
 					t.Errorf("loaded settings are out of range: %v", f)
 				}
-				for name, p := range paths {
+				for name, p := range pathSettings {
 					for _, v := range p.values(&l.Settings) {
 						if *v != "" && p.isPath(*v, &src) && !filepath.IsAbs(strings.TrimPrefix(*v, socketPrefix)) {
 							t.Errorf("%s is %q", name, *v)

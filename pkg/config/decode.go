@@ -19,64 +19,64 @@ import (
 // fraction is not an integer, a number is not a string, and a key needs a value, because the zero
 // value may be the looser one.
 type decoder struct {
-	l      *Loaded
-	src    *Sources
-	file   string
-	origin string
-	system bool // the file may have a section "locked"
-	locked ast.Node
-	errs   *yamlfile.Errors
+	loaded       *Loaded
+	sources      *Sources
+	file         string
+	origin       string
+	isSystemFile bool // the file may have a section "locked"
+	locked       ast.Node
+	errs         *yamlfile.Errors
 }
 
 // add records an error of the file.
-func (d *decoder) add(err error) { d.errs.Add(yamlfile.In("configuration", d.file, err)) }
+func (d *decoder) addError(err error) { d.errs.Add(yamlfile.WithFile("configuration", d.file, err)) }
 
 // top applies a file's top node, which is nil if the file is empty.
-func (d *decoder) top(n ast.Node) {
+func (d *decoder) applyTop(n ast.Node) {
 	if n == nil || n.Type() == ast.NullType {
 		return
 	}
-	d.section("", n, reflect.ValueOf(&d.l.Settings).Elem())
+	d.applySection("", n, reflect.ValueOf(&d.loaded.Settings).Elem())
 }
 
 // section applies a mapping to a struct. prefix is its dotted name, with a dot
 // at the end.
-func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
+func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	fs, err := yamlfile.Fields(n, nil)
-	d.add(err)
+	d.addError(err)
 	for _, f := range fs {
 		name := prefix + f.Key
-		if name == "locked" && d.system {
+		if name == "locked" && d.isSystemFile {
 			d.locked = f.Value
 			continue
 		}
-		field, ok := fieldNamed(to, f.Key, isMapping(f.Value))
+		field, ok := findField(to, f.Key, isMapping(f.Value))
 		if name == "policy" {
-			d.policy(f.Value)
+			d.preparePolicy(f.Value)
 		}
 		switch {
 		case !ok:
-			d.unknown(prefix, f)
+			d.addUnknownKey(prefix, f)
 		case f.Value == nil || f.Value.Type() == ast.NullType:
-			d.add(f.Pos.Errorf("%s has no value; leave it out for the default", name))
+			d.addError(f.Pos.Errorf("%s has no value; leave it out for the default", name))
 		case field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[Types]():
-			d.section(name+".", f.Value, field)
+			d.applySection(name+".", f.Value, field)
 		default:
-			d.set(name, f, field)
+			d.applySetting(name, f, field)
 		}
 	}
 }
 
 // policy prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
 // keys are always set together.
-func (d *decoder) policy(n ast.Node) {
+func (d *decoder) preparePolicy(n ast.Node) {
 	if isMapping(n) {
 		fs, err := yamlfile.Fields(n, nil)
 		if err != nil || !slices.ContainsFunc(fs, func(f yamlfile.Field) bool { return f.Key == "bundle" }) {
 			return
 		}
 	}
-	d.l.unbundle()
+	d.loaded.removeBundleSettings()
 }
 
 // isMapping reports whether a node has settings below it.
@@ -85,35 +85,35 @@ func isMapping(n ast.Node) bool {
 }
 
 // set applies a value to a setting.
-func (d *decoder) set(name string, f yamlfile.Field, to reflect.Value) {
+func (d *decoder) applySetting(name string, f yamlfile.Field, to reflect.Value) {
 	before := reflect.New(to.Type()).Elem()
 	before.Set(to)
-	if err := value(f.Value, to.Addr().Interface()); err != nil {
+	if err := decodeValue(f.Value, to.Addr().Interface()); err != nil {
 		to.Set(before)
 		var errs yamlfile.Errors
 		errs.Add(err)
 		for _, e := range errs {
 			e.Msg = name + ": " + e.Msg
 		}
-		d.add(errs)
+		d.addError(errs)
 		return
 	}
-	d.l.Origin[name] = d.origin
-	d.l.places[name] = yamlfile.Error{Kind: "configuration", Name: d.file, Pos: yamlfile.At(f.Value)}
-	d.l.resolve(d.src, name, filepath.Dir(d.file), d.errs)
+	d.loaded.Origin[name] = d.origin
+	d.loaded.positions[name] = yamlfile.Error{Kind: "configuration", Name: d.file, Pos: yamlfile.At(f.Value)}
+	d.loaded.resolvePaths(d.sources, name, filepath.Dir(d.file), d.errs)
 }
 
 // value decodes a node into the variable that a setting's pointer points to.
-func value(n ast.Node, to any) (err error) {
+func decodeValue(n ast.Node, to any) (err error) {
 	switch to := to.(type) {
 	case *string:
-		*to, err = line(n)
+		*to, err = decodeText(n)
 	case *int:
-		*to, err = yamlfile.Whole[int](n)
+		*to, err = yamlfile.WholeNumber[int](n)
 	case *int64:
-		*to, err = yamlfile.Whole[int64](n)
+		*to, err = yamlfile.WholeNumber[int64](n)
 	case *float64:
-		*to, err = number(n)
+		*to, err = decodeNumber(n)
 	case *bool:
 		b, ok := n.(*ast.BoolNode)
 		if !ok {
@@ -129,21 +129,21 @@ func value(n ast.Node, to any) (err error) {
 			return yamlfile.At(n).Errorf("%v", err)
 		}
 	case *[]string:
-		*to, err = yamlfile.List(n, line)
+		*to, err = yamlfile.List(n, decodeText)
 	case *Channels:
 		if word, ok := n.(*ast.StringNode); ok && word.Value == AutoChannels {
 			*to = Channels{AutoChannels}
 		} else {
-			*to, err = yamlfile.List(n, line)
+			*to, err = yamlfile.List(n, decodeText)
 		}
 	case *[]int:
-		*to, err = yamlfile.List(n, yamlfile.Whole[int])
+		*to, err = yamlfile.List(n, yamlfile.WholeNumber[int])
 	case *Types:
-		*to, err = types(n)
+		*to, err = decodeTypes(n)
 	case *[]MCPServer:
-		*to, err = yamlfile.List(n, server)
+		*to, err = yamlfile.List(n, decodeServer)
 	case *Switch:
-		*to, err = position(n)
+		*to, err = decodeSwitch(n)
 	default:
 		panic(fmt.Sprintf("internal error: a setting has the unsupported type %T; please report this", to))
 	}
@@ -151,7 +151,7 @@ func value(n ast.Node, to any) (err error) {
 }
 
 // line reads a string without control characters, except those that are valid in a program's argument.
-func line(n ast.Node) (string, error) {
+func decodeText(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
 		return "", yamlfile.At(n).Errorf("the text contains control characters; remove them")
@@ -159,7 +159,7 @@ func line(n ast.Node) (string, error) {
 	return s, err
 }
 
-func number(n ast.Node) (float64, error) {
+func decodeNumber(n ast.Node) (float64, error) {
 	switch n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
 		if v, err := strconv.ParseFloat(n.GetToken().Value, 64); err == nil {
@@ -169,19 +169,19 @@ func number(n ast.Node) (float64, error) {
 	return 0, yamlfile.At(n).Errorf("expected a number such as 0.85, found %s", yamlfile.KindOf(n))
 }
 
-func types(n ast.Node) (Types, error) {
+func decodeTypes(n ast.Node) (Types, error) {
 	if word, ok := n.(*ast.StringNode); ok {
 		if word.Value != "auto" {
 			return Types{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
 		}
 		return Types{Auto: true}, nil
 	}
-	list, err := yamlfile.List(n, line)
+	list, err := yamlfile.List(n, decodeText)
 	return Types{List: list}, err
 }
 
 // position reads the value of a switch: true, false or auto.
-func position(n ast.Node) (Switch, error) {
+func decodeSwitch(n ast.Node) (Switch, error) {
 	switch n := n.(type) {
 	case *ast.BoolNode:
 		if n.Value {
@@ -198,7 +198,7 @@ func position(n ast.Node) (Switch, error) {
 
 // fieldNamed returns the field of a struct with a name in files. If mapping is set, a field for the
 // mapping form takes precedence.
-func fieldNamed(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
+func findField(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
 		tagged, how, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
 		if tagged == name && (how == "" && !found || how == "mapping" && mapping) {
@@ -209,26 +209,26 @@ func fieldNamed(v reflect.Value, name string, mapping bool) (field reflect.Value
 }
 
 // unknown records an unknown key, with the setting that is probably meant.
-func (d *decoder) unknown(prefix string, f yamlfile.Field) {
+func (d *decoder) addUnknownKey(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
 		// The specification uses this name for a section; each of its keys gets its own message.
 		if fs, err := yamlfile.Fields(f.Value, nil); err == nil && len(fs) > 0 {
 			for _, sub := range fs {
-				d.add(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), meant("shield.", sub.Key)))
+				d.addError(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), suggestSetting("shield.", sub.Key)))
 			}
 			return
 		}
 	}
-	d.add(f.Pos.Errorf("unknown key %s%s", yamlfile.Quote(prefix+f.Key), meant(prefix, f.Key)))
+	d.addError(f.Pos.Errorf("unknown key %s%s", yamlfile.Quote(prefix+f.Key), suggestSetting(prefix, f.Key)))
 }
 
 // meant returns the end of a message about an unknown key: the setting that is probably meant.
-func meant(prefix, key string) string {
-	if word, ok := foreign[plainKey(key)]; ok {
+func suggestSetting(prefix, key string) string {
+	if word, ok := foreignNames[normalizeKey(key)]; ok {
 		if strings.Contains(word, " ") {
 			return "; " + word
 		}
-		return "; write " + word + standing(word)
+		return "; write " + word + settingPlacement(word)
 	}
 	var level, elsewhere []string
 	for _, name := range Names() {
@@ -242,13 +242,13 @@ func meant(prefix, key string) string {
 			top, _, _ := strings.Cut(rest, ".")
 			level = append(level, top)
 		}
-		if plainKey(leaf) == plainKey(key) {
+		if normalizeKey(leaf) == normalizeKey(key) {
 			elsewhere = append(elsewhere, name)
 		}
 	}
 	switch {
 	case len(elsewhere) == 1:
-		return "; write " + elsewhere[0] + standing(elsewhere[0])
+		return "; write " + elsewhere[0] + settingPlacement(elsewhere[0])
 	case suggest.Nearest(key, level) != "":
 		return suggest.Question(key, level)
 	case len(elsewhere) > 1:
@@ -258,7 +258,7 @@ func meant(prefix, key string) string {
 }
 
 // standing returns the position of a setting in the file, for a message.
-func standing(name string) string {
+func settingPlacement(name string) string {
 	if section, leaf, ok := strings.Cut(name, "."); ok {
 		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)
 	}
@@ -266,21 +266,21 @@ func standing(name string) string {
 }
 
 // plainKey returns a key without case and separators.
-func plainKey(key string) string {
+func normalizeKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
 }
 
 // restore sets a setting to its default.
-func restore(s *Settings, name string) {
+func restoreDefault(s *Settings, name string) {
 	path := strings.Split(name, ".")
 	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(Default())
 	for i, part := range path {
 		mapping := i < len(path)-1
-		field, ok := fieldNamed(to, part, mapping)
+		field, ok := findField(to, part, mapping)
 		if !ok {
 			return
 		}
-		from, _ = fieldNamed(from, part, mapping)
+		from, _ = findField(from, part, mapping)
 		to = field
 	}
 	to.Set(from)

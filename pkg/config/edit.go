@@ -30,17 +30,17 @@ func (c Change) String() string {
 // Edit returns the text of a settings file with changes applied and comments kept. It is an error if
 // the new text would change another setting as well, or not change this one.
 func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, error) {
-	before, err := decoded(src, file, text)
+	before, err := decodeOverDefaults(src, file, text)
 	if err != nil {
 		return nil, err
 	}
 	out := text
 	for _, c := range changes {
-		if out, err = edited(out, c); err != nil {
+		if out, err = applyChange(out, c); err != nil {
 			return nil, fmt.Errorf("%s cannot be edited: %w; add the line %q to it by hand", file, err, c)
 		}
 	}
-	after, err := decoded(src, file, out)
+	after, err := decodeOverDefaults(src, file, out)
 	if err != nil {
 		return nil, err
 	}
@@ -54,31 +54,31 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 }
 
 // decoded returns the settings of a text, applied to the defaults only.
-func decoded(src Sources, file string, text []byte) (*Loaded, error) {
-	l := &Loaded{Settings: Default(), Origin: map[string]string{}, places: map[string]yamlfile.Error{}}
+func decodeOverDefaults(src Sources, file string, text []byte) (*Loaded, error) {
+	l := &Loaded{Settings: Default(), Origin: map[string]string{}, positions: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
 	top, err := yamlfile.Parse(text, "a configuration")
 	if err != nil {
-		return nil, yamlfile.In("configuration", file, err)
+		return nil, yamlfile.WithFile("configuration", file, err)
 	}
-	d := decoder{l: l, src: &src, file: file, origin: file, errs: &errs}
-	d.top(top)
-	l.refuse(l.faults(), &errs)
+	d := decoder{loaded: l, sources: &src, file: file, origin: file, errs: &errs}
+	d.applyTop(top)
+	l.resetInvalid(l.findFaults(), &errs)
 	return l, errs.Err()
 }
 
 // edited applies one change to a text.
-func edited(text []byte, c Change) ([]byte, error) {
+func applyChange(text []byte, c Change) ([]byte, error) {
 	f, err := parser.ParseBytes(text, parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}
 	section, key, nested := strings.Cut(c.Name, ".")
 	switch {
-	case has(f, c.Name):
-		return merged(f, "$."+c.Name, (*yaml.Path).ReplaceWithReader, c.Value)
-	case nested && has(f, section):
-		return merged(f, "$."+section, (*yaml.Path).MergeFromReader, key+": "+c.Value)
+	case hasKey(f, c.Name):
+		return editYAML(f, "$."+c.Name, (*yaml.Path).ReplaceWithReader, c.Value)
+	case nested && hasKey(f, section):
+		return editYAML(f, "$."+section, (*yaml.Path).MergeFromReader, key+": "+c.Value)
 	case len(text) > 0 && text[len(text)-1] != '\n':
 		text = append(slices.Clone(text), '\n')
 	}
@@ -86,7 +86,7 @@ func edited(text []byte, c Change) ([]byte, error) {
 }
 
 // has reports whether a file has a value at a path of keys.
-func has(f *ast.File, name string) bool {
+func hasKey(f *ast.File, name string) bool {
 	path, err := yaml.PathString("$." + name)
 	if err != nil {
 		return false
@@ -97,7 +97,7 @@ func has(f *ast.File, name string) bool {
 
 // merged applies an edit of the YAML library at a path. The library's printer may panic on text that
 // was not parsed.
-func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
+func editYAML(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("its YAML has a form that shield cannot edit; edit it by hand")

@@ -10,7 +10,7 @@ import (
 
 // unprinted lists the settings that [Settings.Fingerprint] leaves out, each
 // with the reason why it cannot change a verdict.
-var unprinted = map[string]string{
+var unfingerprintedSettings = map[string]string{
 	"policy":                       "the fingerprint of the rules covers it, whatever name they were loaded by",
 	"policy.bundle":                "as policy",
 	"policy.keys":                  "as policy",
@@ -61,8 +61,8 @@ var unprinted = map[string]string{
 // hex.
 func (s *Settings) Fingerprint() string {
 	h := sha256.New()
-	walk(reflect.ValueOf(*s), "", func(name string, v reflect.Value) {
-		if _, out := unprinted[name]; out {
+	walkSettings(reflect.ValueOf(*s), "", func(name string, v reflect.Value) {
+		if _, out := unfingerprintedSettings[name]; out {
 			return
 		}
 		value, err := json.Marshal(v.Interface())

@@ -14,17 +14,17 @@ func TestFingerprintCoversEverySetting(t *testing.T) {
 	plain := Default()
 	for _, name := range Names() {
 		s := Default()
-		walk(reflect.ValueOf(&s).Elem(), "", func(n string, v reflect.Value) {
+		walkSettings(reflect.ValueOf(&s).Elem(), "", func(n string, v reflect.Value) {
 			if n == name {
 				change(t, n, v)
 			}
 		})
-		_, out := unprinted[name]
+		_, out := unfingerprintedSettings[name]
 		if changed := s.Fingerprint() != plain.Fingerprint(); changed == out {
 			t.Errorf("%s: a change changes the fingerprint: %v; listed as left out: %v", name, changed, out)
 		}
 	}
-	for name, why := range unprinted {
+	for name, why := range unfingerprintedSettings {
 		if !slices.Contains(Names(), name) || why == "" {
 			t.Errorf("unprinted: %q is no setting, or has no reason", name)
 		}

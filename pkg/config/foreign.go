@@ -2,7 +2,7 @@ package config
 
 // foreign maps names that the specification and other programs use for settings, without case and
 // separators, to shield's setting or, if the value contains a blank, to a message.
-var foreign = map[string]string{
+var foreignNames = map[string]string{
 	"classifieraddr":      "classifier.addr",
 	"classifierenabled":   "classifier.enabled",
 	"classifierskiptypes": "classifier.skip_types",
@@ -11,10 +11,10 @@ var foreign = map[string]string{
 	"policyfile":          "policy",
 
 	"apikey": "API keys do not belong in the settings; name the variable that contains the key in evaluator.api_key_env, or its file in evaluator.api_key_file",
-	"models": oneModel,
-	"roles":  oneModel,
+	"models": oneModelMessage,
+	"roles":  oneModelMessage,
 	"shield": "the settings file has no section of this name; write its settings at the top level",
 	"locked": "only the system's settings file can lock settings; remove this key",
 }
 
-const oneModel = "shield uses one model; write evaluator: {provider: …, model: …, api_key_env: …}"
+const oneModelMessage = "shield uses one model; write evaluator: {provider: …, model: …, api_key_env: …}"

@@ -37,7 +37,7 @@ type Loaded struct {
 	// CommandDir is the folder of the file that names the approval program; the program runs there.
 	CommandDir string
 
-	places map[string]yamlfile.Error // position of each setting in its file
+	positions map[string]yamlfile.Error // position of each setting in its file
 }
 
 // Load reads the settings. An error is of type [yamlfile.Errors]: all faults, each with its file and,
@@ -53,44 +53,44 @@ func Load(src Sources) (*Loaded, error) {
 // Inspect is [Load] for a report: beside the error it returns the settings with defaults for invalid
 // ones. They must not be used for judging.
 func Inspect(src Sources) (*Loaded, error) {
-	l := &Loaded{Settings: Default(), Origin: map[string]string{}, places: map[string]yamlfile.Error{}}
+	l := &Loaded{Settings: Default(), Origin: map[string]string{}, positions: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
-	locked := l.file(&src, src.System, true, &errs)
+	locked := l.applyFile(&src, src.System, true, &errs)
 	if src.File != "" {
-		l.file(&src, src.File, false, &errs)
+		l.applyFile(&src, src.File, false, &errs)
 	} else {
-		l.file(&src, src.User, true, &errs)
+		l.applyFile(&src, src.User, true, &errs)
 	}
 	if src.Flags != nil {
 		for _, name := range src.Flags(&l.Settings) {
 			if name == "policy" {
-				l.unbundle()
+				l.removeBundleSettings()
 			}
 			l.Origin[name] = "command line"
-			l.places[name] = yamlfile.Error{Name: "command line"}
-			l.resolve(&src, name, src.Dir, &errs)
+			l.positions[name] = yamlfile.Error{Name: "command line"}
+			l.resolvePaths(&src, name, src.Dir, &errs)
 		}
 	}
 	if locked != nil {
-		d := decoder{l: l, src: &src, file: src.System, origin: "locked by " + src.System, errs: &errs}
-		d.top(locked)
+		d := decoder{loaded: l, sources: &src, file: src.System, origin: "locked by " + src.System, errs: &errs}
+		d.applyTop(locked)
 	}
-	l.refuse(l.faults(), &errs)
+	l.resetInvalid(l.findFaults(), &errs)
 	return l, errs.Err()
 }
 
 // unbundle removes the settings of a signed policy.
-func (l *Loaded) unbundle() {
+func (l *Loaded) removeBundleSettings() {
 	for _, name := range []string{"policy.bundle", "policy.keys", "policy.grace"} {
-		restore(&l.Settings, name)
+		restoreDefault(&l.Settings, name)
 		delete(l.Origin, name)
-		delete(l.places, name)
+		delete(l.positions, name)
 	}
 }
 
 // Where returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
 func (l *Loaded) Where(setting string) string {
-	at := l.places[setting]
+	at := l.positions[setting]
 	if at.Line == 0 {
 		return at.Name
 	}
@@ -98,28 +98,28 @@ func (l *Loaded) Where(setting string) string {
 }
 
 // refuse records the invalid settings as errors, and resets them to their defaults.
-func (l *Loaded) refuse(faults []fault, errs *yamlfile.Errors) {
+func (l *Loaded) resetInvalid(faults []settingFault, errs *yamlfile.Errors) {
 	for _, f := range faults {
-		e := l.places[f.setting]
+		e := l.positions[f.setting]
 		e.Msg = f.setting + ": " + f.msg
 		errs.Add(&e)
 	}
 	for _, f := range faults {
-		restore(&l.Settings, f.setting)
+		restoreDefault(&l.Settings, f.setting)
 		delete(l.Origin, f.setting)
-		delete(l.places, f.setting)
+		delete(l.positions, f.setting)
 	}
 }
 
 // file applies a file, and returns the node of its locked section if it is the
 // system's.
-func (l *Loaded) file(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
+func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
 	if name == "" {
 		return nil
 	}
-	data, err := read(name)
+	data, err := readProtectedFile(name)
 	switch {
-	case optional && errors.Is(err, fs.ErrNotExist) && !exists(name):
+	case optional && errors.Is(err, fs.ErrNotExist) && !pathExists(name):
 		return nil
 	case err != nil:
 		errs.Add(&yamlfile.Error{Kind: "configuration", Name: name, Msg: err.Error()})
@@ -128,31 +128,31 @@ func (l *Loaded) file(src *Sources, name string, optional bool, errs *yamlfile.E
 	l.Files = append(l.Files, name)
 	top, err := yamlfile.Parse(data, "a configuration")
 	if err != nil {
-		errs.Add(yamlfile.In("configuration", name, err))
+		errs.Add(yamlfile.WithFile("configuration", name, err))
 		return nil
 	}
-	d := decoder{l: l, src: src, file: name, origin: name, system: name == src.System, errs: errs}
-	d.top(top)
+	d := decoder{loaded: l, sources: src, file: name, origin: name, isSystemFile: name == src.System, errs: errs}
+	d.applyTop(top)
 	return d.locked
 }
 
 // exists reports whether a path exists, even as a symbolic link without a target.
-func exists(name string) bool {
+func pathExists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
 // read returns a file's content. Only its owner and root may be able to write the file, because it decides
 // what is allowed.
-func read(name string) ([]byte, error) {
+func readProtectedFile(name string) ([]byte, error) {
 	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)
 	if err != nil {
-		return nil, plain(err)
+		return nil, withoutPath(err)
 	}
 	if err := owner.Check(info, 0); err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); owner.Known && mode&owner.Write != 0 {
+	if mode := info.Mode().Perm(); owner.OwnersVisible && mode&owner.OtherWrite != 0 {
 		return nil, fmt.Errorf("other users can change this file, since its mode is %04o; run 'chmod go-w %s'", mode, name)
 	}
 	folders := []string{filepath.Dir(name)}
@@ -162,9 +162,9 @@ func read(name string) ([]byte, error) {
 	for _, dir := range folders {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return nil, plain(err)
+			return nil, withoutPath(err)
 		}
-		if owner.Known && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		if owner.OwnersVisible && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
 			return nil, fmt.Errorf("any user can replace this file, since the mode of its folder %s is %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
 		}
 	}
@@ -172,7 +172,7 @@ func read(name string) ([]byte, error) {
 }
 
 // plain removes operation and path from an error, because the message contains the path already.
-func plain(err error) error {
+func withoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return fmt.Errorf("the file cannot be read: %w; check its path and mode", path.Err)

@@ -14,22 +14,22 @@ import (
 )
 
 // serverName matches the name of a server, which becomes a part of a URL and of action types.
-var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
+var serverNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
 // server decodes one MCP server.
-func server(n ast.Node) (s MCPServer, err error) {
+func decodeServer(n ast.Node) (s MCPServer, err error) {
 	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file", "contain"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
-			s.Name, err = line(f.Value)
+			s.Name, err = decodeText(f.Value)
 		case "command":
-			s.Command, err = yamlfile.List(f.Value, line)
+			s.Command, err = yamlfile.List(f.Value, decodeText)
 		case "url":
-			s.URL, err = line(f.Value)
+			s.URL, err = decodeText(f.Value)
 		case "token_file":
-			s.TokenFile, err = line(f.Value)
+			s.TokenFile, err = decodeText(f.Value)
 		case "contain":
-			s.Contain, err = containOf(f.Value)
+			s.Contain, err = decodeContain(f.Value)
 		}
 		return err
 	})
@@ -37,16 +37,16 @@ func server(n ast.Node) (s MCPServer, err error) {
 }
 
 // containOf decodes what a contained server can reach.
-func containOf(n ast.Node) (*Contain, error) {
+func decodeContain(n ast.Node) (*Contain, error) {
 	c := new(Contain)
 	return c, yamlfile.Mapping(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "read":
-			c.Read, err = yamlfile.List(f.Value, line)
+			c.Read, err = yamlfile.List(f.Value, decodeText)
 		case "write":
-			c.Write, err = yamlfile.List(f.Value, line)
+			c.Write, err = yamlfile.List(f.Value, decodeText)
 		case "network":
-			c.Network, err = line(f.Value)
+			c.Network, err = decodeText(f.Value)
 		case "require":
 			b, ok := f.Value.(*ast.BoolNode)
 			if !ok {
@@ -59,25 +59,25 @@ func containOf(n ast.Node) (*Contain, error) {
 }
 
 // serverFiles returns the token files of servers, and the paths that contained servers can reach.
-func serverFiles(s *Settings) (out []*string) {
+func serverPaths(s *Settings) (out []*string) {
 	for i := range s.MCP.Servers {
 		out = append(out, &s.MCP.Servers[i].TokenFile)
 		if c := s.MCP.Servers[i].Contain; c != nil {
-			out = append(append(out, each(c.Read)...), each(c.Write)...)
+			out = append(append(out, elementPointers(c.Read)...), elementPointers(c.Write)...)
 		}
 	}
 	return out
 }
 
 // faults returns the invalid settings of the servers and of the listener.
-func (m *MCP) faults() (out []fault) {
+func (m *MCP) findFaults() (out []settingFault) {
 	add := func(setting, format string, args ...any) {
-		out = append(out, fault{setting, fmt.Sprintf(format, args...)})
+		out = append(out, settingFault{setting, fmt.Sprintf(format, args...)})
 	}
 	seen := map[string]bool{}
 	for _, s := range m.Servers {
 		switch {
-		case !serverName().MatchString(s.Name):
+		case !serverNamePattern().MatchString(s.Name):
 			add("mcp.servers", "%s is not a valid server name; use letters, digits, - and _", yamlfile.Quote(s.Name))
 		case seen[s.Name]:
 			add("mcp.servers", "%s is listed twice; remove one", s.Name)
@@ -90,7 +90,7 @@ func (m *MCP) faults() (out []fault) {
 		case s.Contain != nil && s.Contain.Network != "" && s.Contain.Network != "none" && s.Contain.Network != "open":
 			add("mcp.servers", "contain.network of %s must be open or none", s.Name)
 		case s.URL != "":
-			if why := serverURL(s.URL); why != "" {
+			if why := checkServerURL(s.URL); why != "" {
 				add("mcp.servers", "the url of %s %s", s.Name, why)
 			}
 		}
@@ -113,7 +113,7 @@ func (m *MCP) faults() (out []fault) {
 }
 
 // serverURL returns why a URL cannot be that of a server; "" if it can.
-func serverURL(s string) string {
+func checkServerURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "must begin with https://"

@@ -10,14 +10,14 @@ import (
 // Names returns the dotted names of all settings, in the order of the file.
 func Names() []string {
 	var names []string
-	walk(reflect.ValueOf(Default()), "", func(name string, _ reflect.Value) { names = append(names, name) })
+	walkSettings(reflect.ValueOf(Default()), "", func(name string, _ reflect.Value) { names = append(names, name) })
 	return names
 }
 
 // Value returns a setting as text, by its dotted name. Secrets are not shown.
 func (s *Settings) Value(name string) string {
 	var text string
-	walk(reflect.ValueOf(*s), "", func(n string, v reflect.Value) {
+	walkSettings(reflect.ValueOf(*s), "", func(n string, v reflect.Value) {
 		switch {
 		case n != name:
 		case n == "evaluator.canary_token" && v.String() != "":
@@ -37,12 +37,12 @@ func (s *Settings) Value(name string) string {
 	return text
 }
 
-func walk(v reflect.Value, prefix string, visit func(name string, v reflect.Value)) {
+func walkSettings(v reflect.Value, prefix string, visit func(name string, v reflect.Value)) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
 		field := v.Field(i)
 		if field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[Types]() {
-			walk(field, prefix+name+".", visit)
+			walkSettings(field, prefix+name+".", visit)
 			continue
 		}
 		visit(prefix+name, field)

@@ -16,44 +16,46 @@ import (
 // paths holds, for each setting with a path, a function that reports whether its value is a path.
 // Relative paths start from the folder of the settings file, never from the working directory, where
 // agents write.
-var paths = map[string]struct {
+var pathSettings = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool
 }{
-	"policy": {one(func(s *Settings) *string { return &s.Policy }), func(v string, src *Sources) bool {
+	"policy": {singlePath(func(s *Settings) *string { return &s.Policy }), func(v string, src *Sources) bool {
 		return v != "auto" && !slices.Contains(src.Presets, v)
 	}},
-	"policy.bundle":  {one(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
-	"layers.team":    {one(func(s *Settings) *string { return &s.Layers.Team }), always},
-	"layers.user":    {one(func(s *Settings) *string { return &s.Layers.User }), always},
-	"layers.project": {one(func(s *Settings) *string { return &s.Layers.Project }), always},
-	"roots":          {func(s *Settings) []*string { return each(s.Roots) }, always},
-	"state":          {one(func(s *Settings) *string { return &s.State }), always},
-	"classifier.model": {one(func(s *Settings) *string { return &s.Classifier.Model }), func(v string, _ *Sources) bool {
+	"policy.bundle":  {singlePath(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
+	"layers.team":    {singlePath(func(s *Settings) *string { return &s.Layers.Team }), isAlwaysPath},
+	"layers.user":    {singlePath(func(s *Settings) *string { return &s.Layers.User }), isAlwaysPath},
+	"layers.project": {singlePath(func(s *Settings) *string { return &s.Layers.Project }), isAlwaysPath},
+	"roots":          {func(s *Settings) []*string { return elementPointers(s.Roots) }, isAlwaysPath},
+	"state":          {singlePath(func(s *Settings) *string { return &s.State }), isAlwaysPath},
+	"classifier.model": {singlePath(func(s *Settings) *string { return &s.Classifier.Model }), func(v string, _ *Sources) bool {
 		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
 	}},
-	"classifier.addr": {one(func(s *Settings) *string { return &s.Classifier.Addr }), func(v string, _ *Sources) bool {
+	"classifier.addr": {singlePath(func(s *Settings) *string { return &s.Classifier.Addr }), func(v string, _ *Sources) bool {
 		return strings.HasPrefix(v, socketPrefix) || strings.HasPrefix(v, "~") || strings.HasPrefix(v, ".")
 	}},
-	"classifier.onnxruntime":       {one(func(s *Settings) *string { return &s.Classifier.ONNXRuntime }), always},
-	"evaluator.api_key_file":       {one(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), always},
-	"evaluator.ca_file":            {one(func(s *Settings) *string { return &s.Evaluator.CAFile }), always},
-	"mcp.tls_cert":                 {one(func(s *Settings) *string { return &s.MCP.TLSCert }), always},
-	"mcp.tls_key":                  {one(func(s *Settings) *string { return &s.MCP.TLSKey }), always},
-	"mcp.token_file":               {one(func(s *Settings) *string { return &s.MCP.TokenFile }), always},
-	"mcp.servers":                  {serverFiles, always},
-	"store_key_file":               {one(func(s *Settings) *string { return &s.StoreKeyFile }), always},
-	"store_password_file":          {one(func(s *Settings) *string { return &s.StorePassFile }), always},
-	"store_ca_file":                {one(func(s *Settings) *string { return &s.StoreCAFile }), always},
-	"serve.tls_cert":               {one(func(s *Settings) *string { return &s.Serve.TLSCert }), always},
-	"serve.tls_key":                {one(func(s *Settings) *string { return &s.Serve.TLSKey }), always},
-	"serve.tokens_file":            {one(func(s *Settings) *string { return &s.Serve.TokensFile }), always},
-	"audit.file":                   {one(func(s *Settings) *string { return &s.Audit.File }), always},
-	"approval.notify_file":         {one(func(s *Settings) *string { return &s.Approval.NotifyFile }), always},
-	"approval.telegram.token_file": {one(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), always},
-	"approval.slack.token_file":    {one(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), always},
-	"approval.discord.token_file":  {one(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), always},
-	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
+	"classifier.onnxruntime":       {singlePath(func(s *Settings) *string { return &s.Classifier.ONNXRuntime }), isAlwaysPath},
+	"evaluator.api_key_file":       {singlePath(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), isAlwaysPath},
+	"evaluator.ca_file":            {singlePath(func(s *Settings) *string { return &s.Evaluator.CAFile }), isAlwaysPath},
+	"mcp.tls_cert":                 {singlePath(func(s *Settings) *string { return &s.MCP.TLSCert }), isAlwaysPath},
+	"mcp.tls_key":                  {singlePath(func(s *Settings) *string { return &s.MCP.TLSKey }), isAlwaysPath},
+	"mcp.token_file":               {singlePath(func(s *Settings) *string { return &s.MCP.TokenFile }), isAlwaysPath},
+	"mcp.servers":                  {serverPaths, isAlwaysPath},
+	"store_key_file":               {singlePath(func(s *Settings) *string { return &s.StoreKeyFile }), isAlwaysPath},
+	"store_password_file":          {singlePath(func(s *Settings) *string { return &s.StorePassFile }), isAlwaysPath},
+	"store_ca_file":                {singlePath(func(s *Settings) *string { return &s.StoreCAFile }), isAlwaysPath},
+	"serve.tls_cert":               {singlePath(func(s *Settings) *string { return &s.Serve.TLSCert }), isAlwaysPath},
+	"serve.tls_key":                {singlePath(func(s *Settings) *string { return &s.Serve.TLSKey }), isAlwaysPath},
+	"serve.tokens_file":            {singlePath(func(s *Settings) *string { return &s.Serve.TokensFile }), isAlwaysPath},
+	"audit.file":                   {singlePath(func(s *Settings) *string { return &s.Audit.File }), isAlwaysPath},
+	"approval.notify_file":         {singlePath(func(s *Settings) *string { return &s.Approval.NotifyFile }), isAlwaysPath},
+	"approval.telegram.token_file": {singlePath(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isAlwaysPath},
+	"approval.slack.token_file":    {singlePath(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isAlwaysPath},
+	"approval.discord.token_file":  {singlePath(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isAlwaysPath},
+	"approval.command": {func(s *Settings) []*string {
+		return elementPointers(s.Approval.Command[:min(1, len(s.Approval.Command))])
+	}, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // a bare name is looked up in PATH
 	}},
 }
@@ -61,13 +63,13 @@ var paths = map[string]struct {
 // socketPrefix begins the address of a Unix socket.
 const socketPrefix = "unix:"
 
-func always(string, *Sources) bool { return true }
+func isAlwaysPath(string, *Sources) bool { return true }
 
-func one(of func(*Settings) *string) func(*Settings) []*string {
+func singlePath(of func(*Settings) *string) func(*Settings) []*string {
 	return func(s *Settings) []*string { return []*string{of(s)} }
 }
 
-func each(list []string) []*string {
+func elementPointers(list []string) []*string {
 	out := make([]*string, len(list))
 	for i := range list {
 		out[i] = &list[i]
@@ -76,22 +78,22 @@ func each(list []string) []*string {
 }
 
 // resolve makes the paths of a setting absolute, starting from a folder.
-func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) {
+func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Errors) {
 	if name == "approval.command" {
 		l.CommandDir = dir
 	}
-	p, ok := paths[name]
+	p, ok := pathSettings[name]
 	if !ok {
 		return
 	}
-	var faults []fault
+	var faults []settingFault
 	for _, v := range p.values(&l.Settings) {
 		if *v == "" && name != "roots" || !p.isPath(*v, src) {
 			continue
 		}
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
 			// A mistyped preset must not be treated as the name of a file.
-			faults = append(faults, fault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
+			faults = append(faults, settingFault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
 				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, suggest.Question(*v, append([]string{"auto"}, src.Presets...)))})
 			continue
 		}
@@ -101,20 +103,20 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 				prefix, *v = socketPrefix, rest
 			}
 		}
-		path, err := absolute(*v, dir, src.Home)
+		path, err := absolutePath(*v, dir, src.Home)
 		if err == nil && name == "roots" {
 			err = effect.CheckRoot(filepath.ToSlash(path), filepath.ToSlash(src.Home))
 		}
 		if err != nil {
-			faults = append(faults, fault{name, err.Error()})
+			faults = append(faults, settingFault{name, err.Error()})
 		}
 		*v = prefix + path
 	}
-	l.refuse(faults, errs)
+	l.resetInvalid(faults, errs)
 }
 
 // absolute returns a setting's path as an absolute path.
-func absolute(path, dir, home string) (string, error) {
+func absolutePath(path, dir, home string) (string, error) {
 	switch {
 	case path == "":
 		return "", errors.New("the setting has an empty path; write a path, or remove the setting")

@@ -4,7 +4,7 @@ import "strings"
 
 // alias replaces the last segments of the walk if the file has several names: in /proc, as a descriptor, or
 // on volumes of macOS.
-func (w *walk) alias() {
+func (w *pathWalk) resolveAlias() {
 	n := len(w.segs)
 	if w.root != "/" || n == 0 {
 		return
@@ -12,96 +12,96 @@ func (w *walk) alias() {
 	switch first := w.segs[0]; {
 	case n == 1:
 		return
-	case is(first, "proc"):
-		w.process()
-	case is(first, "dev"):
-		w.device()
-	case w.macOS(first):
+	case isNamed(first, "proc"):
+		w.resolveProcPath()
+	case isNamed(first, "dev"):
+		w.resolveDevPath()
+	case w.resolveMacOSAlias(first):
 	}
 }
 
 // is reports whether a segment is a name, in any case, or a pattern other than "*" that matches it.
-func is(s segment, name string) bool {
-	if s.kind == literal {
+func isNamed(s segment, name string) bool {
+	if s.kind == literalSegment {
 		return s.text == name || len(s.text) == len(name) && strings.EqualFold(s.text, name)
 	}
-	return s.kind == wild && s.text != "*" && s.meets(&segment{text: name})
+	return s.kind == wildcardSegment && s.text != "*" && s.overlaps(&segment{text: name})
 }
 
 // process follows /proc/PID/root, cwd and fd, also below a thread's folder. "*" after /proc matches any
 // process.
-func (w *walk) process() {
+func (w *pathWalk) resolveProcPath() {
 	segs := w.segs[1:]
-	if len(segs) >= 3 && is(segs[1], "task") {
+	if len(segs) >= 3 && isNamed(segs[1], "task") {
 		segs = segs[2:]
 	}
 	switch {
-	case len(segs) == 2 && is(segs[1], "root"):
+	case len(segs) == 2 && isNamed(segs[1], "root"):
 		w.segs = w.segs[:0]
-	case len(segs) == 2 && is(segs[1], "cwd"):
+	case len(segs) == 2 && isNamed(segs[1], "cwd"):
 		if self := segs[0].text; self == "self" || self == "thread-self" || w.segs[1].text == "self" {
-			w.from(w.place.CWD)
+			w.moveTo(w.place.CWD)
 		} else {
-			w.from("")
+			w.moveTo("")
 		}
-	case len(segs) == 3 && is(segs[1], "fd") && is(segs[0], "self"):
+	case len(segs) == 3 && isNamed(segs[1], "fd") && isNamed(segs[0], "self"):
 		w.segs = append(w.segs[:0], segment{text: "dev"}, segment{text: "fd"}, segs[2])
-	case len(segs) == 4 && is(segs[1], "fd"):
+	case len(segs) == 4 && isNamed(segs[1], "fd"):
 		// A descriptor of a folder may lead to any folder.
-		w.below()
+		w.keepLastSegment()
 	}
 }
 
 // device renames standard streams to their names in /dev/fd.
-func (w *walk) device() {
+func (w *pathWalk) resolveDevPath() {
 	second := w.segs[1]
 	switch len(w.segs) {
 	case 2:
 		for i, name := range [...]string{"stdin", "stdout", "stderr"} {
-			if second.kind == literal && second.text == name {
+			if second.kind == literalSegment && second.text == name {
 				w.segs = append(w.segs[:1], segment{text: "fd"}, segment{text: string(rune('0' + i))})
 			}
 		}
 	case 4:
-		if is(second, "fd") {
-			w.below()
+		if isNamed(second, "fd") {
+			w.keepLastSegment()
 		}
 	}
 }
 
 // below keeps only the last segment, relative to an unknown folder.
-func (w *walk) below() {
+func (w *pathWalk) keepLastSegment() {
 	last := w.segs[len(w.segs)-1]
-	w.from("")
+	w.moveTo("")
 	w.segs = append(w.segs, last)
 }
 
 // macOS removes alternative names of macOS's folders: /private/etc is /etc, and the data volume is mounted
 // below /System/Volumes.
-func (w *walk) macOS(first segment) bool {
+func (w *pathWalk) resolveMacOSAlias(first segment) bool {
 	second := w.segs[1]
 	n := len(w.segs)
 	switch {
-	case n == 2 && is(first, "private"):
+	case n == 2 && isNamed(first, "private"):
 		for _, name := range [...]string{"etc", "var", "tmp"} {
-			if is(second, name) {
+			if isNamed(second, name) {
 				w.segs = append(w.segs[:0], second)
 				return true
 			}
 		}
-	case n == 3 && is(first, "system") && is(second, "volumes") && is(w.segs[2], "data"),
-		n == 2 && is(first, "volumes") && is(second, "macintosh hd"),
-		n == 2 && is(first, ".nofollow"):
-		if n == 2 && is(first, ".nofollow") {
+	case n == 3 && isNamed(first, "system") && isNamed(second, "volumes") && isNamed(w.segs[2], "data"),
+		n == 2 && isNamed(first, "volumes") && isNamed(second, "macintosh hd"),
+		n == 2 && isNamed(first, ".nofollow"):
+		if n == 2 && isNamed(first, ".nofollow") {
 			w.segs = append(w.segs[:0], second)
 			return true
 		}
 		w.segs = w.segs[:0]
 		return true
-	case n == 3 && (is(first, ".resolve") || is(first, ".vol")):
+	case n == 3 && (isNamed(first, ".resolve") || isNamed(first, ".vol")):
 		last := w.segs[2]
-		if is(first, ".vol") {
-			w.from("") // a file by its inode number
+		if isNamed(first, ".vol") {
+			w.moveTo("") // a file by its inode number
 			return true
 		}
 		w.segs = append(w.segs[:0], last)

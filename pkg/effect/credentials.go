@@ -10,12 +10,12 @@ import (
 )
 
 // secretFiles are the path lists by which credential files are recognised.
-type secretFiles struct {
-	stores *Globs   // folders and files that hold credentials, whatever their names
-	names  *Globs   // files that hold credentials by their name
-	public *Globs   // exceptions from names: files without credentials
-	given  *Globs   // files that are made to be published
-	bases  []string // the literal last names in names, in lower case
+type credentialGlobs struct {
+	storePaths   *Globs   // folders and files that hold credentials, whatever their names
+	fileNames    *Globs   // files that hold credentials by their name
+	exceptions   *Globs   // exceptions from names: files without credentials
+	published    *Globs   // files that are made to be published
+	literalNames []string // the literal last names in names, in lower case
 }
 
 // Lists of package knowledge with paths of credential files.
@@ -24,15 +24,15 @@ var (
 	nameLists  = []string{"secret_names", "sensitive_files", "browser_files"}
 )
 
-var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
+var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) {
 	for _, set := range []struct {
 		to    **Globs
 		lists []string
 	}{
-		{&s.stores, storeLists},
-		{&s.names, nameLists},
-		{&s.public, []string{"public_files"}},
-		{&s.given, []string{"delivered_files"}},
+		{&s.storePaths, storeLists},
+		{&s.fileNames, nameLists},
+		{&s.exceptions, []string{"public_files"}},
+		{&s.published, []string{"delivered_files"}},
 	} {
 		var globs []string
 		for _, name := range set.lists {
@@ -40,8 +40,8 @@ var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 			globs = append(globs, list...)
 		}
 		for _, glob := range globs {
-			if set.to == &s.names {
-				s.bases = appendBases(s.bases, glob)
+			if set.to == &s.fileNames {
+				s.literalNames = appendLiteralNames(s.literalNames, glob)
 			}
 		}
 		if *set.to, err = NewGlobs(globs, nil); err != nil {
@@ -52,10 +52,10 @@ var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 })
 
 // SecretPath reports whether a canonical path is a credential file or a folder of such files; true if the lists
-// cannot be read. Of a pattern only its literal folders and its last name count, see [Meant]: "src/*/main.go"
+// cannot be read. Of a pattern only its literal folders and its last name count, see [IntendedPath]: "src/*/main.go"
 // could match a file in a folder of keys, but is not meant to.
 func SecretPath(p string, pattern bool) bool {
-	known, err := knownSecrets()
+	known, err := loadCredentialGlobs()
 	if err != nil {
 		return true
 	}
@@ -65,15 +65,15 @@ func SecretPath(p string, pattern bool) bool {
 		if strings.Trim(p, "*/.?") == "" {
 			return false
 		}
-		p, pattern = Meant(p)
+		p, pattern = IntendedPath(p)
 	}
-	if _, ok := known.public.Touches(p, false, false); ok {
+	if _, ok := known.exceptions.Touches(p, false, false); ok {
 		return false
 	}
-	if _, ok := known.stores.Touches(p, pattern, false); ok {
+	if _, ok := known.storePaths.Touches(p, pattern, false); ok {
 		return true
 	}
-	if _, ok := known.names.Touches(p, pattern, false); !ok && !(pattern && known.mayBe(base)) {
+	if _, ok := known.fileNames.Touches(p, pattern, false); !ok && !(pattern && known.mayMatchName(base)) {
 		return false
 	}
 	for _, word := range knowledge.TemplateWords {
@@ -85,17 +85,17 @@ func SecretPath(p string, pattern bool) bool {
 }
 
 // Delivered reports whether a file is made to be published.
-func Delivered(p string, pattern bool) bool {
-	known, err := knownSecrets()
+func IsPublishedFile(p string, pattern bool) bool {
+	known, err := loadCredentialGlobs()
 	if err != nil {
 		return false
 	}
-	_, ok := known.given.Touches(p, pattern, false)
+	_, ok := known.published.Touches(p, pattern, false)
 	return ok && !SecretPath(p, pattern)
 }
 
 // appendBases appends the literal names of a glob of the form "**/NAME" or "**/{NAME,NAME}".
-func appendBases(to []string, glob string) []string {
+func appendLiteralNames(to []string, glob string) []string {
 	name, anywhere := strings.CutPrefix(glob, "**/")
 	if !anywhere || strings.ContainsAny(name, "/*?[") {
 		return to
@@ -113,6 +113,6 @@ func appendBases(to []string, glob string) []string {
 
 // mayBe reports whether a pattern matches a literal name of a credential file: "*.json" matches
 // credentials.json.
-func (s *secretFiles) mayBe(base string) bool {
-	return slices.ContainsFunc(s.bases, func(name string) bool { return Overlap(base, name, true) })
+func (s *credentialGlobs) mayMatchName(base string) bool {
+	return slices.ContainsFunc(s.literalNames, func(name string) bool { return Overlap(base, name, true) })
 }

@@ -4,7 +4,7 @@
 package effect
 
 // A Kind says what an effect does. Policies use the same words for kinds and
-// action types, and some words for combinations, see [Effect.Word].
+// action types, and some words for combinations, see [Effect.RuleKind].
 type Kind string
 
 // The kinds of effects.
@@ -50,17 +50,17 @@ type Certainty string
 
 // The certainties.
 const (
-	Does    Certainty = ""        // it happens
-	May     Certainty = "may"     // it may happen: a branch, or an operand that is not known
-	Unknown Certainty = "unknown" // something happens that cannot be determined before it runs: Cause says why. It is never harmless
+	Certain  Certainty = ""        // it happens
+	Possible Certainty = "may"     // it may happen: a branch, or an operand that is not known
+	Unknown  Certainty = "unknown" // something happens that cannot be determined before it runs: Cause says why. It is never harmless
 )
 
 // If returns Does if sure, else May.
-func If(sure bool) Certainty {
+func CertainIf(sure bool) Certainty {
 	if sure {
-		return Does
+		return Certain
 	}
-	return May
+	return Possible
 }
 
 // A Class says how much a program can change, given its flags.
@@ -100,22 +100,22 @@ type Effect struct {
 	Target     string    `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
 	Labels     []Label   `json:"labels,omitempty"`     // of SendData and RunCode: the data's origin or content
 	Harms      []Harm    `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
-	Sure       Certainty `json:"certainty,omitempty"`  // whether it happens
+	Certainty  Certainty `json:"certainty,omitempty"`  // whether it happens
 	Trusted    bool      `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
 	Restorable bool      `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
-	Kept       bool      `json:"kept,omitempty"`       // the removed or overwritten file is backed up before
+	BackedUp   bool      `json:"kept,omitempty"`       // the removed or overwritten file is backed up before
 	Cause      Cause     `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [Cause]
 	Reason     string    `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
-	From       Span      `json:"from"`
+	Span       Span      `json:"from"`
 
 	// For backing up files that are lost.
-	Loses  Loss   `json:"-"` // of Execute; of WriteFile only LosesNothing
-	Folder string `json:"-"` // with Loses: canonical folder in which files are lost; "" if unknown
+	Losses     Loss   `json:"-"` // of Execute; of WriteFile only LosesNothing
+	LossFolder string `json:"-"` // with Loses: canonical folder in which files are lost; "" if unknown
 }
 
 // Destroys reports whether the effect destroys something on another machine that cannot be restored from
 // here.
-func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.Does(Destroys) }
+func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.HasHarm(Destroys) }
 
 // A Loss is a set of ways in which a program loses files that its other effects do not name.
 type Loss uint8
@@ -133,24 +133,24 @@ const (
 
 // A Result is the analysis of a command line.
 type Result struct {
-	Effects []Effect
-	Words   string // the command with all known values substituted: a view for rules and models
-	Files   []File // files that the command leaves behind and that carry labels
-	Writes  []Text // contents that the command writes to files
+	Effects       []Effect
+	ResolvedWords string     // the command with all known values substituted: a view for rules and models
+	Files         []File     // files that the command leaves behind and that carry labels
+	Writes        []FileText // contents that the command writes to files
 
-	Uncovered []string // words and inputs that no effect covers and that no table declares to be without effect; they were judged by their form
+	TextsWithoutEffect []string // words and inputs that no effect covers and that no table declares to be without effect; they were judged by their form
 }
 
 // A Text is the content that a command writes to a file, as far as it is known.
-type Text struct {
-	Path string // canonical
-	Text string // unknown parts are references to an unset variable
-	Gone string // the text that it replaces, if known
+type FileText struct {
+	Path     string // canonical
+	Text     string // unknown parts are references to an unset variable
+	Replaced string // the text that it replaces, if known
 
-	Whole bool   // Text is the whole content
-	Added bool   // Text is appended
-	After string // the new content of the file, if Text is only a part of it and the rest is known
-	Lost  bool   // the position of Text and Gone in the file is unknown
+	IsWholeContent  bool   // Text is the whole content
+	IsAppended      bool   // Text is appended
+	ContentAfter    string // the new content of the file, if Text is only a part of it and the rest is known
+	PositionUnknown bool   // the position of Text and Gone in the file is unknown
 }
 
 // A File is a file or folder that holds labelled data.

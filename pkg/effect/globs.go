@@ -18,12 +18,12 @@ import (
 // slashes any number of folders, ? one character, […] one of several, \x the character x, and {a,b} either of
 // two. A trailing "/**" also matches the folder itself.
 type Globs struct {
-	sources          []source
-	compiled         []atomic.Pointer[rule] // of each source, on first use: most processes compare few paths
-	anchors          [][]segment            // folders that globs are below; the first is none
-	abs, home, float index
-	homes            [][]segment // possible home folders
-	known            [][]segment // home folders that are certain
+	sources                                 []source
+	compiled                                []atomic.Pointer[globRule] // of each source, on first use: most processes compare few paths
+	anchors                                 [][]segment                // folders that globs are below; the first is none
+	absoluteRules, homeRules, anywhereRules ruleIndex
+	possibleHomes                           [][]segment // possible home folders
+	certainHomes                            [][]segment // home folders that are certain
 }
 
 // A source is one valid glob after its braces and variables are expanded.
@@ -48,27 +48,27 @@ const (
 )
 
 // A rule is a compiled source.
-type rule struct {
-	glob   int       // index of the glob it came from
-	segs   []segment // case folded; without the home folder or a leading "**"
-	exact  []segment // segs without case folding
-	runs   uint64    // bit set of segments that are "**"
-	loop   uint64    // 1 (state 0) if the glob starts with "**"
-	strong uint64    // bit set of segments that are evidence, see [rule.match]
-	open   bool      // no segment is evidence, and "**" matches any depth
-	float  bool      // matches at any depth below the start
-	lone   bool      // a single segment, which matches the last name of a path
+type globRule struct {
+	globIndex       int       // index of the glob it came from
+	foldedSegments  []segment // case folded; without the home folder or a leading "**"
+	exactSegments   []segment // segs without case folding
+	doubleStarBits  uint64    // bit set of segments that are "**"
+	startLoopBits   uint64    // 1 (state 0) if the glob starts with "**"
+	evidenceBits    uint64    // bit set of segments that are evidence, see [rule.match]
+	needsNoEvidence bool      // no segment is evidence, and "**" matches any depth
+	anyDepth        bool      // matches at any depth below the start
+	isSingleSegment bool      // a single segment, which matches the last name of a path
 }
 
 // An index finds sources by the text of their first segment.
-type index struct {
-	heads []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
-	wild  []int32 // sources whose first segment is not literal
-	all   []int32
+type ruleIndex struct {
+	heads         []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
+	wildcardFirst []int32 // sources whose first segment is not literal
+	allRules      []int32
 }
 
 const (
-	maxGlob       = 1024 // bytes
+	maxGlobBytes  = 1024 // bytes
 	maxRuleDepth  = 60   // segments; a rule's states fit in a 64-bit word
 	maxExpansions = 64   // from the braces of one glob
 )
@@ -83,49 +83,49 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 			n += strings.Count(glob, ",")
 		}
 	}
-	b := builder{vars: vars, g: &Globs{sources: make([]source, 0, n), anchors: make([][]segment, 1, 16)}}
-	b.g.homes, b.g.known = homeFolders(vars["HOME"])
+	b := globBuilder{vars: vars, globs: &Globs{sources: make([]source, 0, n), anchors: make([][]segment, 1, 16)}}
+	b.globs.possibleHomes, b.globs.certainHomes = homeFolders(vars["HOME"])
 	for i, glob := range globs {
-		b.glob = int32(i)
-		if err := b.braces(glob); err != nil {
+		b.globIndex = int32(i)
+		if err := b.addBraceGlob(glob); err != nil {
 			return nil, fmt.Errorf("glob %q: %w", glob, err)
 		}
 	}
 	b.index()
-	return b.g, nil
+	return b.globs, nil
 }
 
 // A builder adds globs to a set.
-type builder struct {
-	g        *Globs
-	vars     map[string][]string
-	folders  map[string]int32 // anchors of the folders of variables
-	glob     int32
-	expanded int
+type globBuilder struct {
+	globs          *Globs
+	vars           map[string][]string
+	folders        map[string]int32 // anchors of the folders of variables
+	globIndex      int32
+	expansionCount int
 }
 
 // braces expands the braces of a glob and adds the results.
-func (b *builder) braces(glob string) error {
-	if len(glob) > maxGlob {
-		return fmt.Errorf("it is longer than %d bytes; shorten it", maxGlob)
+func (b *globBuilder) addBraceGlob(glob string) error {
+	if len(glob) > maxGlobBytes {
+		return fmt.Errorf("it is longer than %d bytes; shorten it", maxGlobBytes)
 	}
-	b.expanded = 0
-	return b.expand(glob)
+	b.expansionCount = 0
+	return b.addExpansions(glob)
 }
 
-func (b *builder) expand(glob string) error {
-	parts, err := alternatives(glob)
+func (b *globBuilder) addExpansions(glob string) error {
+	parts, err := braceAlternatives(glob)
 	if err != nil {
 		return err
 	}
 	if parts == nil {
-		if b.expanded++; b.expanded > maxExpansions {
+		if b.expansionCount++; b.expansionCount > maxExpansions {
 			return fmt.Errorf("its braces stand for more than %d globs; write fewer alternatives", maxExpansions)
 		}
-		return b.add(glob)
+		return b.addPlainGlob(glob)
 	}
 	for _, part := range parts {
-		if err := b.expand(part); err != nil {
+		if err := b.addExpansions(part); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (b *builder) expand(glob string) error {
 
 // ExpandBraces returns the expansions of a glob with braces. It is for shield's own lists.
 func ExpandBraces(glob string) []string {
-	parts, err := alternatives(glob)
+	parts, err := braceAlternatives(glob)
 	if parts == nil || err != nil {
 		return []string{glob}
 	}
@@ -146,7 +146,7 @@ func ExpandBraces(glob string) []string {
 }
 
 // alternatives returns the globs that the first braces of a glob expand to; nil if it has no braces.
-func alternatives(glob string) ([]string, error) {
+func braceAlternatives(glob string) ([]string, error) {
 	open := strings.IndexByte(glob, '{')
 	for open > 0 && glob[open-1] == '\\' {
 		i := strings.IndexByte(glob[open+1:], '{')
@@ -186,7 +186,7 @@ func alternatives(glob string) ([]string, error) {
 }
 
 // add adds a glob without braces.
-func (b *builder) add(glob string) error {
+func (b *globBuilder) addPlainGlob(glob string) error {
 	head, rest, _ := strings.Cut(glob, "/")
 	switch {
 	case strings.IndexByte(glob, 0) >= 0:
@@ -207,9 +207,9 @@ func (b *builder) add(glob string) error {
 		}
 		return nil
 	case strings.HasPrefix(glob, "//"):
-		return b.source(source{anchor: b.anchor([]segment{{text: unc}}), rest: strings.ToLower(glob[2:])})
-	case head == unc:
-		return b.source(source{anchor: b.anchor([]segment{{text: unc}}), rest: strings.ToLower(rest)})
+		return b.source(source{anchor: b.anchor([]segment{{text: uncRoot}}), rest: strings.ToLower(glob[2:])})
+	case head == uncRoot:
+		return b.source(source{anchor: b.anchor([]segment{{text: uncRoot}}), rest: strings.ToLower(rest)})
 	case head == "" && glob != "":
 		return b.source(source{rest: rest})
 	case isDrive(head):
@@ -219,10 +219,10 @@ func (b *builder) add(glob string) error {
 }
 
 // folder returns the anchor of a variable's folder.
-func (b *builder) folder(path string) int32 {
+func (b *globBuilder) folder(path string) int32 {
 	id, ok := b.folders[path]
 	if !ok {
-		if id = b.anchor(split(nil, path, false)); b.folders == nil {
+		if id = b.anchor(appendSegments(nil, path, false)); b.folders == nil {
 			b.folders = make(map[string]int32, 8)
 		}
 		b.folders[path] = id
@@ -231,9 +231,9 @@ func (b *builder) folder(path string) int32 {
 }
 
 // anchor adds an anchor.
-func (b *builder) anchor(segs []segment) int32 {
-	b.g.anchors = append(b.g.anchors, segs)
-	return int32(len(b.g.anchors) - 1)
+func (b *globBuilder) anchor(segs []segment) int32 {
+	b.globs.anchors = append(b.globs.anchors, segs)
+	return int32(len(b.globs.anchors) - 1)
 }
 
 // isDrive reports whether s is a drive such as "c:", or "?:" for any drive.
@@ -242,12 +242,12 @@ func isDrive(s string) bool {
 }
 
 // source checks a source and adds it to the set.
-func (b *builder) source(s source) error {
-	anchor := b.g.anchors[s.anchor]
+func (b *globBuilder) source(s source) error {
+	anchor := b.globs.anchors[s.anchor]
 	if len(anchor)+strings.Count(s.rest, "/")+1 > maxRuleDepth {
 		return fmt.Errorf("it is deeper than %d folders; shorten it", maxRuleDepth)
 	}
-	first, begun := segment{kind: wild}, len(anchor) > 0
+	first, begun := segment{kind: wildcardSegment}, len(anchor) > 0
 	if begun {
 		first = anchor[0]
 	}
@@ -261,17 +261,17 @@ func (b *builder) source(s source) error {
 			first, begun = patternSegment(name), true
 		}
 	}
-	if s.glob = b.glob; first.kind == literal {
+	if s.glob = b.globIndex; first.kind == literalSegment {
 		s.literal, s.first = true, foldPath(first.text)
 	}
-	b.g.sources = append(b.g.sources, s)
+	b.globs.sources = append(b.globs.sources, s)
 	return nil
 }
 
 // index fills the indexes of the set.
-func (b *builder) index() {
-	g := b.g
-	g.compiled = make([]atomic.Pointer[rule], len(g.sources))
+func (b *globBuilder) index() {
+	g := b.globs
+	g.compiled = make([]atomic.Pointer[globRule], len(g.sources))
 	var all, wild [anywhere + 1]int
 	for i := range g.sources {
 		s := &g.sources[i]
@@ -282,7 +282,7 @@ func (b *builder) index() {
 	}
 	for k, n := range all {
 		ix := g.index(start(k))
-		ix.all, ix.wild = make([]int32, 0, n), make([]int32, 0, wild[k])
+		ix.allRules, ix.wildcardFirst = make([]int32, 0, n), make([]int32, 0, wild[k])
 		ix.heads = make([]int32, 1<<bits.Len(uint(n-wild[k])))
 		for i := range ix.heads {
 			ix.heads[i] = -1
@@ -291,9 +291,9 @@ func (b *builder) index() {
 	for i := range g.sources {
 		s, id := &g.sources[i], int32(i)
 		ix := g.index(s.start)
-		ix.all = append(ix.all, id)
+		ix.allRules = append(ix.allRules, id)
 		if !s.literal {
-			ix.wild = append(ix.wild, id)
+			ix.wildcardFirst = append(ix.wildcardFirst, id)
 			continue
 		}
 		head := ix.head(s.first)
@@ -302,25 +302,25 @@ func (b *builder) index() {
 }
 
 // index returns the index of sources with a start.
-func (g *Globs) index(at start) *index {
+func (g *Globs) index(at start) *ruleIndex {
 	switch at {
 	case atHome:
-		return &g.home
+		return &g.homeRules
 	case anywhere:
-		return &g.float
+		return &g.anywhereRules
 	}
-	return &g.abs
+	return &g.absoluteRules
 }
 
 var seed = maphash.MakeSeed()
 
 // head returns the place of the list of sources whose first segment has the hash of a text.
-func (ix *index) head(text string) *int32 {
+func (ix *ruleIndex) head(text string) *int32 {
 	return &ix.heads[maphash.String(seed, text)&uint64(len(ix.heads)-1)]
 }
 
 // rule returns the rule of a source.
-func (g *Globs) rule(id int32) *rule {
+func (g *Globs) rule(id int32) *globRule {
 	if r := g.compiled[id].Load(); r != nil {
 		return r
 	}
@@ -330,37 +330,37 @@ func (g *Globs) rule(id int32) *rule {
 }
 
 // compile returns the rule of a source.
-func (g *Globs) compile(s *source) *rule {
+func (g *Globs) compile(s *source) *globRule {
 	anchor := g.anchors[s.anchor]
-	r := &rule{glob: int(s.glob), float: s.float}
+	r := &globRule{globIndex: int(s.glob), anyDepth: s.float}
 	if s.start == anywhere {
-		r.loop = 1
+		r.startLoopBits = 1
 	}
-	r.exact = append(make([]segment, 0, len(anchor)+strings.Count(s.rest, "/")+1), anchor...)
+	r.exactSegments = append(make([]segment, 0, len(anchor)+strings.Count(s.rest, "/")+1), anchor...)
 	for rest := s.rest; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		seg := globSegment(name)
-		k := len(r.exact)
-		if seg.kind == anyRun && (k == 0 && s.start == anywhere || k > 0 && r.exact[k-1].kind == anyRun) {
+		k := len(r.exactSegments)
+		if seg.kind == doubleStar && (k == 0 && s.start == anywhere || k > 0 && r.exactSegments[k-1].kind == doubleStar) {
 			continue
 		}
-		seg.ends()
-		r.exact = append(r.exact, seg)
+		seg.countLiteralEnds()
+		r.exactSegments = append(r.exactSegments, seg)
 	}
-	r.segs = r.exact
-	for i, seg := range r.exact {
+	r.foldedSegments = r.exactSegments
+	for i, seg := range r.exactSegments {
 		folded := foldPath(seg.text)
 		if folded == seg.text {
 			continue
 		}
-		if &r.segs[0] == &r.exact[0] {
-			r.segs = slices.Clone(r.exact)
+		if &r.foldedSegments[0] == &r.exactSegments[0] {
+			r.foldedSegments = slices.Clone(r.exactSegments)
 		}
-		r.segs[i].text = folded
-		r.segs[i].ends()
+		r.foldedSegments[i].text = folded
+		r.foldedSegments[i].countLiteralEnds()
 	}
-	r.weigh(len(anchor))
+	r.findEvidence(len(anchor))
 	return r
 }
 
@@ -388,14 +388,14 @@ func checkSegment(name string) error {
 // globSegment parses one valid segment of a glob.
 func globSegment(name string) segment {
 	s := patternSegment(name)
-	if s.kind == wild {
-		s.text = oneStar(s.text)
+	if s.kind == wildcardSegment {
+		s.text = collapseStars(s.text)
 	}
 	return s
 }
 
 // oneStar replaces each run of stars in a segment by one star, which means the same. Escaped stars are kept.
-func oneStar(s string) string {
+func collapseStars(s string) string {
 	if !strings.Contains(s, "**") {
 		return s
 	}
@@ -415,26 +415,26 @@ func oneStar(s string) string {
 // weigh determines which segments are evidence that a pattern with an unknown start means a protected path:
 // names, and wildcards with a literal prefix such as "id_*". "*.json" is too common, unless the rule has
 // nothing else.
-func (r *rule) weigh(anchor int) {
+func (r *globRule) findEvidence(anchor int) {
 	var names, any uint64
-	for i, s := range r.segs {
+	for i, s := range r.foldedSegments {
 		bit := uint64(1) << i
 		switch {
-		case s.kind == anyRun:
-			r.runs |= bit
+		case s.kind == doubleStar:
+			r.doubleStarBits |= bit
 		case i < anchor:
-		case s.kind == literal || literalHead(s.text) >= 2:
+		case s.kind == literalSegment || literalHead(s.text) >= 2:
 			names |= bit
 		case strings.Trim(s.text, "*?") != "":
 			any |= bit
 		}
 	}
-	r.strong = names
+	r.evidenceBits = names
 	if names == 0 {
-		r.strong = any
+		r.evidenceBits = any
 	}
-	r.open = r.strong == 0 && (r.float || r.runs != 0)
-	r.lone = r.loop != 0 && len(r.segs) == 1
+	r.needsNoEvidence = r.evidenceBits == 0 && (r.anyDepth || r.doubleStarBits != 0)
+	r.isSingleSegment = r.startLoopBits != 0 && len(r.foldedSegments) == 1
 }
 
 // usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin and Git
@@ -450,8 +450,8 @@ func homeFolders(known []string) (all, certain [][]segment) {
 	all = make([][]segment, 0, len(known)+len(usualHomes))
 	room := make([]segment, 0, 4*len(usualHomes))
 	for _, h := range known {
-		all = append(all, split(nil, foldPath(h), false))
-		certain = append(certain, split(nil, h, false))
+		all = append(all, appendSegments(nil, foldPath(h), false))
+		certain = append(certain, appendSegments(nil, h, false))
 	}
 	for _, h := range usualHomes {
 		from := len(room)

@@ -9,52 +9,52 @@ type Harm string
 
 // The harms; each comment completes the word.
 const (
-	Destroys  Harm = "destroys"  // data, containers, resources or accounts
-	Wipes     Harm = "wipes"     // a disk or its keys
-	Strands   Harm = "strands"   // backups and recovery data
-	Discards  Harm = "discards"  // uncommitted work, or commits that nothing else holds
-	Rewrites  Harm = "rewrites"  // published history
-	Halts     Harm = "halts"     // the machine, or all processes or services of a kind
-	CutsOff   Harm = "cuts-off"  // the network connection of the machine
-	Schedules Harm = "schedules" // jobs that run later
-	Enables   Harm = "enables"   // services that start with the machine
-	Installs  Harm = "installs"  // agents and daemons
-	Registers Harm = "registers" // tasks and services of Windows
-	Disarms   Harm = "disarms"   // a firewall, an audit log or a malware scanner
-	Weakens   Harm = "weakens"   // a protection, a log or a check
-	Conceals  Harm = "conceals"  // changes of a repository
-	Hides     Harm = "hides"     // files or their modification times
-	Erases    Harm = "erases"    // logs and histories
-	Accounts  Harm = "accounts"  // changes accounts, passwords or login keys
-	Elevates  Harm = "elevates"  // takes more rights, or a way out of a sandbox
-	Grants    Harm = "grants"    // access, or more of it: credentials, roles
-	Exposes   Harm = "exposes"   // something to everyone
-	Leaks     Harm = "leaks"     // credentials, the clipboard or the screen to another machine
-	Runs      Harm = "runs"      // commands on another machine, or reaches files of a server
-	Redirects Harm = "redirects" // name lookups, proxies, or the sources and destinations of images and data
-	Caches    Harm = "caches"    // build results from another machine
-	Records   Harm = "records"   // screen, camera, keys or traffic
-	Dumps     Harm = "dumps"     // memory of another process, or a directory of accounts
-	Steals    Harm = "steals"    // credentials, with a program that has no other use
-	Shows     Harm = "shows"     // stored credentials
-	Surveys   Harm = "surveys"   // accounts, domains or hardware
-	Scans     Harm = "scans"     // other machines
-	Cracks    Harm = "cracks"    // passwords
-	Calls     Harm = "calls"     // the internal API of a service
-	Tunnels   Harm = "tunnels"   // into the machine or out of it
-	Reaches   Harm = "reaches"   // runs commands on other Windows machines
-	Logs      Harm = "logs-in"   // with a password in the arguments
-	Fetches   Harm = "fetches"   // files with a program not meant for downloads
-	Proxies   Harm = "proxies"   // runs code through a program not meant for it
-	Uploads   Harm = "uploads"   // files
-	Trusts    Harm = "trusts"    // packages that are not verified
+	Destroys           Harm = "destroys"  // data, containers, resources or accounts
+	Wipes              Harm = "wipes"     // a disk or its keys
+	DestroysBackups    Harm = "strands"   // backups and recovery data
+	DiscardsWork       Harm = "discards"  // uncommitted work, or commits that nothing else holds
+	RewritesHistory    Harm = "rewrites"  // published history
+	HaltsMachine       Harm = "halts"     // the machine, or all processes or services of a kind
+	CutsNetwork        Harm = "cuts-off"  // the network connection of the machine
+	SchedulesJobs      Harm = "schedules" // jobs that run later
+	EnablesServices    Harm = "enables"   // services that start with the machine
+	InstallsAgents     Harm = "installs"  // agents and daemons
+	RegistersTasks     Harm = "registers" // tasks and services of Windows
+	DisarmsDefences    Harm = "disarms"   // a firewall, an audit log or a malware scanner
+	WeakensProtection  Harm = "weakens"   // a protection, a log or a check
+	ConcealsChanges    Harm = "conceals"  // changes of a repository
+	HidesFiles         Harm = "hides"     // files or their modification times
+	ErasesLogs         Harm = "erases"    // logs and histories
+	ChangesAccounts    Harm = "accounts"  // changes accounts, passwords or login keys
+	ElevatesRights     Harm = "elevates"  // takes more rights, or a way out of a sandbox
+	GrantsAccess       Harm = "grants"    // access, or more of it: credentials, roles
+	ExposesPublicly    Harm = "exposes"   // something to everyone
+	LeaksSecrets       Harm = "leaks"     // credentials, the clipboard or the screen to another machine
+	RunsRemotely       Harm = "runs"      // commands on another machine, or reaches files of a server
+	RedirectsTraffic   Harm = "redirects" // name lookups, proxies, or the sources and destinations of images and data
+	UsesRemoteCache    Harm = "caches"    // build results from another machine
+	RecordsUser        Harm = "records"   // screen, camera, keys or traffic
+	DumpsMemory        Harm = "dumps"     // memory of another process, or a directory of accounts
+	StealsCredentials  Harm = "steals"    // credentials, with a program that has no other use
+	ShowsCredentials   Harm = "shows"     // stored credentials
+	EnumeratesAccounts Harm = "surveys"   // accounts, domains or hardware
+	ScansMachines      Harm = "scans"     // other machines
+	CracksPasswords    Harm = "cracks"    // passwords
+	CallsInternalAPI   Harm = "calls"     // the internal API of a service
+	Tunnels            Harm = "tunnels"   // into the machine or out of it
+	RunsOnWindowsHosts Harm = "reaches"   // runs commands on other Windows machines
+	LogsInWithPassword Harm = "logs-in"   // with a password in the arguments
+	FetchesFiles       Harm = "fetches"   // files with a program not meant for downloads
+	ProxiesExecution   Harm = "proxies"   // runs code through a program not meant for it
+	UploadsFiles       Harm = "uploads"   // files
+	TrustsUnverified   Harm = "trusts"    // packages that are not verified
 )
 
 // Harms returns all harms.
 func Harms() []Harm { return slices.Clone(harms[:]) }
 
 var harms = [...]Harm{
-	Destroys, Wipes, Strands, Discards, Rewrites, Halts, CutsOff, Schedules, Enables, Installs, Registers, Disarms, Weakens, Conceals, Hides, Erases, Accounts, Elevates, Grants, Exposes, Leaks, Runs, Redirects, Caches, Records, Dumps, Steals, Shows, Surveys, Scans, Cracks, Calls, Tunnels, Reaches, Logs, Fetches, Proxies, Uploads, Trusts,
+	Destroys, Wipes, DestroysBackups, DiscardsWork, RewritesHistory, HaltsMachine, CutsNetwork, SchedulesJobs, EnablesServices, InstallsAgents, RegistersTasks, DisarmsDefences, WeakensProtection, ConcealsChanges, HidesFiles, ErasesLogs, ChangesAccounts, ElevatesRights, GrantsAccess, ExposesPublicly, LeaksSecrets, RunsRemotely, RedirectsTraffic, UsesRemoteCache, RecordsUser, DumpsMemory, StealsCredentials, ShowsCredentials, EnumeratesAccounts, ScansMachines, CracksPasswords, CallsInternalAPI, Tunnels, RunsOnWindowsHosts, LogsInWithPassword, FetchesFiles, ProxiesExecution, UploadsFiles, TrustsUnverified,
 }
 
 // ChangeHarms returns the harms of a verb applied to another machine; nil if it is an everyday change.
@@ -64,15 +64,15 @@ func ChangeHarms(verb string) []Harm {
 	case "delete":
 		return []Harm{Destroys}
 	case "grant":
-		return []Harm{Grants}
+		return []Harm{GrantsAccess}
 	case "expose":
-		return []Harm{Exposes}
+		return []Harm{ExposesPublicly}
 	case "weaken":
-		return []Harm{Weakens}
+		return []Harm{WeakensProtection}
 	case "redirect":
-		return []Harm{Redirects}
+		return []Harm{RedirectsTraffic}
 	case "run":
-		return []Harm{Runs}
+		return []Harm{RunsRemotely}
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ func Host(raw string) string {
 		if end < 0 || !isPort(s[end+1:]) {
 			return ""
 		}
-		return address6(s[1:end])
+		return parseIPv6(s[1:end])
 	}
 	switch i := strings.IndexByte(s, ':'); {
 	case i >= 0 && strings.Count(s, ":") > 1:
-		return address6(s)
+		return parseIPv6(s)
 	case i >= 0:
 		if !isPort(s[i:]) {
 			return ""
@@ -42,7 +42,7 @@ func Host(raw string) string {
 	if strings.IndexByte(s, '%') >= 0 {
 		s = decode.Percent(s)
 	}
-	return hostName(s)
+	return canonicalHostName(s)
 }
 
 // isPort reports whether s is empty or a colon with an optional port.
@@ -51,9 +51,9 @@ func isPort(s string) bool {
 }
 
 // hostName returns the canonical form of a name or an IPv4 address.
-func hostName(s string) string {
+func canonicalHostName(s string) string {
 	if !decode.IsASCII(s) || strings.Contains(strings.ToLower(s), "xn--") {
-		ascii, err := lookup().ToASCII(s)
+		ascii, err := idnaProfile().ToASCII(s)
 		if err != nil || !utf8.ValidString(s) {
 			return ""
 		}
@@ -65,7 +65,7 @@ func hostName(s string) string {
 	}
 	last := s[strings.LastIndexByte(s, '.')+1:]
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "" {
-		return address4(s)
+		return parseIPv4(s)
 	}
 	for label := range strings.SplitSeq(s, ".") {
 		if label == "" || len(label) > 63 {
@@ -82,13 +82,13 @@ func hostName(s string) string {
 
 // lookup returns the mapping of international names that clients use. It also converts full-width digits and
 // other full stops to ASCII.
-func lookup() *idna.Profile {
+func idnaProfile() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 }
 
 // address4 parses an IPv4 address of one to four parts; the last part fills the remaining bytes. A part with
 // a leading zero is octal, one with 0x hexadecimal.
-func address4(s string) string {
+func parseIPv4(s string) string {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
 		return ""
@@ -122,7 +122,7 @@ func address4(s string) string {
 }
 
 // address6 returns an IPv6 address in its usual notation, or the IPv4 address embedded in it.
-func address6(s string) string {
+func parseIPv6(s string) string {
 	s, _, _ = strings.Cut(s, "%")
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() {

@@ -8,23 +8,23 @@ type Label string
 
 // The labels.
 const (
-	LabelSecret     Label = "secret"     // read from a place that holds credentials
-	LabelCredential Label = "credential" // a variable whose name says that it is one
-	LabelPrivate    Label = "private"    // clipboard, screen, mail, messages
-	LabelNetwork    Label = "network"    // received from another machine
-	LabelDecoded    Label = "decoded"    // written by a decoder
-	LabelInput      Label = "input"      // written by another part of the command
-	LabelUntrusted  Label = "untrusted"  // written by an untrusted person or page
-	LabelRows       Label = "rows"       // from a database of this machine
-	LabelPublic     Label = "public"     // made to be published: build output and templates
+	LabelSecret       Label = "secret"     // read from a place that holds credentials
+	LabelCredential   Label = "credential" // a variable whose name says that it is one
+	LabelPrivate      Label = "private"    // clipboard, screen, mail, messages
+	LabelNetwork      Label = "network"    // received from another machine
+	LabelDecoded      Label = "decoded"    // written by a decoder
+	LabelInput        Label = "input"      // written by another part of the command
+	LabelUntrusted    Label = "untrusted"  // written by an untrusted person or page
+	LabelDatabaseRows Label = "rows"       // from a database of this machine
+	LabelPublic       Label = "public"     // made to be published: build output and templates
 )
 
 // Labels returns all labels.
 func Labels() []Label {
-	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelInput, LabelUntrusted, LabelRows, LabelPublic}
+	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelInput, LabelUntrusted, LabelDatabaseRows, LabelPublic}
 }
 
 // Is reports whether an effect carries a label.
-func (e *Effect) Is(l Label) bool {
+func (e *Effect) HasLabel(l Label) bool {
 	return slices.Contains(e.Labels, l)
 }

@@ -20,11 +20,11 @@ func Loopback(host string) bool {
 // ThisMachine reports whether a canonical host may be this machine: Linux and macOS also connect to it for
 // the unspecified address, and /etc/hosts gives it more names. Use it to refuse actions on this machine.
 func ThisMachine(host string) bool {
-	return Loopback(host) || ParseAddr(host).IsUnspecified() || slices.Contains(listed[:], host)
+	return Loopback(host) || ParseAddr(host).IsUnspecified() || slices.Contains(loopbackNames[:], host)
 }
 
 // listed are the names of the loopback addresses in /etc/hosts on Linux.
-var listed = [...]string{
+var loopbackNames = [...]string{
 	"ip6-localhost", "ip6-loopback", "ipv6-localhost", "ipv6-loopback",
 	"localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6", "localhost6.localdomain6",
 }

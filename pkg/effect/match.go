@@ -15,146 +15,146 @@ import (
 // "~/.ssh/id_rsa", but not "~/.ssh/**"), and a glob with a free start (a recursive read of "/src" does not
 // match "**/.env", one of "/src/.git" matches "**/.git/hooks/**").
 func (g *Globs) Touches(path string, pattern, recursive bool) (index int, ok bool) {
-	f := finder{g: g, best: -1}
-	f.touch(path, pattern, recursive)
-	return f.best, f.best >= 0
+	f := globMatcher{globs: g, lowestGlob: -1}
+	f.findTouched(path, pattern, recursive)
+	return f.lowestGlob, f.lowestGlob >= 0
 }
 
 // TouchesBelow is like [Globs.Touches] for a pattern whose "**" matches searched folders, which cannot lead
 // outside, see [Effect.Tree].
 func (g *Globs) TouchesBelow(path string, recursive bool) (index int, ok bool) {
-	f := finder{g: g, best: -1, tree: true}
-	f.touch(path, true, recursive)
-	return f.best, f.best >= 0
+	f := globMatcher{globs: g, lowestGlob: -1, starsStayBelow: true}
+	f.findTouched(path, true, recursive)
+	return f.lowestGlob, f.lowestGlob >= 0
 }
 
 // AppendTouched appends the indices of all globs that an effect could touch to
 // dst, in ascending order.
 func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) []int {
-	f := finder{g: g, best: -1, all: true, found: dst}
-	f.touch(path, pattern, recursive)
-	return f.sorted(len(dst))
+	f := globMatcher{globs: g, lowestGlob: -1, collectAll: true, foundGlobs: dst}
+	f.findTouched(path, pattern, recursive)
+	return f.sortFound(len(dst))
 }
 
 // Covers reports whether every path that an effect touches certainly matches one glob, and the least index of
 // such a glob. Case matters, except in Windows paths. tree is [Effect.Tree].
 func (g *Globs) Covers(path string, pattern, tree, recursive bool) (index int, ok bool) {
-	f := finder{g: g, best: -1}
-	f.cover(path, pattern, tree, recursive)
-	return f.best, f.best >= 0
+	f := globMatcher{globs: g, lowestGlob: -1}
+	f.findCovering(path, pattern, tree, recursive)
+	return f.lowestGlob, f.lowestGlob >= 0
 }
 
 // AppendCovering appends the indices of all globs that cover an effect, see [Globs.Covers], to dst, in
 // ascending order.
 func (g *Globs) AppendCovering(dst []int, path string, pattern, tree, recursive bool) []int {
-	f := finder{g: g, best: -1, all: true, found: dst}
-	f.cover(path, pattern, tree, recursive)
-	return f.sorted(len(dst))
+	f := globMatcher{globs: g, lowestGlob: -1, collectAll: true, foundGlobs: dst}
+	f.findCovering(path, pattern, tree, recursive)
+	return f.sortFound(len(dst))
 }
 
 // A finder is the state of matching one path with a set of globs.
-type finder struct {
-	g         *Globs
-	best      int
-	all       bool
-	found     []int
-	recursive bool
-	pattern   bool
-	tree      bool // "**" of the path stays inside the folder before it
-	anywhere  bool // the start of the path is unknown
-	covering  bool // search for rules that match with certainty
-	folded    bool // the path's case is folded
+type globMatcher struct {
+	globs          *Globs
+	lowestGlob     int
+	collectAll     bool
+	foundGlobs     []int
+	recursive      bool
+	isPattern      bool
+	starsStayBelow bool // "**" of the path stays inside the folder before it
+	startUnknown   bool // the start of the path is unknown
+	mustCover      bool // search for rules that match with certainty
+	caseFolded     bool // the path's case is folded
 }
 
-func (f *finder) hit(r *rule) {
-	if f.best < 0 || r.glob < f.best {
-		f.best = r.glob
+func (f *globMatcher) recordMatch(r *globRule) {
+	if f.lowestGlob < 0 || r.globIndex < f.lowestGlob {
+		f.lowestGlob = r.globIndex
 	}
-	if f.all {
-		f.found = append(f.found, r.glob)
+	if f.collectAll {
+		f.foundGlobs = append(f.foundGlobs, r.globIndex)
 	}
 }
 
-func (f *finder) sorted(from int) []int {
-	slices.Sort(f.found[from:])
-	return append(f.found[:from], slices.Compact(f.found[from:])...)
+func (f *globMatcher) sortFound(from int) []int {
+	slices.Sort(f.foundGlobs[from:])
+	return append(f.foundGlobs[:from], slices.Compact(f.foundGlobs[from:])...)
 }
 
-func (f *finder) touch(path string, pattern, recursive bool) {
+func (f *globMatcher) findTouched(path string, pattern, recursive bool) {
 	var buf [32]segment
-	segs := split(buf[:0], foldPath(clipIf(path, pattern)), pattern)
-	f.recursive, f.pattern = recursive, pattern
+	segs := appendSegments(buf[:0], foldPath(clipPattern(path, pattern)), pattern)
+	f.recursive, f.isPattern = recursive, pattern
 	if !pattern {
-		f.literal(segs)
+		f.matchLiteralPath(segs)
 		return
 	}
-	first, second := unfold(segs)
-	f.walk(first)
+	first, second := splitInnerDoubleStar(segs)
+	f.matchPattern(first)
 	if second != nil {
-		f.walk(second)
+		f.matchPattern(second)
 	}
 }
 
 // clipIf limits the length of a pattern.
-func clipIf(path string, pattern bool) string {
+func clipPattern(path string, pattern bool) string {
 	if pattern {
-		return clip(path)
+		return clipToMaxPath(path)
 	}
 	return path
 }
 
 // literal finds the rules that match a path without wildcards.
-func (f *finder) literal(path []segment) {
-	g := f.g
-	f.below(&g.abs, path)
+func (f *globMatcher) matchLiteralPath(path []segment) {
+	g := f.globs
+	f.tryIndexedRules(&g.absoluteRules, path)
 	entered := -1 // length of the last matched home folder, since several may name the same
-	for _, home := range g.homes {
-		if len(home) == entered || len(g.home.all) == 0 {
+	for _, home := range g.possibleHomes {
+		if len(home) == entered || len(g.homeRules.allRules) == 0 {
 			continue
 		}
-		if rest, ok := f.enter(home, path); ok {
+		if rest, ok := f.cutFolder(home, path); ok {
 			entered = len(home)
-			f.below(&g.home, rest)
+			f.tryIndexedRules(&g.homeRules, rest)
 		}
 	}
-	f.floating(path)
+	f.tryAnywhereRules(path)
 }
 
 // floating tries the rules that may match from any segment on.
-func (f *finder) floating(path []segment) {
-	float := &f.g.float
+func (f *globMatcher) tryAnywhereRules(path []segment) {
+	float := &f.globs.anywhereRules
 	for i := range path {
-		if path[i].kind != literal {
+		if path[i].kind != literalSegment {
 			continue
 		}
 		f.named(float, path[i:])
 	}
-	for _, id := range float.wild {
-		r := f.g.rule(id)
-		if r.lone && len(path) > 0 {
-			if last := &path[len(path)-1]; !f.covering && last.kind == literal && !r.open && !r.segs[0].may(last.text) {
+	for _, id := range float.wildcardFirst {
+		r := f.globs.rule(id)
+		if r.isSingleSegment && len(path) > 0 {
+			if last := &path[len(path)-1]; !f.mustCover && last.kind == literalSegment && !r.needsNoEvidence && !r.foldedSegments[0].endsMatch(last.text) {
 				continue
 			}
-			f.try(r, path[len(path)-1:], 1)
+			f.tryRule(r, path[len(path)-1:], 1)
 		} else {
-			f.try(r, path, 1)
+			f.tryRule(r, path, 1)
 		}
 	}
 }
 
 // named tries the rules of an index that begin with the first name of a path.
-func (f *finder) named(ix *index, path []segment) {
-	name := f.key(path[0].text)
-	for id := *ix.head(name); id >= 0; id = f.g.sources[id].next {
-		if f.g.sources[id].first == name {
-			f.try(f.g.rule(id), path, 1)
+func (f *globMatcher) named(ix *ruleIndex, path []segment) {
+	name := f.indexKey(path[0].text)
+	for id := *ix.head(name); id >= 0; id = f.globs.sources[id].next {
+		if f.globs.sources[id].first == name {
+			f.tryRule(f.globs.rule(id), path, 1)
 		}
 	}
 }
 
 // key returns the text of a segment as the index stores it.
-func (f *finder) key(text string) string {
-	if f.covering {
+func (f *globMatcher) indexKey(text string) string {
+	if f.mustCover {
 		return foldPath(text)
 	}
 	return text
@@ -162,15 +162,15 @@ func (f *finder) key(text string) string {
 
 // enter returns the rest of a path below a folder. If the path is a recursively read parent of the folder,
 // the rest is empty: everything below is touched.
-func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
+func (f *globMatcher) cutFolder(folder, path []segment) (rest []segment, ok bool) {
 	for i := range folder {
 		if i == len(path) {
 			return nil, f.recursive
 		}
-		if path[i].kind == anyRun {
+		if path[i].kind == doubleStar {
 			return path[i:], true
 		}
-		if !path[i].meets(&folder[i]) {
+		if !path[i].overlaps(&folder[i]) {
 			return nil, false
 		}
 	}
@@ -178,85 +178,85 @@ func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
 }
 
 // below tries the rules of an index on the rest of a path.
-func (f *finder) below(ix *index, path []segment) {
-	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literal {
-		for _, id := range ix.all {
-			f.try(f.g.rule(id), path, 1)
+func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []segment) {
+	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literalSegment {
+		for _, id := range ix.allRules {
+			f.tryRule(f.globs.rule(id), path, 1)
 		}
 		return
 	}
 	if len(path) > 0 {
 		f.named(ix, path)
 	}
-	for _, id := range ix.wild {
-		if r := f.g.rule(id); f.covering || len(path) == 0 || len(r.segs) == 0 || r.segs[0].may(path[0].text) {
-			f.try(r, path, 1)
+	for _, id := range ix.wildcardFirst {
+		if r := f.globs.rule(id); f.mustCover || len(path) == 0 || len(r.foldedSegments) == 0 || r.foldedSegments[0].endsMatch(path[0].text) {
+			f.tryRule(r, path, 1)
 		}
 	}
 }
 
 // walk finds the rules that match a pattern.
-func (f *finder) walk(path []segment) {
-	g := f.g
-	run := slices.IndexFunc(path, func(s segment) bool { return s.kind == anyRun })
+func (f *globMatcher) matchPattern(path []segment) {
+	g := f.globs
+	run := slices.IndexFunc(path, func(s segment) bool { return s.kind == doubleStar })
 	if run != 0 {
-		f.below(&g.abs, path)
-		for _, home := range g.homes {
-			if rest, ok := f.enter(home, path); ok {
-				f.below(&g.home, rest)
+		f.tryIndexedRules(&g.absoluteRules, path)
+		for _, home := range g.possibleHomes {
+			if rest, ok := f.cutFolder(home, path); ok {
+				f.tryIndexedRules(&g.homeRules, rest)
 			}
 		}
-		for _, id := range g.float.all {
-			f.try(g.rule(id), path, 1)
+		for _, id := range g.anywhereRules.allRules {
+			f.tryRule(g.rule(id), path, 1)
 		}
 	}
-	if run < 0 || run > 0 && f.tree {
+	if run < 0 || run > 0 && f.starsStayBelow {
 		return
 	}
 	// Unknown text may contain "..": "/src/$X/passwd" could be "/etc/passwd".
-	f.anywhere = true
+	f.startUnknown = true
 	for i := range g.sources {
 		r := g.rule(int32(i))
-		f.try(r, path[run+1:], 1<<(len(r.segs)+1)-1)
+		f.tryRule(r, path[run+1:], 1<<(len(r.foldedSegments)+1)-1)
 	}
 }
 
 // try matches a rule, starting from a set of its states.
-func (f *finder) try(r *rule, path []segment, from uint64) {
-	if f.covering {
-		f.certain(r, path)
+func (f *globMatcher) tryRule(r *globRule, path []segment, from uint64) {
+	if f.mustCover {
+		f.tryCovering(r, path)
 		return
 	}
-	if f.apart(r, path, from) {
+	if f.cannotMatch(r, path, from) {
 		return
 	}
-	matched, proven := r.match(path, from)
-	if !r.open && (f.anywhere || r.float && (f.pattern || f.recursive)) {
+	matched, proven := r.statesAfter(path, from)
+	if !r.needsNoEvidence && (f.startUnknown || r.anyDepth && (f.isPattern || f.recursive)) {
 		matched = proven
 	}
-	if f.recursive && matched != 0 || matched>>len(r.segs)&1 != 0 {
-		f.hit(r)
+	if f.recursive && matched != 0 || matched>>len(r.foldedSegments)&1 != 0 {
+		f.recordMatch(r)
 	}
 }
 
 // apart reports, after a cheap comparison, whether a rule cannot match: the last names differ, or literal
 // names at the start of an anchored rule.
-func (f *finder) apart(r *rule, path []segment, from uint64) bool {
-	if len(path) == 0 || len(r.segs) == 0 {
+func (f *globMatcher) cannotMatch(r *globRule, path []segment, from uint64) bool {
+	if len(path) == 0 || len(r.foldedSegments) == 0 {
 		return false
 	}
-	last, want := &path[len(path)-1], &r.segs[len(r.segs)-1]
-	if !f.recursive && want.kind != anyRun && last.kind != anyRun && !ends(last, want) {
+	last, want := &path[len(path)-1], &r.foldedSegments[len(r.foldedSegments)-1]
+	if !f.recursive && want.kind != doubleStar && last.kind != doubleStar && !lastNamesMayMatch(last, want) {
 		return true
 	}
-	if from != 1 || r.loop != 0 {
+	if from != 1 || r.startLoopBits != 0 {
 		return false
 	}
 	for i := range path {
-		if i == len(r.segs) || path[i].kind != literal || r.segs[i].kind != literal {
+		if i == len(r.foldedSegments) || path[i].kind != literalSegment || r.foldedSegments[i].kind != literalSegment {
 			return false
 		}
-		if path[i].text != r.segs[i].text {
+		if path[i].text != r.foldedSegments[i].text {
 			return true
 		}
 	}
@@ -265,43 +265,43 @@ func (f *finder) apart(r *rule, path []segment, from uint64) bool {
 
 // ends reports whether the last name of a path or pattern could match that of a rule, comparing only first
 // and last bytes.
-func ends(last, want *segment) bool {
+func lastNamesMayMatch(last, want *segment) bool {
 	switch {
-	case last.kind == literal && want.kind == literal:
+	case last.kind == literalSegment && want.kind == literalSegment:
 		return last.text == want.text
-	case last.kind == literal:
-		return want.may(last.text)
-	case want.kind == literal:
-		return want.text == "" || sameEnds(last.text, Quote(want.text))
+	case last.kind == literalSegment:
+		return want.endsMatch(last.text)
+	case want.kind == literalSegment:
+		return want.text == "" || endsMayAgree(last.text, Quote(want.text))
 	}
-	return sameEnds(last.text, want.text)
+	return endsMayAgree(last.text, want.text)
 }
 
 // match returns the set of states of a rule after a path, as bits: state i is before segment i, the last
 // state after all segments. proven are the states reached with evidence: the path contains a name of the
 // rule.
-func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
-	end := uint64(1) << len(r.segs)
-	matched = from | from&r.runs<<1
+func (r *globRule) statesAfter(path []segment, from uint64) (matched, proven uint64) {
+	end := uint64(1) << len(r.foldedSegments)
+	matched = from | from&r.doubleStarBits<<1
 	for k := range path {
 		s := &path[k]
-		if s.kind == anyRun {
-			matched, proven = smear(matched, end), smear(proven, end)
+		if s.kind == doubleStar {
+			matched, proven = statesAfterDoubleStar(matched, end), statesAfterDoubleStar(proven, end)
 			continue
 		}
-		next, sure := matched&r.runs|r.loop, proven&r.runs
-		for set := matched &^ r.runs &^ end; set != 0; set &= set - 1 {
+		next, sure := matched&r.doubleStarBits|r.startLoopBits, proven&r.doubleStarBits
+		for set := matched &^ r.doubleStarBits &^ end; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
-			if !s.meets(&r.segs[i]) {
+			if !s.overlaps(&r.foldedSegments[i]) {
 				continue
 			}
 			bit := uint64(1) << i
 			next |= bit << 1
-			if proven&bit != 0 || r.strong&bit != 0 && spells(s, &r.segs[i]) {
+			if proven&bit != 0 || r.evidenceBits&bit != 0 && isEvidence(s, &r.foldedSegments[i]) {
 				sure |= bit << 1
 			}
 		}
-		matched, proven = next|next&r.runs<<1, sure|sure&r.runs<<1
+		matched, proven = next|next&r.doubleStarBits<<1, sure|sure&r.doubleStarBits<<1
 		if matched == 0 {
 			return 0, 0
 		}
@@ -310,7 +310,7 @@ func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
 }
 
 // smear returns the states after a "**" in the path: the lowest state and all after it.
-func smear(set, end uint64) uint64 {
+func statesAfterDoubleStar(set, end uint64) uint64 {
 	if set == 0 {
 		return 0
 	}
@@ -320,12 +320,12 @@ func smear(set, end uint64) uint64 {
 // spells reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
 // prefix, or its suffix if it starts with a star, or half of its letters. "*.json" is no evidence for
 // "credentials.json".
-func spells(s, rule *segment) bool {
+func isEvidence(s, rule *segment) bool {
 	switch {
-	case s.kind == literal:
-		return rule.kind == literal || strings.Trim(rule.text, "*?") != ""
-	case rule.kind == literal:
-		return s.text[0] != '*' || 2*letters(s) >= letters(rule)
+	case s.kind == literalSegment:
+		return rule.kind == literalSegment || strings.Trim(rule.text, "*?") != ""
+	case rule.kind == literalSegment:
+		return s.text[0] != '*' || 2*countLetters(s) >= countLetters(rule)
 	case rule.text[0] != '*':
 		return s.text[0] != '*'
 	}
@@ -333,7 +333,7 @@ func spells(s, rule *segment) bool {
 }
 
 // letters returns the number of characters of a segment that are not stars.
-func letters(s *segment) int {
+func countLetters(s *segment) int {
 	var buf [48]token
 	n := 0
 	for _, t := range s.tokens(buf[:0]) {
@@ -346,51 +346,51 @@ func letters(s *segment) int {
 
 // cover finds the rules that match everything an effect touches. An approximation must make the path's
 // pattern match more, never the rule's.
-func (f *finder) cover(path string, pattern, tree, recursive bool) {
+func (f *globMatcher) findCovering(path string, pattern, tree, recursive bool) {
 	var buf [32]segment
-	segs := split(buf[:0], path, pattern)
-	if pattern && (len(path) > maxPath || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == anyRun && !tree || inner(s) })) {
-		segs = append(segs[:0], segment{kind: anyRun}) // unknown text may contain ".."
+	segs := appendSegments(buf[:0], path, pattern)
+	if pattern && (len(path) > maxPathBytes || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == doubleStar && !tree || hasInnerDoubleStar(s) })) {
+		segs = append(segs[:0], segment{kind: doubleStar}) // unknown text may contain ".."
 	}
-	f.covering, f.recursive, f.pattern = true, recursive, pattern
-	f.folded = len(segs) > 0 && (segs[0].text == unc || isDrive(segs[0].text))
-	f.below(&f.g.abs, segs)
-	for _, home := range f.g.known {
+	f.mustCover, f.recursive, f.isPattern = true, recursive, pattern
+	f.caseFolded = len(segs) > 0 && (segs[0].text == uncRoot || isDrive(segs[0].text))
+	f.tryIndexedRules(&f.globs.absoluteRules, segs)
+	for _, home := range f.globs.certainHomes {
 		if len(segs) >= len(home) && slices.Equal(segs[:len(home)], home) {
-			f.below(&f.g.home, segs[len(home):])
+			f.tryIndexedRules(&f.globs.homeRules, segs[len(home):])
 		}
 	}
-	f.floating(segs)
+	f.tryAnywhereRules(segs)
 }
 
 // certain is like [finder.try], but moves to the next state only if the rule matches every name that the
 // path's segment matches.
-func (f *finder) certain(r *rule, path []segment) {
-	segs := r.exact
-	if f.folded {
-		segs = r.segs
+func (f *globMatcher) tryCovering(r *globRule, path []segment) {
+	segs := r.exactSegments
+	if f.caseFolded {
+		segs = r.foldedSegments
 	}
 	end := uint64(1) << len(segs)
-	set := 1 | r.runs&1<<1
+	set := 1 | r.doubleStarBits&1<<1
 	for k := range path {
 		s := &path[k]
-		next := set&r.runs | r.loop
-		if s.kind != anyRun {
-			for left := set &^ r.runs &^ end; left != 0; left &= left - 1 {
-				if i := bits.TrailingZeros64(left); s.within(&segs[i]) {
+		next := set&r.doubleStarBits | r.startLoopBits
+		if s.kind != doubleStar {
+			for left := set &^ r.doubleStarBits &^ end; left != 0; left &= left - 1 {
+				if i := bits.TrailingZeros64(left); s.isCoveredBy(&segs[i]) {
 					next |= 2 << i
 				}
 			}
 		}
-		if set = next | next&r.runs<<1; set == 0 {
+		if set = next | next&r.doubleStarBits<<1; set == 0 {
 			return
 		}
 	}
 	if f.recursive {
 		// Only a trailing "**" also matches everything below.
-		set &= r.runs<<1 | r.loop
+		set &= r.doubleStarBits<<1 | r.startLoopBits
 	}
 	if set&end != 0 {
-		f.hit(r)
+		f.recordMatch(r)
 	}
 }

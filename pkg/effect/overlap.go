@@ -11,26 +11,26 @@ func Overlap(a, b string, fold bool) bool {
 	if fold {
 		a, b = foldPath(a), foldPath(b)
 	}
-	if oneName(a) && oneName(b) {
+	if isSingleName(a) && isSingleName(b) {
 		return a == b
 	}
 	var abuf, bbuf [16]segment
-	as, bs := split(abuf[:0], clip(a), true), split(bbuf[:0], clip(b), true)
-	a1, a2 := unfold(as)
-	b1, b2 := unfold(bs)
-	return overlaps(a1, b1) ||
-		a2 != nil && overlaps(a2, b1) ||
-		b2 != nil && overlaps(a1, b2) ||
-		a2 != nil && b2 != nil && overlaps(a2, b2)
+	as, bs := appendSegments(abuf[:0], clipToMaxPath(a), true), appendSegments(bbuf[:0], clipToMaxPath(b), true)
+	a1, a2 := splitInnerDoubleStar(as)
+	b1, b2 := splitInnerDoubleStar(bs)
+	return segmentsOverlap(a1, b1) ||
+		a2 != nil && segmentsOverlap(a2, b1) ||
+		b2 != nil && segmentsOverlap(a1, b2) ||
+		a2 != nil && b2 != nil && segmentsOverlap(a2, b2)
 }
 
 // oneName reports whether a pattern is a single name without wildcards.
-func oneName(s string) bool {
-	return len(s) <= maxPath && strings.IndexByte(s, '/') < 0 && !isMeta(s)
+func isSingleName(s string) bool {
+	return len(s) <= maxPathBytes && strings.IndexByte(s, '/') < 0 && !isMeta(s)
 }
 
 // overlaps is [Overlap] on segments, with the same algorithm as inside a segment.
-func overlaps(a, b []segment) bool {
+func segmentsOverlap(a, b []segment) bool {
 	var rows [2][32]bool
 	row, next := rows[0][:], rows[1][:]
 	if len(b)+1 > len(row) {
@@ -44,8 +44,8 @@ func overlaps(a, b []segment) bool {
 			if !row[j] {
 				continue
 			}
-			aRun := i < len(a) && a[i].kind == anyRun
-			bRun := j < len(b) && b[j].kind == anyRun
+			aRun := i < len(a) && a[i].kind == doubleStar
+			bRun := j < len(b) && b[j].kind == doubleStar
 			switch {
 			case aRun:
 				next[j] = true
@@ -57,7 +57,7 @@ func overlaps(a, b []segment) bool {
 				if i < len(a) {
 					next[j] = true
 				}
-			case i < len(a) && j < len(b) && a[i].meets(&b[j]):
+			case i < len(a) && j < len(b) && a[i].overlaps(&b[j]):
 				next[j+1] = true
 			}
 		}
@@ -70,15 +70,17 @@ func overlaps(a, b []segment) bool {
 }
 
 // inner reports whether a segment has "**" beside other text: unknown text that may contain slashes.
-func inner(s segment) bool { return s.kind == wild && strings.Contains(s.text, "**") }
+func hasInnerDoubleStar(s segment) bool {
+	return s.kind == wildcardSegment && strings.Contains(s.text, "**")
+}
 
 // unfold rewrites a segment such as "a**b", which matches "a/x/b" and "axb", into two patterns in which "**"
 // is a segment. With several such segments the two may match more than the original, never less. second is
 // nil if there is no such segment.
-func unfold(segs []segment) (first, second []segment) {
+func splitInnerDoubleStar(segs []segment) (first, second []segment) {
 	lo, hi := -1, -1
 	for i, s := range segs {
-		if inner(s) {
+		if hasInnerDoubleStar(s) {
 			if lo < 0 {
 				lo = i
 			}
@@ -91,7 +93,7 @@ func unfold(segs []segment) (first, second []segment) {
 	head := segs[lo].text[:strings.Index(segs[lo].text, "**")]
 	tail := strings.TrimLeft(segs[hi].text[strings.LastIndex(segs[hi].text, "**"):], "*")
 	for _, form := range [][]segment{
-		{patternSegment(head + "*"), {kind: anyRun}, patternSegment("*" + tail)},
+		{patternSegment(head + "*"), {kind: doubleStar}, patternSegment("*" + tail)},
 		{patternSegment(head + "*" + tail)},
 	} {
 		out := append([]segment{}, segs[:lo]...)

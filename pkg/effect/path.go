@@ -17,11 +17,11 @@ import (
 // relative path is unknown, "/home/*" for an unknown home folder. The canonical form of a canonical path is
 // the path itself. A word without a path yields "", as a pattern a path that is completely unknown.
 func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
-	if plain(word, pattern) && !p.onWindows() {
+	if isPlainPath(word, pattern) && !p.onWindows() {
 		if word[0] == '/' {
 			return word, false
 		}
-		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPath && !aliased(p.CWD) {
+		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPathBytes && !mayHaveAliases(p.CWD) {
 			return p.CWD + "/" + word, false
 		}
 	}
@@ -30,19 +30,19 @@ func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	if word == "" {
 		return "", pattern
 	}
-	w := walk{place: p, pattern: pattern}
+	w := pathWalk{place: p, pattern: pattern}
 	w.segs = make([]segment, 0, 24)
-	w.start(word)
-	return w.path()
+	w.walkFromRoot(word)
+	return w.currentPath()
 }
 
 // plain reports whether a word is already canonical relative to its folder. Most words are, so this is a fast
 // path.
-func plain(word string, pattern bool) bool {
-	if word == "" || len(word) > maxPath || word[len(word)-1] == '/' && len(word) > 1 {
+func isPlainPath(word string, pattern bool) bool {
+	if word == "" || len(word) > maxPathBytes || word[len(word)-1] == '/' && len(word) > 1 {
 		return false
 	}
-	if word[0] == '/' && aliased(word) {
+	if word[0] == '/' && mayHaveAliases(word) {
 		return false
 	}
 	after := byte('/')
@@ -69,7 +69,7 @@ func plain(word string, pattern bool) bool {
 }
 
 // aliased reports whether an absolute path is in a place where files have several names.
-func aliased(path string) bool {
+func mayHaveAliases(path string) bool {
 	if len(path) < 2 {
 		return false
 	}
@@ -85,22 +85,22 @@ func aliased(path string) bool {
 }
 
 // A walk follows a path one segment at a time, since the meaning of ".." depends on the links before it.
-type walk struct {
-	place     *Place
-	pattern   bool   // the word is a pattern
-	backslash bool   // backslashes are separators
-	windows   bool   // the current folder has Windows names
-	root      string // "/", unc or a drive; "" if unknown
-	segs      []segment
-	links     int // number of calls of Links
+type pathWalk struct {
+	place           *Place
+	pattern         bool   // the word is a pattern
+	backslash       bool   // backslashes are separators
+	isWindowsFolder bool   // the current folder has Windows names
+	root            string // "/", unc or a drive; "" if unknown
+	segs            []segment
+	linkLookups     int // number of calls of Links
 }
 
 // maxClimbs is the maximum number of ".." that are resolved through links.
-const maxClimbs = 16
+const maxParentLookups = 16
 
 // start determines the folder that a word starts from and follows the word.
-func (w *walk) start(word string) {
-	w.windows = w.onWindows()
+func (w *pathWalk) walkFromRoot(word string) {
+	w.isWindowsFolder = w.onWindows()
 	w.backslash = w.isWindows(word)
 	if w.backslash {
 		word = w.windowsRoot(word)
@@ -109,50 +109,50 @@ func (w *walk) start(word string) {
 	}
 	// A pattern that starts with unknown text may be absolute.
 	if w.root == "" && !(w.pattern && strings.HasPrefix(word, "**")) {
-		word = w.relative(word)
+		word = w.startRelative(word)
 	}
-	w.follow(word, w.pattern)
+	w.walkSegments(word, w.pattern)
 }
 
 // relative starts at the folder of a word without a root, and returns the rest of the word.
-func (w *walk) relative(word string) string {
-	if base, rest, ok := w.variable(word); ok {
-		w.from(base)
+func (w *pathWalk) startRelative(word string) string {
+	if base, rest, ok := w.cutVariable(word); ok {
+		w.moveTo(base)
 		return rest
 	}
-	w.from(w.place.CWD)
+	w.moveTo(w.place.CWD)
 	return word
 }
 
 // from moves the walk to a canonical path; "" is an unknown folder.
-func (w *walk) from(folder string) {
+func (w *pathWalk) moveTo(folder string) {
 	w.segs = w.segs[:0]
 	switch {
 	case folder == "":
 		w.root = ""
-		w.segs = append(w.segs, segment{kind: anyRun})
+		w.segs = append(w.segs, segment{kind: doubleStar})
 		return
-	case strings.HasPrefix(folder, unc):
-		w.root, w.windows = unc, true
-		folder = folder[len(unc):]
+	case strings.HasPrefix(folder, uncRoot):
+		w.root, w.isWindowsFolder = uncRoot, true
+		folder = folder[len(uncRoot):]
 	case windowsPath(folder):
-		w.root, w.windows = folder[:2], true
+		w.root, w.isWindowsFolder = folder[:2], true
 		folder = folder[2:]
 	default:
-		w.root, w.windows = "/", false
+		w.root, w.isWindowsFolder = "/", false
 	}
 	isPattern := strings.HasPrefix(folder, "/home/*") || w.root == "?:" && isMeta(folder)
 	for folder != "" {
 		var name string
 		name, folder, _ = strings.Cut(folder, "/")
 		if name != "" {
-			w.push(name, isPattern)
+			w.appendSegment(name, isPattern)
 		}
 	}
 }
 
 // follow walks the rest of a word.
-func (w *walk) follow(word string, pattern bool) {
+func (w *pathWalk) walkSegments(word string, pattern bool) {
 	for word != "" {
 		var name string
 		if w.backslash {
@@ -160,93 +160,93 @@ func (w *walk) follow(word string, pattern bool) {
 		} else {
 			name, word, _ = cutSlash(word, pattern)
 		}
-		if w.windows {
+		if w.isWindowsFolder {
 			name = windowsName(name)
 		}
 		wildcard := pattern
 		if pattern && !w.backslash {
-			if s := patternSegment(name); s.kind == literal {
+			if s := patternSegment(name); s.kind == literalSegment {
 				name, wildcard = s.text, false // an escaped name such as "\.\." is literal
 			}
 		}
 		switch name {
 		case "", ".":
 		case "..":
-			w.up()
+			w.moveToParent()
 		default:
-			w.step(name, word != "", wildcard)
+			w.enterSegment(name, word != "", wildcard)
 		}
 	}
 }
 
 // climbs reports whether a pattern matches "..": some shells expand ".*" to it.
-func climbs(name string) bool {
+func matchesParent(name string) bool {
 	s := patternSegment(name)
-	return s.meets(&segment{text: ".."})
+	return s.overlaps(&segment{text: ".."})
 }
 
 // step enters a folder or reaches a file. more says that the word has more segments.
-func (w *walk) step(name string, more, pattern bool) {
-	if more && pattern && name[0] == '.' && isMeta(name) && climbs(name) {
-		w.from("")
+func (w *pathWalk) enterSegment(name string, more, pattern bool) {
+	if more && pattern && name[0] == '.' && isMeta(name) && matchesParent(name) {
+		w.moveTo("")
 		return
 	}
 	if isUser(name) {
-		w.user()
+		w.enterUserFolder()
 		return
 	}
-	w.push(name, pattern)
-	w.alias()
+	w.appendSegment(name, pattern)
+	w.resolveAlias()
 }
 
 // push appends one segment.
-func (w *walk) push(name string, pattern bool) {
+func (w *pathWalk) appendSegment(name string, pattern bool) {
 	if len(w.segs) >= maxSegments {
-		if w.segs[len(w.segs)-1].kind != anyRun {
-			w.segs = append(w.segs, segment{kind: anyRun})
+		if w.segs[len(w.segs)-1].kind != doubleStar {
+			w.segs = append(w.segs, segment{kind: doubleStar})
 		}
 		return
 	}
 	s := segment{text: name}
-	if w.windows {
+	if w.isWindowsFolder {
 		if folded := foldPath(name); folded != "" { // a name of only invisible characters stays as it is
 			name = folded
 		}
 		s.text = name
-		if short := longName(name); short != "" {
-			s = segment{text: short, kind: wild}
+		if short := longNamePattern(name); short != "" {
+			s = segment{text: short, kind: wildcardSegment}
 		} else if pattern && strings.ContainsAny(name, "*?[") {
-			s.kind = wild
+			s.kind = wildcardSegment
 			if name == "**" {
-				s = segment{kind: anyRun}
+				s = segment{kind: doubleStar}
 			}
 		}
 	} else if pattern {
 		s = patternSegment(name)
 	}
-	if n := len(w.segs); s.kind == anyRun && n > 0 && w.segs[n-1].kind == anyRun {
+	if n := len(w.segs); s.kind == doubleStar && n > 0 && w.segs[n-1].kind == doubleStar {
 		return
 	}
 	w.segs = append(w.segs, s)
 }
 
 // up moves to the parent folder. After a symbolic link that is the parent of the link's target.
-func (w *walk) up() {
+func (w *pathWalk) moveToParent() {
 	n := len(w.segs)
 	if n == 0 {
 		return
 	}
-	if w.segs[n-1].kind == anyRun {
+	if w.segs[n-1].kind == doubleStar {
 		return // the parent of an unknown folder is unknown
 	}
-	if links := w.place.Links; links != nil && w.root != "" && w.allLiteral() {
-		if w.links++; w.links > maxClimbs {
-			w.from("")
+	if links := w.place.ResolveLinks; links != nil && w.root != "" && w.allLiteral() {
+		if w.linkLookups++; w.linkLookups > maxParentLookups {
+			w.moveTo("")
 			return
 		}
-		here, _ := w.path()
+		here, _ := w.currentPath()
 		if there := links(here); there != here {
-			w.from(there)
+			w.moveTo(there)
 			n = len(w.segs)
 			if n == 0 {
 				return
@@ -256,9 +256,9 @@ func (w *walk) up() {
 	w.segs = w.segs[:n-1]
 }
 
-func (w *walk) allLiteral() bool {
+func (w *pathWalk) allLiteral() bool {
 	for _, s := range w.segs {
-		if s.kind != literal {
+		if s.kind != literalSegment {
 			return false
 		}
 	}
@@ -266,7 +266,7 @@ func (w *walk) allLiteral() bool {
 }
 
 // path returns the current path, and whether it is a pattern.
-func (w *walk) path() (string, bool) {
+func (w *pathWalk) currentPath() (string, bool) {
 	isPattern := w.root == "" || w.root == "?:" || !w.allLiteral()
 	var b strings.Builder
 	n := 4
@@ -286,27 +286,27 @@ func (w *walk) path() (string, bool) {
 			b.WriteByte('/')
 		}
 		switch {
-		case s.kind == anyRun:
+		case s.kind == doubleStar:
 			b.WriteString("**")
-		case s.kind == wild || !isPattern:
+		case s.kind == wildcardSegment || !isPattern:
 			b.WriteString(s.text)
-		case w.windows:
+		case w.isWindowsFolder:
 			b.WriteString(quoteWindows(s.text))
 		default:
 			b.WriteString(Quote(s.text))
 		}
-		if b.Len() > maxPath {
-			return tooLong(b.String(), isPattern), true
+		if b.Len() > maxPathBytes {
+			return truncatedPattern(b.String(), isPattern), true
 		}
 	}
 	return b.String(), isPattern
 }
 
 // tooLong returns a pattern for a path that is longer than system calls accept.
-func tooLong(path string, isPattern bool) string {
-	cut := strings.LastIndexByte(path[:maxPath], '/')
+func truncatedPattern(path string, isPattern bool) string {
+	cut := strings.LastIndexByte(path[:maxPathBytes], '/')
 	if !isPattern {
-		return clip(Quote(path[:cut+1]) + "**")
+		return clipToMaxPath(Quote(path[:cut+1]) + "**")
 	}
 	return path[:cut+1] + "**"
 }
@@ -325,7 +325,7 @@ func fileURL(word string, pattern bool) (string, bool) {
 		host, below, _ := strings.Cut(rest, "/")
 		path = "/" + below
 		if host != "" && !ThisMachine(Host(host)) {
-			path = unc + "/" + host + path
+			path = uncRoot + "/" + host + path
 		}
 	}
 	if len(path) >= 3 && path[0] == '/' && isDrive(path[1:3]) {

@@ -251,7 +251,7 @@ func TestPathTooLong(t *testing.T) {
 	for _, word := range []string{strings.Repeat("a/", 4000), strings.Repeat("a", 9000), "/" + strings.Repeat("é*/", 3000)} {
 		for _, pattern := range []bool{false, true} {
 			got, isPattern := linux.Path(word, pattern)
-			if len(got) > maxPath+3 || !isPattern || !strings.HasSuffix(got, "**") {
+			if len(got) > maxPathBytes+3 || !isPattern || !strings.HasSuffix(got, "**") {
 				t.Errorf("Path(%.10q…, %t) = %.40q… of %d bytes, %t", word, pattern, got, len(got), isPattern)
 			}
 		}

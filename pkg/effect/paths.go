@@ -8,73 +8,73 @@ import (
 
 // Paths is a sorted list of canonical paths that caches selections from it. Goroutines share it; nil is
 // empty.
-type Paths struct {
+type PathList struct {
 	all     []string
-	at      int // number of the change that led to this list, counted from 0
-	choices *choices
+	version int // number of the change that led to this list, counted from 0
+	cache   *selectionCache
 
-	once  sync.Once
-	named map[string][]string
+	once       sync.Once
+	byBaseName map[string][]string
 }
 
 // choices caches the selections from a list that changes over time.
-type choices struct {
-	mu    sync.Mutex
-	kept  map[any]choice
-	added []addition
-	last  int // number of the last change
-	gone  int // number of the last change that removed a path
+type selectionCache struct {
+	mu                 sync.Mutex
+	selections         map[any]selection
+	addedPaths         []addedPath
+	lastVersion        int // number of the last change
+	lastRemovalVersion int // number of the last change that removed a path
 }
 
-type choice struct {
-	at    int // number of the change after which it was made
-	paths []string
+type selection struct {
+	version int // number of the change after which it was made
+	paths   []string
 }
 
-type addition struct {
-	at   int
-	path string
+type addedPath struct {
+	version int
+	path    string
 }
 
 // Limits of the cache.
 const (
-	maxChosen = 256  // selections
-	maxAdded  = 4096 // paths added by all changes together
+	maxSelections = 256  // selections
+	maxAddedPaths = 4096 // paths added by all changes together
 )
 
 // NewPaths returns Paths of a sorted list. The caller must not change the list afterwards.
-func NewPaths(sorted []string) *Paths {
-	return &Paths{all: sorted, choices: &choices{kept: map[any]choice{}}}
+func NewPathList(sorted []string) *PathList {
+	return &PathList{all: sorted, cache: &selectionCache{selections: map[any]selection{}}}
 }
 
 // Next returns Paths of a sorted list that differs little from that of p. It reuses the cached selections.
-func (p *Paths) Next(sorted []string) *Paths {
+func (p *PathList) Update(sorted []string) *PathList {
 	if p == nil {
-		return NewPaths(sorted)
+		return NewPathList(sorted)
 	}
-	c := p.choices
+	c := p.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Equal(p.all, sorted) {
 		return p
 	}
-	added, gone := difference(p.all, sorted)
-	if p.at != c.last || len(c.added)+len(added) > maxAdded {
-		return NewPaths(sorted)
+	added, gone := diffSorted(p.all, sorted)
+	if p.version != c.lastVersion || len(c.addedPaths)+len(added) > maxAddedPaths {
+		return NewPathList(sorted)
 	}
-	c.last++
+	c.lastVersion++
 	for _, path := range added {
-		c.added = append(c.added, addition{c.last, path})
+		c.addedPaths = append(c.addedPaths, addedPath{c.lastVersion, path})
 	}
 	if gone {
-		c.gone = c.last
+		c.lastRemovalVersion = c.lastVersion
 	}
-	return &Paths{all: sorted, at: c.last, choices: c}
+	return &PathList{all: sorted, version: c.lastVersion, cache: c}
 }
 
 // difference returns the texts that sorted has and old has not, and whether a text of old is gone. Both are
 // sorted.
-func difference(old, sorted []string) (added []string, gone bool) {
+func diffSorted(old, sorted []string) (added []string, gone bool) {
 	for _, text := range sorted {
 		for len(old) > 0 && old[0] < text {
 			old, gone = old[1:], true
@@ -89,7 +89,7 @@ func difference(old, sorted []string) (added []string, gone bool) {
 }
 
 // All returns all paths.
-func (p *Paths) All() []string {
+func (p *PathList) All() []string {
 	if p == nil {
 		return nil
 	}
@@ -98,19 +98,19 @@ func (p *Paths) All() []string {
 
 // Chosen returns the paths that choose accepts, in order. The result is cached under key, so a different
 // choose needs a different key.
-func (p *Paths) Chosen(key any, choose func(path string) bool) (out []string) {
+func (p *PathList) Select(key any, choose func(path string) bool) (out []string) {
 	if p == nil || len(p.all) == 0 {
 		return nil
 	}
-	c := p.choices
+	c := p.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kept, ok := c.kept[key]
+	kept, ok := c.selections[key]
 	switch {
-	case ok && kept.at == p.at:
+	case ok && kept.version == p.version:
 		return kept.paths
-	case ok && kept.at < p.at:
-		out = p.since(kept, choose)
+	case ok && kept.version < p.version:
+		out = p.updateSelection(kept, choose)
 	default:
 		for _, path := range p.all {
 			if choose(path) {
@@ -118,43 +118,43 @@ func (p *Paths) Chosen(key any, choose func(path string) bool) (out []string) {
 			}
 		}
 	}
-	if !ok && len(c.kept) == maxChosen {
-		clear(c.kept)
+	if !ok && len(c.selections) == maxSelections {
+		clear(c.selections)
 	}
-	if !ok || kept.at < p.at {
-		c.kept[key] = choice{p.at, out}
+	if !ok || kept.version < p.version {
+		c.selections[key] = selection{p.version, out}
 	}
 	return out
 }
 
 // since updates a cached selection: it adds accepted new paths and drops removed ones.
-func (p *Paths) since(kept choice, choose func(path string) bool) []string {
-	c, out := p.choices, slices.Clone(kept.paths)
-	first, _ := slices.BinarySearchFunc(c.added, kept.at+1, func(a addition, at int) int { return a.at - at })
-	for _, a := range c.added[first:] {
-		if a.at <= p.at && choose(a.path) {
+func (p *PathList) updateSelection(kept selection, choose func(path string) bool) []string {
+	c, out := p.cache, slices.Clone(kept.paths)
+	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.version+1, func(a addedPath, at int) int { return a.version - at })
+	for _, a := range c.addedPaths[first:] {
+		if a.version <= p.version && choose(a.path) {
 			out = append(out, a.path)
 		}
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if c.gone > kept.at {
+	if c.lastRemovalVersion > kept.version {
 		out = slices.DeleteFunc(out, func(path string) bool { _, there := slices.BinarySearch(p.all, path); return !there })
 	}
 	return out
 }
 
 // Named returns the paths whose last name is name, in order.
-func (p *Paths) Named(name string) []string {
+func (p *PathList) WithBaseName(name string) []string {
 	if p == nil || len(p.all) == 0 {
 		return nil
 	}
 	p.once.Do(func() {
-		p.named = make(map[string][]string, len(p.all))
+		p.byBaseName = make(map[string][]string, len(p.all))
 		for _, path := range p.all {
 			last := path[strings.LastIndexByte(path, '/')+1:]
-			p.named[last] = append(p.named[last], path)
+			p.byBaseName[last] = append(p.byBaseName[last], path)
 		}
 	})
-	return p.named[name]
+	return p.byBaseName[name]
 }

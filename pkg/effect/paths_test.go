@@ -13,9 +13,9 @@ import (
 // only so many are kept.
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	p, looked := NewPaths([]string{"/a/x.go", "/a/y.py", "/b/x.go"}), 0
+	p, looked := NewPathList([]string{"/a/x.go", "/a/y.py", "/b/x.go"}), 0
 	ending := func(end string) []string {
-		return p.Chosen(end, func(path string) bool { looked++; return strings.HasSuffix(path, end) })
+		return p.Select(end, func(path string) bool { looked++; return strings.HasSuffix(path, end) })
 	}
 	for range 2 {
 		if got := ending("x.go"); !slices.Equal(got, []string{"/a/x.go", "/b/x.go"}) {
@@ -25,24 +25,24 @@ func TestPaths(t *testing.T) {
 			t.Errorf("y.py: %q", got)
 		}
 	}
-	if got := p.Named("x.go"); !slices.Equal(got, []string{"/a/x.go", "/b/x.go"}) {
+	if got := p.WithBaseName("x.go"); !slices.Equal(got, []string{"/a/x.go", "/b/x.go"}) {
 		t.Errorf("named x.go: %q", got)
 	}
 	if looked != 2*len(p.All()) {
 		t.Errorf("looked at %d paths, want each once for each choice", looked)
 	}
-	for i := range 2 * maxChosen {
+	for i := range 2 * maxSelections {
 		ending(fmt.Sprint(i))
 	}
-	if len(p.choices.kept) > maxChosen {
-		t.Errorf("%d choices are kept", len(p.choices.kept))
+	if len(p.cache.selections) > maxSelections {
+		t.Errorf("%d choices are kept", len(p.cache.selections))
 	}
 }
 
 func TestNoPaths(t *testing.T) {
 	t.Parallel()
-	var p *Paths
-	if p.All() != nil || p.Chosen("", func(string) bool { return true }) != nil || p.Named("") != nil {
+	var p *PathList
+	if p.All() != nil || p.Select("", func(string) bool { return true }) != nil || p.WithBaseName("") != nil {
 		t.Error("no paths hold one")
 	}
 }
@@ -55,7 +55,7 @@ func TestNextPaths(t *testing.T) {
 	looked := 0
 	odd := func(path string) bool { looked++; return path[len(path)-1]%2 == 1 }
 	have := map[string]bool{}
-	p := NewPaths(nil)
+	p := NewPathList(nil)
 	for i := range 2000 {
 		old := p
 		for range random.IntN(3) {
@@ -67,27 +67,27 @@ func TestNextPaths(t *testing.T) {
 			}
 			break
 		}
-		p = p.Next(slices.Sorted(maps.Keys(have)))
-		asked := []*Paths{p}
+		p = p.Update(slices.Sorted(maps.Keys(have)))
+		asked := []*PathList{p}
 		if i%7 == 0 {
-			asked = []*Paths{old, p, old}
+			asked = []*PathList{old, p, old}
 		}
 		if i%3 == 0 {
 			asked = nil
 		}
 		for _, p := range asked {
 			want := slices.DeleteFunc(slices.Clone(p.All()), func(path string) bool { return path[len(path)-1]%2 == 0 })
-			if got := p.Chosen("odd", odd); !slices.Equal(got, want) {
+			if got := p.Select("odd", odd); !slices.Equal(got, want) {
 				t.Fatalf("change %d: %q, want %q", i, got, want)
 			}
 		}
 	}
-	p.Chosen("odd", odd)
+	p.Select("odd", odd)
 	looked = 0
-	if p = p.Next(append(slices.Clone(p.All()), "/x1")); p.Chosen("odd", odd) == nil || looked != 1 {
+	if p = p.Update(append(slices.Clone(p.All()), "/x1")); p.Select("odd", odd) == nil || looked != 1 {
 		t.Errorf("looked at %d paths to choose from one more", looked)
 	}
-	if p.Next(slices.Clone(p.All())) != p {
+	if p.Update(slices.Clone(p.All())) != p {
 		t.Error("the same paths are others")
 	}
 }

@@ -15,28 +15,28 @@ type segment struct {
 
 	// For a wildcard segment of a rule: the number of literal bytes at its start and end, at most 255.
 	// Comparing the ends rules out most names.
-	head, tail uint8
+	literalHeadLen, literalTailLen uint8
 }
 
 // ends counts the literal bytes at both ends of a wildcard segment.
-func (s *segment) ends() {
-	if s.kind == wild {
-		s.head, s.tail = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
+func (s *segment) countLiteralEnds() {
+	if s.kind == wildcardSegment {
+		s.literalHeadLen, s.literalTailLen = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
 	}
 }
 
 type segmentKind uint8
 
 const (
-	literal segmentKind = iota
-	wild                // contains *, ? or a class
-	anyRun              // "**": any number of segments, also none
+	literalSegment  segmentKind = iota
+	wildcardSegment             // contains *, ? or a class
+	doubleStar                  // "**": any number of segments, also none
 )
 
 // may reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
 // name that the segment matches does.
-func (s *segment) may(name string) bool {
-	return (s.head == 0 || name != "" && name[0] == s.text[0]) && (s.tail == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
+func (s *segment) endsMatch(name string) bool {
+	return (s.literalHeadLen == 0 || name != "" && name[0] == s.text[0]) && (s.literalTailLen == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
 }
 
 // maxSegments is the maximum depth of a path; deeper parts become "**".
@@ -46,13 +46,13 @@ const maxSegments = 256
 // segments. Longer segments keep only their literal prefix, and everything after too many of them becomes
 // "**". Both only make a pattern match more, so nothing is missed, and keep comparisons fast.
 const (
-	maxWild  = 64
-	maxWilds = 8
+	maxWildcardBytes    = 64
+	maxWildcardSegments = 8
 )
 
 // maxPath is the maximum length in bytes of a path in system calls, after cleaning; anything longer becomes
 // "**".
-const maxPath = 4096
+const maxPathBytes = 4096
 
 const metaChars = `*?[\`
 
@@ -88,13 +88,13 @@ func patternSegment(s string) segment {
 		return segment{text: s}
 	}
 	if s == "**" {
-		return segment{kind: anyRun}
+		return segment{kind: doubleStar}
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		t, n := nextToken(s[i:])
 		if t.kind != tokenRune {
-			return segment{text: s, kind: wild}
+			return segment{text: s, kind: wildcardSegment}
 		}
 		if s[i] == '\\' && n > 1 {
 			b.WriteString(s[i+1 : i+n])
@@ -179,7 +179,7 @@ func classEnd(s string) int {
 
 // meets reports whether two tokens, neither of them a star, can match the same character. For two classes it
 // returns true without comparing them, which is the strict answer.
-func (t token) meets(u token) bool {
+func (t token) overlaps(u token) bool {
 	switch {
 	case t.kind == tokenRune && u.kind == tokenRune:
 		return t.r == u.r
@@ -240,7 +240,7 @@ func swapCase(r rune) rune {
 
 // tokens appends the tokens of a segment to dst.
 func (s segment) tokens(dst []token) []token {
-	if s.kind == literal {
+	if s.kind == literalSegment {
 		for _, r := range s.text {
 			dst = append(dst, token{r: r})
 		}
@@ -255,26 +255,26 @@ func (s segment) tokens(dst []token) []token {
 }
 
 // maxProduct is the maximum number of states in a comparison of two wildcard segments.
-const maxProduct = 1 << 20
+const maxComparedStates = 1 << 20
 
 // meets reports whether two segments, neither of them "**", match a common name. It simulates both automata
 // together.
-func (s *segment) meets(u *segment) bool {
-	if s.kind == literal && u.kind == literal {
+func (s *segment) overlaps(u *segment) bool {
+	if s.kind == literalSegment && u.kind == literalSegment {
 		return s.text == u.text
 	}
-	if s.kind == literal {
+	if s.kind == literalSegment {
 		return u.matches(s.text)
 	}
-	if u.kind == literal {
+	if u.kind == literalSegment {
 		return s.matches(u.text)
 	}
-	if s.text == "*" || u.text == "*" || !sameEnds(s.text, u.text) {
+	if s.text == "*" || u.text == "*" || !endsMayAgree(s.text, u.text) {
 		return s.text == "*" || u.text == "*"
 	}
 	var abuf, bbuf [48]token
 	a, b := s.tokens(abuf[:0]), u.tokens(bbuf[:0])
-	if len(a)*len(b) > maxProduct {
+	if len(a)*len(b) > maxComparedStates {
 		return true
 	}
 	var rowbuf [2][64]bool
@@ -288,7 +288,7 @@ func (s *segment) meets(u *segment) bool {
 		clear(next)
 		for j := 0; j <= len(b); j++ {
 			if row[j] {
-				stepProduct(a, b, i, j, row, next)
+				markNextStates(a, b, i, j, row, next)
 			}
 		}
 		if i == len(a) {
@@ -301,7 +301,7 @@ func (s *segment) meets(u *segment) bool {
 
 // sameEnds reports whether two wildcard segments can agree in their first and last byte. This decides most
 // comparisons.
-func sameEnds(a, b string) bool {
+func endsMayAgree(a, b string) bool {
 	x, y := a[0], b[0]
 	if x != y && strings.IndexByte(metaChars, x) < 0 && strings.IndexByte(metaChars, y) < 0 {
 		return false
@@ -317,7 +317,7 @@ func (s *segment) matches(name string) bool {
 	if p == "*" {
 		return true
 	}
-	if !s.may(name) || len(name) < int(s.head) || name[:s.head] != p[:s.head] || len(name) < int(s.tail) || name[len(name)-int(s.tail):] != p[len(p)-int(s.tail):] {
+	if !s.endsMatch(name) || len(name) < int(s.literalHeadLen) || name[:s.literalHeadLen] != p[:s.literalHeadLen] || len(name) < int(s.literalTailLen) || name[len(name)-int(s.literalTailLen):] != p[len(p)-int(s.literalTailLen):] {
 		return false
 	}
 	if last := p[len(p)-1]; strings.IndexByte("*?]", last) < 0 && (name == "" || name[len(name)-1] != last) {
@@ -337,7 +337,7 @@ func (s *segment) matches(name string) bool {
 			if r >= utf8.RuneSelf {
 				r, size = utf8.DecodeRuneInString(name[j:])
 			}
-			if t.meets(token{r: r}) {
+			if t.overlaps(token{r: r}) {
 				i, j = i+n, j+size
 				continue
 			}
@@ -353,7 +353,7 @@ func (s *segment) matches(name string) bool {
 }
 
 // stepProduct marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
-func stepProduct(a, b []token, i, j int, row, next []bool) {
+func markNextStates(a, b []token, i, j int, row, next []bool) {
 	aStar := i < len(a) && a[i].kind == tokenStar
 	bStar := j < len(b) && b[j].kind == tokenStar
 	switch {
@@ -367,20 +367,20 @@ func stepProduct(a, b []token, i, j int, row, next []bool) {
 		if i < len(a) {
 			next[j] = true
 		}
-	case i < len(a) && j < len(b) && a[i].meets(b[j]):
+	case i < len(a) && j < len(b) && a[i].overlaps(b[j]):
 		next[j+1] = true
 	}
 }
 
 // within reports whether u certainly matches every name that s matches. It may return false although it does.
-func (s *segment) within(u *segment) bool {
-	if s.kind == literal {
-		if u.kind == literal {
+func (s *segment) isCoveredBy(u *segment) bool {
+	if s.kind == literalSegment {
+		if u.kind == literalSegment {
 			return s.text == u.text
 		}
-		return !strings.Contains(u.text, "[") && s.meets(u)
+		return !strings.Contains(u.text, "[") && s.overlaps(u)
 	}
-	if u.kind == literal {
+	if u.kind == literalSegment {
 		return false
 	}
 	if u.text == "*" || u.text == s.text {
@@ -406,7 +406,7 @@ func literalTail(s string) int { return len(s) - 1 - strings.LastIndexAny(s, met
 
 // split appends the segments of a canonical path or pattern to dst. The root
 // of a POSIX path is not a segment; a drive and "unc:" are.
-func split(dst []segment, path string, pattern bool) []segment {
+func appendSegments(dst []segment, path string, pattern bool) []segment {
 	wilds := 0
 	for path != "" {
 		name, rest, _ := cutSlash(path, pattern)
@@ -414,18 +414,18 @@ func split(dst []segment, path string, pattern bool) []segment {
 		if name == "" {
 			continue
 		}
-		if len(dst) >= maxSegments || wilds == maxWilds {
-			return append(dst, segment{kind: anyRun})
+		if len(dst) >= maxSegments || wilds == maxWildcardSegments {
+			return append(dst, segment{kind: doubleStar})
 		}
 		if !pattern {
 			dst = append(dst, segment{text: name})
 			continue
 		}
 		s := patternSegment(name)
-		if s.kind == wild {
+		if s.kind == wildcardSegment {
 			wilds++
-			if len(s.text) > maxWild {
-				s = widen(s)
+			if len(s.text) > maxWildcardBytes {
+				s = shortenWildcard(s)
 			}
 		}
 		dst = append(dst, s)
@@ -434,13 +434,13 @@ func split(dst []segment, path string, pattern bool) []segment {
 }
 
 // widen shortens a wildcard segment to its literal prefix and a star.
-func widen(s segment) segment {
+func shortenWildcard(s segment) segment {
 	star := "*"
-	if inner(s) {
+	if hasInnerDoubleStar(s) {
 		star = "**"
 	}
-	head := s.text[:min(literalHead(s.text), maxWild)]
-	return segment{text: strings.ToValidUTF8(head, "") + star, kind: wild}
+	head := s.text[:min(literalHead(s.text), maxWildcardBytes)]
+	return segment{text: strings.ToValidUTF8(head, "") + star, kind: wildcardSegment}
 }
 
 // cutSlash cuts at the first slash; in a pattern an escaped slash also separates.
@@ -457,10 +457,10 @@ func cutSlash(s string, pattern bool) (name, rest string, found bool) {
 }
 
 // clip limits a pattern to the length that [Overlap] compares.
-func clip(s string) string {
-	if len(s) <= maxPath {
+func clipToMaxPath(s string) string {
+	if len(s) <= maxPathBytes {
 		return s
 	}
-	cut := strings.LastIndexByte(s[:maxPath], '/')
+	cut := strings.LastIndexByte(s[:maxPathBytes], '/')
 	return s[:cut+1] + "**"
 }

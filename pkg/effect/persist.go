@@ -12,8 +12,8 @@ import (
 // class as its Reason.
 //
 // Files of most classes are rarely written in everyday work. Files of some classes, such as build_script, are
-// often written: project settings that also contain commands; see [Everyday].
-func Persists(path string, pattern, recursive bool) string {
+// often written: project settings that also contain commands; see [IsEverydayClass].
+func PersistenceClass(path string, pattern, recursive bool) string {
 	g, err := persistGlobs()
 	if err != nil {
 		return "unknown"
@@ -32,15 +32,15 @@ func Persists(path string, pattern, recursive bool) string {
 }
 
 // Persists is like the function Persists, but with the place's own home folder.
-func (pl *Place) Persists(path string, pattern, recursive bool) string {
+func (pl *Place) PersistenceClass(path string, pattern, recursive bool) string {
 	if rest, ok := strings.CutPrefix(path, pl.Home+"/"); ok && pl.Home != "" {
 		path = "/root/" + rest
 	}
-	return Persists(path, pattern, recursive)
+	return PersistenceClass(path, pattern, recursive)
 }
 
 // Everyday reports whether files of a class are written in everyday work.
-func Everyday(class string) bool {
+func IsEverydayClass(class string) bool {
 	for i := range knowledge.LaterClasses {
 		if c := &knowledge.LaterClasses[i]; c.Name == class {
 			return c.Everyday

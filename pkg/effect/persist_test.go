@@ -49,7 +49,7 @@ func TestPersists(t *testing.T) {
 		{"c:/users/me/appdata/roaming/microsoft/windows/start menu/programs/startup/x.lnk", false, "autostart"},
 		{"c:/windows/system32/tasks/x", false, "schedule"},
 	} {
-		if got := Persists(tt.path, tt.pattern, false); got != tt.want {
+		if got := PersistenceClass(tt.path, tt.pattern, false); got != tt.want {
 			t.Errorf("Persists(%q) = %q, want %q", tt.path, got, tt.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestEveryday(t *testing.T) {
 	t.Parallel()
 	for _, class := range knowledge.LaterClasses {
 		want := class.Name == "editor" || class.Name == "ci" || class.Name == "build_script"
-		if Everyday(class.Name) != want {
+		if IsEverydayClass(class.Name) != want {
 			t.Errorf("Everyday(%q) = %t", class.Name, !want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestPersistsInHome(t *testing.T) {
 	t.Parallel()
 	pl := &Place{Home: "/data/users/me"}
 	for path, want := range map[string]string{"/data/users/me/.bashrc": "shell_startup", "/data/users/you/.bashrc": "", "/data/users/me/app/x": "", "/etc/ld.so.preload": "loader"} {
-		if got := pl.Persists(path, false, false); got != want {
+		if got := pl.PersistenceClass(path, false, false); got != want {
 			t.Errorf("Persists(%q) = %q, want %q", path, got, want)
 		}
 	}

@@ -22,34 +22,34 @@ type Place struct {
 	// Links resolves the symbolic links of a canonical path on local file
 	// systems. It returns its argument if there is nothing to resolve. nil
 	// means that links are not resolved.
-	Links func(path string) string
+	ResolveLinks func(path string) string
 
 	// Linker returns a function like Links for a batch of paths: it looks up each folder only once. nil if
 	// Links is nil.
-	Linker func() func(path string) string
+	NewCachedLinks func() func(path string) string
 
 	// Script reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
 	// if the file certainly does not exist, and another error if it is not a regular file, is larger than 64
 	// KiB, or is not on a local file system. nil reads nothing.
-	Script func(path string) ([]byte, error)
+	ReadScript func(path string) ([]byte, error)
 
 	// Archive returns the members of an archive, by canonical path; its errors are those of Script and of
 	// [packed.Members]. nil reads nothing.
-	Archive func(path string, q packed.Query) ([]packed.Member, error)
+	ListArchive func(path string, q packed.Query) ([]packed.Member, error)
 
 	// Origin returns the labels of a file from earlier actions of the session, by its own or a parent's
 	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
-	Origin func(path string) []Label
+	OriginLabels func(path string) []Label
 
 	// Brought returns the sorted canonical paths of files and folders that earlier actions of the session
 	// downloaded, decoded, unpacked or cloned: those that Origin labels [LabelNetwork], [LabelDecoded] or
 	// [LabelUntrusted]. A folder with everything in it ends in a slash. A nil function means that no earlier
 	// actions are known.
-	Brought func() *Paths
+	ImportedPaths func() *PathList
 
 	// Made reports whether earlier actions of the session created the file, or the folder with everything in
 	// it, and nothing else has changed it since. nil: no such files.
-	Made func(path string) bool
+	MadeBySession func(path string) bool
 
 	FoldCase   bool // the file system ignores case (Windows, macOS)
 	PowerShell bool // the payload or the tool's name says that the text is PowerShell
@@ -69,11 +69,11 @@ func (p *Place) In(dir string) *Place {
 // Inside reports whether a canonical path, or everything that a pattern matches, is certainly in a root. The
 // caller must resolve links in it. tree is [Effect.Tree].
 func (p *Place) Inside(path string, pattern, tree bool) bool {
-	if path == "" || pattern && (strings.Contains(path, "**") && !tree || len(path) > maxPath) {
+	if path == "" || pattern && (strings.Contains(path, "**") && !tree || len(path) > maxPathBytes) {
 		return false // unknown text may contain ".."
 	}
 	for _, root := range p.Roots {
-		if p.below(path, pattern, root) {
+		if p.isAtOrBelow(path, pattern, root) {
 			return true
 		}
 	}
@@ -82,25 +82,25 @@ func (p *Place) Inside(path string, pattern, tree bool) bool {
 
 // below reports whether a path is a folder or inside it. Of a pattern only the part before the first wildcard
 // is compared.
-func (p *Place) below(path string, pattern bool, folder string) bool {
+func (p *Place) isAtOrBelow(path string, pattern bool, folder string) bool {
 	if !pattern {
 		n := len(folder)
-		return len(path) >= n && p.same(path[:n], folder) && (len(path) == n || path[n] == '/')
+		return len(path) >= n && p.sameName(path[:n], folder) && (len(path) == n || path[n] == '/')
 	}
 	var pbuf, fbuf [32]segment
-	segs, want := split(pbuf[:0], path, true), split(fbuf[:0], folder, false)
+	segs, want := appendSegments(pbuf[:0], path, true), appendSegments(fbuf[:0], folder, false)
 	if len(segs) < len(want) {
 		return false
 	}
 	for i, s := range want {
-		if segs[i].kind != literal || !p.same(segs[i].text, s.text) {
+		if segs[i].kind != literalSegment || !p.sameName(segs[i].text, s.text) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *Place) same(a, b string) bool {
+func (p *Place) sameName(a, b string) bool {
 	return a == b || p.FoldCase && strings.EqualFold(a, b)
 }
 
@@ -114,12 +114,12 @@ func CheckRoot(path, home string) error {
 	case home != "" && (fold == foldPath(home) || strings.HasPrefix(foldPath(home), strings.TrimSuffix(fold, "/")+"/")):
 		return fmt.Errorf("root %s is or contains the home folder; choose a folder inside it", path)
 	}
-	segs := split(nil, fold, false)
+	segs := appendSegments(nil, fold, false)
 	for _, glob := range systemFolders {
 		name, below := strings.CutSuffix(glob, "/**")
-		want := split(nil, name, true)
+		want := appendSegments(nil, name, true)
 		if len(segs) == len(want) || below && len(segs) > len(want) {
-			if heads(segs, want) {
+			if startsWithSegments(segs, want) {
 				return fmt.Errorf("root %s is a system folder; choose one of your own folders", path)
 			}
 		}
@@ -127,9 +127,9 @@ func CheckRoot(path, home string) error {
 	return nil
 }
 
-func heads(segs, want []segment) bool {
+func startsWithSegments(segs, want []segment) bool {
 	for i := range want {
-		if !segs[i].meets(&want[i]) {
+		if !segs[i].overlaps(&want[i]) {
 			return false
 		}
 	}
@@ -143,5 +143,5 @@ var systemFolders = [...]string{
 	"/usr", "/usr/bin/**", "/usr/lib/**", "/usr/sbin/**", "/usr/share/**", "/usr/local", "/usr/local/bin/**", "/usr/local/etc/**", "/usr/libexec/**", "/usr/home", "/usr/home/*",
 	"/var", "/var/root", "/var/home", "/var/home/*", "/var/db/**", "/var/lib", "/var/log/**", "/var/run", "/var/spool/**", "/var/tmp",
 	"/library/**", "/system/**", "/applications/**", "/private", "/nix", "/nix/store/**", "/snap/**",
-	"?:", "?:/users", "?:/users/*", "?:/documents and settings", "?:/windows/**", "?:/program files/**", "?:/program files (x86)/**", "?:/programdata", unc,
+	"?:", "?:/users", "?:/users/*", "?:/documents and settings", "?:/windows/**", "?:/program files/**", "?:/program files (x86)/**", "?:/programdata", uncRoot,
 }

@@ -59,7 +59,7 @@ func TestIn(t *testing.T) {
 		}
 	}
 	// Behind a link, ".." is where the link leads.
-	linked := &Place{CWD: "/w", Links: func(path string) string {
+	linked := &Place{CWD: "/w", ResolveLinks: func(path string) string {
 		if path == "/w/link" {
 			return "/etc/ssl"
 		}

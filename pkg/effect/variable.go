@@ -4,7 +4,7 @@ import "strings"
 
 // variable splits a word after a leading variable or "~" and returns the folder of the variable, "" if it is
 // not known.
-func (w *walk) variable(word string) (base, rest string, ok bool) {
+func (w *pathWalk) cutVariable(word string) (base, rest string, ok bool) {
 	switch word[0] {
 	case '~':
 		name, rest := word[1:], ""
@@ -23,9 +23,9 @@ func (w *walk) variable(word string) (base, rest string, ok bool) {
 			return "", "", false
 		}
 		if strings.EqualFold(name, "homedrive") && len(rest) >= len("%homepath%") && strings.EqualFold(rest[:len("%homepath%")], "%homepath%") {
-			return w.home(), rest[len("%homepath%"):], true
+			return w.homeFolder(), rest[len("%homepath%"):], true
 		}
-		base, known := w.folder(name)
+		base, known := w.variableFolder(name)
 		if known && rest != "" && rest[0] != '/' && rest[0] != '\\' {
 			return "", rest, true // text directly after the variable continues the folder's name
 		}
@@ -86,24 +86,24 @@ var nameBytes = func() (set [256]bool) {
 }()
 
 // folder returns the folder in a well-known variable.
-func (w *walk) folder(name string) (folder string, known bool) {
+func (w *pathWalk) variableFolder(name string) (folder string, known bool) {
 	switch strings.ToLower(name) {
 	case "home", "userprofile", "homepath", "zdotdir":
-		return w.home(), true
+		return w.homeFolder(), true
 	case "pwd":
 		return w.place.CWD, true
 	case "xdg_config_home":
-		return w.home() + "/.config", true
+		return w.homeFolder() + "/.config", true
 	case "xdg_data_home":
-		return w.home() + "/.local/share", true
+		return w.homeFolder() + "/.local/share", true
 	case "xdg_state_home":
-		return w.home() + "/.local/state", true
+		return w.homeFolder() + "/.local/state", true
 	case "xdg_cache_home":
-		return w.home() + "/.cache", true
+		return w.homeFolder() + "/.cache", true
 	case "appdata":
-		return w.windowsHome() + "/appdata/roaming", true
+		return w.windowsHomeFolder() + "/appdata/roaming", true
 	case "localappdata":
-		return w.windowsHome() + "/appdata/local", true
+		return w.windowsHomeFolder() + "/appdata/local", true
 	case "systemdrive", "homedrive":
 		return "c:", true
 	case "systemroot", "windir":
@@ -121,7 +121,7 @@ func (w *walk) folder(name string) (folder string, known bool) {
 }
 
 // home returns the home folder, as a pattern if it is unknown.
-func (w *walk) home() string {
+func (w *pathWalk) homeFolder() string {
 	switch {
 	case w.place.Home != "":
 		return w.place.Home
@@ -131,7 +131,7 @@ func (w *walk) home() string {
 	return "/home/*"
 }
 
-func (w *walk) windowsHome() string {
+func (w *pathWalk) windowsHomeFolder() string {
 	if h := w.place.Home; len(h) > 2 && isDrive(h[:2]) {
 		return h
 	}
@@ -140,10 +140,10 @@ func (w *walk) windowsHome() string {
 
 // homeOf returns the home folder of a user, of the current user for "", or "" if it is unknown. "+" and "-"
 // are the current and previous folders of the shell.
-func (w *walk) homeOf(user string) string {
+func (w *pathWalk) homeOf(user string) string {
 	switch user {
 	case "":
-		return w.home()
+		return w.homeFolder()
 	case "+":
 		return w.place.CWD
 	case "root":
@@ -178,11 +178,11 @@ func isUser(name string) bool {
 }
 
 // user enters the folder named after the user.
-func (w *walk) user() {
+func (w *pathWalk) enterUserFolder() {
 	home := w.place.Home
 	if i := strings.LastIndexByte(home, '/'); i >= 0 && i+1 < len(home) {
-		w.push(home[i+1:], false)
+		w.appendSegment(home[i+1:], false)
 		return
 	}
-	w.push("*", true)
+	w.appendSegment("*", true)
 }

@@ -4,10 +4,10 @@ import "strings"
 
 // unc is the root of network paths: \\server\share is unc:/server/share. No path of another system starts
 // with it.
-const unc = "unc:"
+const uncRoot = "unc:"
 
 // isWindows reports whether a word is a Windows path, in which backslashes are separators.
-func (w *walk) isWindows(word string) bool {
+func (w *pathWalk) isWindows(word string) bool {
 	switch word[0] {
 	case '\\':
 		if strings.HasPrefix(word, `\\`) && len(word) > 2 && strings.ContainsAny(word[2:], `\/`) {
@@ -32,14 +32,14 @@ func (w *walk) isWindows(word string) bool {
 	switch {
 	case len(word) >= 2 && isDrive(word[:2]):
 		return len(word) == 2 || word[2] == '/' || word[2] == '\\' || w.onWindows()
-	case len(word) >= len(unc) && strings.EqualFold(word[:len(unc)], unc):
+	case len(word) >= len(uncRoot) && strings.EqualFold(word[:len(uncRoot)], uncRoot):
 		return true
 	}
 	return w.onWindows()
 }
 
 // onWindows reports whether the place has Windows paths.
-func (w *walk) onWindows() bool { return w.place.onWindows() }
+func (w *pathWalk) onWindows() bool { return w.place.onWindows() }
 
 func (p *Place) onWindows() bool {
 	return windowsPath(p.CWD) || p.CWD == "" && windowsPath(p.Home)
@@ -47,24 +47,24 @@ func (p *Place) onWindows() bool {
 
 // windowsPath reports whether a canonical path is a Windows path.
 func windowsPath(path string) bool {
-	return strings.HasPrefix(path, unc) || len(path) >= 2 && isDrive(path[:2])
+	return strings.HasPrefix(path, uncRoot) || len(path) >= 2 && isDrive(path[:2])
 }
 
 // windowsRoot determines the root of a word, if it has one, and returns the rest.
-func (w *walk) windowsRoot(word string) string {
+func (w *pathWalk) windowsRoot(word string) string {
 	slashed := strings.ReplaceAll(word, `\`, "/")
 	for _, head := range [...]string{"//?/", "//./", "/??/"} {
 		if strings.HasPrefix(slashed, head) {
-			return w.device32(slashed[len(head):], word[len(head):])
+			return w.enterDevicePath(slashed[len(head):], word[len(head):])
 		}
 	}
 	switch {
-	case len(word) >= len(unc) && strings.EqualFold(word[:len(unc)], unc):
-		return w.share(word[len(unc):])
+	case len(word) >= len(uncRoot) && strings.EqualFold(word[:len(uncRoot)], uncRoot):
+		return w.enterNetworkShare(word[len(uncRoot):])
 	case strings.HasPrefix(slashed, "//"):
-		return w.share(word[2:])
+		return w.enterNetworkShare(word[2:])
 	case len(word) >= 2 && isDrive(word[:2]):
-		return w.drive(word)
+		return w.enterDrive(word)
 	case slashed[0] == '/':
 		// \x is on the current drive; in Git Bash, /c/x is c:\x.
 		if len(slashed) >= 2 && isDrive(slashed[1:2]+":") && slashed[1] != '?' && (len(slashed) == 2 || slashed[2] == '/') {
@@ -83,46 +83,46 @@ func (w *walk) windowsRoot(word string) string {
 	return word
 }
 
-func (w *walk) setDrive(drive string) { w.root, w.windows = strings.ToLower(drive), true }
+func (w *pathWalk) setDrive(drive string) { w.root, w.isWindowsFolder = strings.ToLower(drive), true }
 
 // drive enters a drive. "c:x" is relative to the current folder of c:.
-func (w *walk) drive(word string) string {
+func (w *pathWalk) enterDrive(word string) string {
 	rest := word[2:]
 	if rest == "" || rest[0] == '/' || rest[0] == '\\' {
 		w.setDrive(word[:2])
 		return rest
 	}
 	if cwd := w.place.CWD; len(cwd) > 1 && strings.EqualFold(cwd[:2], word[:2]) {
-		w.from(cwd)
+		w.moveTo(cwd)
 		return rest
 	}
 	w.setDrive(word[:2])
-	w.segs = append(w.segs, segment{kind: anyRun})
+	w.segs = append(w.segs, segment{kind: doubleStar})
 	return rest
 }
 
 // device32 parses a path after \\?\ or \\.\, which use the kernel's names.
-func (w *walk) device32(slashed, word string) string {
+func (w *pathWalk) enterDevicePath(slashed, word string) string {
 	head, _, _ := strings.Cut(slashed, "/")
 	switch lower := strings.ToLower(head); {
 	case lower == "unc":
-		return w.share(word[min(len(head)+1, len(word)):])
+		return w.enterNetworkShare(word[min(len(head)+1, len(word)):])
 	case isDrive(head):
 		w.setDrive(head)
 		return word[2:]
 	case lower == "globalroot" || strings.HasPrefix(lower, "volume{") || strings.HasPrefix(lower, "harddisk"):
 		// A volume by another name: the drive is unknown.
 		w.setDrive("?:")
-		w.segs = append(w.segs, segment{kind: anyRun})
+		w.segs = append(w.segs, segment{kind: doubleStar})
 		return word[len(head):]
 	}
-	w.root, w.windows = unc, true
+	w.root, w.isWindowsFolder = uncRoot, true
 	w.segs = append(w.segs, segment{text: "device"})
 	return word
 }
 
 // share parses a path after \\server\share. Shares of this machine are drives, or file systems of WSL.
-func (w *walk) share(word string) string {
+func (w *pathWalk) enterNetworkShare(word string) string {
 	word = strings.TrimLeft(word, `/\`)
 	server, rest := cutSeparator(word)
 	share, below := cutSeparator(rest)
@@ -137,7 +137,7 @@ func (w *walk) share(word string) string {
 			return below
 		}
 	}
-	w.root, w.windows = unc, true
+	w.root, w.isWindowsFolder = uncRoot, true
 	return word
 }
 
@@ -173,7 +173,7 @@ func windowsName(name string) string {
 
 // longName returns a pattern for the long names of a short name such as PROGRA~1; "" if it is not a short
 // name. Short names omit spaces and dots, so SSH~1 may be ".ssh".
-func longName(short string) string {
+func longNamePattern(short string) string {
 	stem, number, ok := strings.Cut(short, "~")
 	if !ok || stem == "" || len(stem) > 6 {
 		return ""

@@ -13,28 +13,28 @@ const (
 )
 
 // Word returns the kind or combination by which policies and people refer to an effect.
-func (e *Effect) Word() Kind {
+func (e *Effect) RuleKind() Kind {
 	switch {
-	case e.Sure == Unknown:
+	case e.Certainty == Unknown:
 		return Dynamic
-	case e.Kind == SendData && e.Does(Leaks):
+	case e.Kind == SendData && e.HasHarm(LeaksSecrets):
 		return SendSecret
-	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseLater: // code from a file, or code that runs later
-	case e.Is(LabelNetwork):
+	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseDeferred: // code from a file, or code that runs later
+	case e.HasLabel(LabelNetwork):
 		return RunDownload
-	case e.Is(LabelDecoded):
+	case e.HasLabel(LabelDecoded):
 		return RunDecoded
-	case e.Is(LabelInput):
+	case e.HasLabel(LabelInput):
 		return RunInput
 	}
 	return e.Kind
 }
 
 // Of returns an effect that has a word.
-func Of(word Kind) Effect {
+func WithRuleKind(word Kind) Effect {
 	switch word {
 	case SendSecret:
-		return Effect{Kind: SendData, Harms: []Harm{Leaks}}
+		return Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}}
 	case RunDownload:
 		return Effect{Kind: RunCode, Labels: []Label{LabelNetwork}}
 	case RunDecoded:
@@ -42,14 +42,14 @@ func Of(word Kind) Effect {
 	case RunInput:
 		return Effect{Kind: RunCode, Labels: []Label{LabelInput}}
 	case Dynamic:
-		return Effect{Sure: Unknown}
+		return Effect{Certainty: Unknown}
 	}
 	return Effect{Kind: word}
 }
 
 // RunsText reports whether an effect runs text that was not analysed, or something unknown.
 func (e *Effect) RunsText() bool {
-	switch e.Word() {
+	switch e.RuleKind() {
 	case Dynamic, RunInput, RunDownload, RunDecoded, RemoteShell:
 		return true
 	}
@@ -57,7 +57,7 @@ func (e *Effect) RunsText() bool {
 }
 
 // Does reports whether an effect has a harm.
-func (e *Effect) Does(h Harm) bool { return slices.Contains(e.Harms, h) }
+func (e *Effect) HasHarm(h Harm) bool { return slices.Contains(e.Harms, h) }
 
 // Variant returns the value that rules match as the cause of an effect: why it is unknown, the variant of its
 // kind, or, except for programs and sent data, its first harm.

@@ -15,8 +15,8 @@ import (
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for _, word := range Kinds() {
-		e := Of(word)
-		if got := e.Word(); got != word {
+		e := WithRuleKind(word)
+		if got := e.RuleKind(); got != word {
 			t.Errorf("Of(%q) is called %q", word, got)
 		}
 	}
@@ -25,14 +25,14 @@ func TestWords(t *testing.T) {
 		want Kind
 	}{
 		"a file from the network is no text":     {Effect{Kind: RunCode, Path: "/a", Labels: []Label{LabelNetwork}}, RunCode},
-		"what runs later is no text":             {Effect{Kind: RunCode, Cause: CauseLater, Labels: []Label{LabelNetwork}}, RunCode},
+		"what runs later is no text":             {Effect{Kind: RunCode, Cause: CauseDeferred, Labels: []Label{LabelNetwork}}, RunCode},
 		"the network before a decoder":           {Effect{Kind: RunCode, Labels: []Label{LabelDecoded, LabelNetwork}}, RunDownload},
 		"a clone":                                {Effect{Kind: RunCode, Labels: []Label{LabelUntrusted}}, RunCode},
 		"a secret that is sent where it belongs": {Effect{Kind: SendData, Labels: []Label{LabelSecret}}, SendData},
-		"what may leak":                          {Effect{Kind: SendData, Harms: []Harm{Leaks}, Sure: May}, SendSecret},
-		"unknown whatever it is":                 {Effect{Kind: SendData, Harms: []Harm{Leaks}, Sure: Unknown}, Dynamic},
+		"what may leak":                          {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Possible}, SendSecret},
+		"unknown whatever it is":                 {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Unknown}, Dynamic},
 	} {
-		if got := c.e.Word(); got != c.want {
+		if got := c.e.RuleKind(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -45,7 +45,7 @@ type exchange struct {
 func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 	tries, repairs := 1, 0
 	for attempt := 0; ; attempt++ {
-		canary, boundary, err := e.tokens()
+		canary, boundary, err := e.newCanaryAndBoundary()
 		if err != nil {
 			return randomError{err}
 		}
@@ -67,7 +67,7 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 		case errors.As(err, &refused) && repairs < maxRepairs:
 			repairs++
 		case isTransient(err) && tries < maxTries:
-			if waited := e.wait(ctx, tries, err); waited != nil {
+			if waited := e.waitBeforeRetry(ctx, tries, err); waited != nil {
 				return waited
 			}
 			tries++
@@ -78,14 +78,14 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 }
 
 // tokens returns a new canary and boundary for one attempt.
-func (e *Evaluator) tokens() (canary, boundary string, err error) {
+func (e *Evaluator) newCanaryAndBoundary() (canary, boundary string, err error) {
 	canary = e.o.CanaryToken
 	if canary == "" {
-		if canary, err = token(e.o.Rand, canaryBytes); err != nil {
+		if canary, err = randomHex(e.o.Rand, canaryBytes); err != nil {
 			return "", "", err
 		}
 	}
-	boundary, err = token(e.o.Rand, boundaryBytes)
+	boundary, err = randomHex(e.o.Rand, boundaryBytes)
 	return canary, boundary, err
 }
 
@@ -95,14 +95,14 @@ func (e *Evaluator) admit(ctx context.Context, first bool) error {
 	case e.o.Limits == nil:
 		return nil
 	case first:
-		return countError(ctx, e.o.Limits.Admit(ctx))
+		return wrapLimitError(ctx, e.o.Limits.Admit(ctx))
 	}
-	return countError(ctx, e.o.Limits.TakeRate(ctx))
+	return wrapLimitError(ctx, e.o.Limits.TakeRate(ctx))
 }
 
 // countError wraps an error of the counting itself in a stateError; errors that report a reached limit are
 // returned as they are.
-func countError(ctx context.Context, err error) error {
+func wrapLimitError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrRateLimited) || errors.Is(err, ErrBudgetExhausted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
@@ -111,7 +111,7 @@ func countError(ctx context.Context, err error) error {
 
 // wait waits before the next try: as long as the service asks for, else 0.5 s, doubled with each try, with
 // jitter. If the service asks for more than the timeout of the whole evaluation, err is returned at once.
-func (e *Evaluator) wait(ctx context.Context, tries int, err error) error {
+func (e *Evaluator) waitBeforeRetry(ctx context.Context, tries int, err error) error {
 	d := firstWait << (tries - 1)
 	var jitter [2]byte
 	if _, failed := io.ReadFull(e.o.Rand, jitter[:]); failed != nil {

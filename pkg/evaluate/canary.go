@@ -21,7 +21,7 @@ const boundaryBytes = 8
 const canaryBytes = 32
 
 // token returns n random bytes in hex.
-func token(random io.Reader, n int) (string, error) {
+func randomHex(random io.Reader, n int) (string, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(random, b); err != nil {
 		return "", fmt.Errorf("draw random bytes: %w", err)
@@ -54,32 +54,32 @@ func showsCanary(text, canary string) bool {
 
 // canaryMarks are the strings whose occurrence reveals a canary.
 type canaryMarks struct {
-	canary string // only letters and digits, see [lettersAndDigits]
-	piece  int    // minimum length of a revealing part, in characters
-	raw    []string
+	canary        string // only letters and digits, see [lettersAndDigits]
+	minPartLength int    // minimum length of a revealing part, in characters
+	encodedForms  []string
 }
 
 // newMarks returns the marks of a canary. Eight digits of a random canary do not occur by chance; a
 // configured canary may consist of words.
 func newMarks(canary string) canaryMarks {
-	m := canaryMarks{canary: lettersAndDigits(canary), piece: 8}
+	m := canaryMarks{canary: lettersAndDigits(canary), minPartLength: 8}
 	b, err := hex.DecodeString(canary)
 	if err != nil {
-		m.piece = max(8, len(m.canary)*3/4)
+		m.minPartLength = max(8, len(m.canary)*3/4)
 		return m
 	}
 	slices.Reverse(b)
 	back := base64.RawStdEncoding.EncodeToString(b)
 	slices.Reverse(b)
-	m.raw = []string{lettersAndDigits(base64.RawStdEncoding.EncodeToString(b)), lettersAndDigits(back), lettersAndDigits(base32.StdEncoding.EncodeToString(b))}
+	m.encodedForms = []string{lettersAndDigits(base64.RawStdEncoding.EncodeToString(b)), lettersAndDigits(back), lettersAndDigits(base32.StdEncoding.EncodeToString(b))}
 	return m
 }
 
 // foundIn reports whether a text, without further decoding, contains one of the marks.
 func (m canaryMarks) foundIn(text string) bool {
 	text = strings.ToLower(decode.Fold(text))
-	for _, form := range [...]string{lettersAndDigits(text), digits(text, false), digits(text, true)} {
-		for _, raw := range m.raw {
+	for _, form := range [...]string{lettersAndDigits(text), joinHexWords(text, false), joinHexWords(text, true)} {
+		for _, raw := range m.encodedForms {
 			if strings.Contains(form, raw) {
 				return true
 			}
@@ -98,7 +98,7 @@ func (m canaryMarks) foundIn(text string) bool {
 
 // hasPart reports whether a text reduced to letters and digits contains a revealing part of the canary.
 func (m canaryMarks) hasPart(form string) bool {
-	n := min(m.piece, len(m.canary))
+	n := min(m.minPartLength, len(m.canary))
 	for i := 0; i+n <= len(m.canary); i++ {
 		if strings.Contains(form, m.canary[i:i+n]) {
 			return true
@@ -122,7 +122,7 @@ func lettersAndDigits(s string) string {
 
 // digits joins the words of a text that are hexadecimal numbers, to find a canary split over a sentence. With
 // sure, a word must have a decimal digit, so that "a" and "be" do not count.
-func digits(s string, sure bool) string {
+func joinHexWords(s string, sure bool) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
 		word = strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "x")

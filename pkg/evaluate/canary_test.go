@@ -93,7 +93,7 @@ func TestCanaryInOtherFields(t *testing.T) {
 			}
 			for _, open := range []bool{false, true} {
 				e := newEvaluator(t, Options{Provider: obedient, FailOpen: open})
-				check(t, e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: string(reply)}}), said{"BLOCK", 1, errSpread.Error(), "canary", false, 0})
+				check(t, e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: string(reply)}}), said{"BLOCK", 1, errCanaryLeaked.Error(), "canary", false, 0})
 				if t.Failed() {
 					t.Fatalf("%s in %s: %s", name, field, reply)
 				}
@@ -153,7 +153,7 @@ func TestShowsNothing(t *testing.T) {
 		strings.Repeat("be a bad dad, add a cab, face a facade, ", 40),
 	} {
 		for range 20 {
-			canary, err := token(rand.Reader, canaryBytes)
+			canary, err := randomHex(rand.Reader, canaryBytes)
 			if err != nil {
 				t.Fatal(err)
 			}

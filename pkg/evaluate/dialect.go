@@ -17,10 +17,10 @@ import (
 
 // A dialect says which optional parameters are sent to a service.
 type dialect struct {
-	format      format
-	limit       limit
-	temperature bool // send temperature 0; reasoning models only accept their default
-	oneMessage  bool // send instructions and action as one message: the service has no system role
+	format       format
+	limit        limit
+	temperature  bool // send temperature 0; reasoning models only accept their default
+	noSystemRole bool // send instructions and action as one message: the service has no system role
 }
 
 // A format is the way in which a service is asked to reply in JSON.
@@ -54,7 +54,7 @@ func (d dialect) String() string {
 		temperature = "temperature"
 	}
 	roles := ""
-	if d.oneMessage {
+	if d.noSystemRole {
 		roles = " one-message"
 	}
 	return formatNames[d.format] + " " + limitNames[d.limit] + " " + temperature + roles
@@ -119,7 +119,7 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 			{Role: openai.ChatMessageRoleUser, Content: p.User},
 		},
 	}
-	if d.oneMessage {
+	if d.noSystemRole {
 		r.Messages = []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: p.System + "\n" + p.User}}
 	}
 	if d.temperature {
@@ -150,9 +150,9 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 type dropReason uint8
 
 const (
-	none             dropReason = iota
-	errorNamesIt                // the error names the parameter
-	mayBeUnsupported            // the error does not name it, but the parameter may be its cause
+	notDropped       dropReason = iota
+	namedInError                // the error names the parameter
+	suspectedByError            // the error does not name it, but the parameter may be its cause
 )
 
 // without returns the dialect without the parameter that an error complains about, and the parameter's name;
@@ -174,29 +174,29 @@ func (d dialect) without(err error) (dialect, string, dropReason) {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 	}
 	switch {
-	case !d.oneMessage && refused && (says("system role", "system message", "system prompt", "developer instruction", "roles must alternate") || says("role") && says("system")):
-		d.oneMessage = true
-		return d, "system role", errorNamesIt
+	case !d.noSystemRole && refused && (says("system role", "system message", "system prompt", "developer instruction", "roles must alternate") || says("role") && says("system")):
+		d.noSystemRole = true
+		return d, "system role", namedInError
 	case d.format != formatNone && says("response_format", "json_schema", "json_object", "json schema", "response format", "structured output"):
 		d.format--
-		return d, "response_format", errorNamesIt
+		return d, "response_format", namedInError
 	case d.temperature && (says("temperature") || errors.Is(err, openai.ErrReasoningModelLimitationsOther) || errors.Is(err, openai.ErrReasoningSamplingUnsupported)):
 		d.temperature = false
-		return d, "temperature", errorNamesIt
+		return d, "temperature", namedInError
 	case d.limit == limitTokens && errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated):
 		d.limit = limitCompletion
-		return d, "max_tokens", errorNamesIt
+		return d, "max_tokens", namedInError
 	case d.limit != limitNone && says("max_tokens", "max_completion_tokens"):
 		// A service that wants the other parameter names it.
 		if d.limit == limitTokens && says("max_completion_tokens") {
 			d.limit = limitCompletion
-			return d, "max_tokens", errorNamesIt
+			return d, "max_tokens", namedInError
 		}
 		d.limit = limitNone
-		return d, "max_tokens", errorNamesIt
+		return d, "max_tokens", namedInError
 	case d.format != formatNone && refused && status.Status != http.StatusNotFound: // 404 usually means a wrong address or model
 		d.format--
-		return d, "response_format", mayBeUnsupported
+		return d, "response_format", suspectedByError
 	}
-	return d, "", none
+	return d, "", notDropped
 }

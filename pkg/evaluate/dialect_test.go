@@ -74,14 +74,14 @@ func TestFormFallsBack(t *testing.T) {
 		learned  string
 		keep     time.Duration
 	}{
-		{500, validation, []string{"json_object", "none"}, 2, "json_object", toldFor},
-		{422, validation, []string{"json_object", "none"}, 2, "json_object", toldFor},
-		{400, "response_format is not supported", []string{"none"}, 3, "none", toldFor},
-		{404, "response_format is not supported", []string{"none"}, 3, "none", toldFor},
-		{501, "", []string{"none"}, 3, "none", guessedFor},
-		{500, "oops", []string{"json_object", "none"}, 2, "json_object", guessedFor},
-		{500, "oops", []string{"none"}, 3, "none", guessedFor},
-		{422, "", []string{"none"}, 3, "none", guessedFor},
+		{500, validation, []string{"json_object", "none"}, 2, "json_object", namedDialectTTL},
+		{422, validation, []string{"json_object", "none"}, 2, "json_object", namedDialectTTL},
+		{400, "response_format is not supported", []string{"none"}, 3, "none", namedDialectTTL},
+		{404, "response_format is not supported", []string{"none"}, 3, "none", namedDialectTTL},
+		{501, "", []string{"none"}, 3, "none", guessedDialectTTL},
+		{500, "oops", []string{"json_object", "none"}, 2, "json_object", guessedDialectTTL},
+		{500, "oops", []string{"none"}, 3, "none", guessedDialectTTL},
+		{422, "", []string{"none"}, 3, "none", guessedDialectTTL},
 		{500, "", []string{"json_schema"}, 1, "", 0},
 	} {
 		t.Run(fmt.Sprintf("%d %.10s %v", tt.status, tt.message, tt.known), func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestNoSystemRole(t *testing.T) {
 			return &verdict.Step{Source: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
 		}
 		cache := fakeCache{}
-		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: asks, Cache: cache})
+		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), AskingStep: asks, Cache: cache})
 		check(t, judge(t, e, newCase("rm -r src")), want)
 		if len(cache) > 0 {
 			t.Errorf("%s of one message is kept", answer)
@@ -185,7 +185,7 @@ func TestNoSystemRole(t *testing.T) {
 		}
 		// What no one would be asked about without a model it need not lift.
 		none := func(context.Context, *analysis.Case) (*verdict.Step, error) { return nil, nil }
-		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: none}), newCase("make"))
+		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), AskingStep: none}), newCase("make"))
 		if answer == "ALLOW" && v.Decision != verdict.Allow {
 			t.Errorf("%v: %s", v.Decision, v.Reasoning)
 		}
@@ -212,7 +212,7 @@ func TestUnlicensed(t *testing.T) {
 		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "shield cannot tell whether the user must be asked: no policy", "", false, 3}},
 		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
 	} {
-		e := newEvaluator(t, Options{Provider: obedient, Unlicensed: tt.unlicensed, Asks: func(context.Context, *analysis.Case) (*verdict.Step, error) {
+		e := newEvaluator(t, Options{Provider: obedient, WhyUnlicensed: tt.unlicensed, AskingStep: func(context.Context, *analysis.Case) (*verdict.Step, error) {
 			if tt.asks == "" {
 				return nil, tt.err
 			}

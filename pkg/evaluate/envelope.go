@@ -34,7 +34,7 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	if !ok {
 		return "", errors.New("the response is not one JSON object")
 	}
-	if err := noError(response); err != nil {
+	if err := checkNoError(response); err != nil {
 		return "", err
 	}
 	choices, ok := response["choices"].([]any)
@@ -48,25 +48,25 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	if !ok {
 		return "", errors.New("the response has a choice that is not an object")
 	}
-	if err := noError(choice); err != nil {
+	if err := checkNoError(choice); err != nil {
 		return "", err
 	}
 	message, ok := choice["message"].(map[string]any)
 	if !ok {
 		return "", errors.New("the response has a choice without a message")
 	}
-	if err := noError(message); err != nil {
+	if err := checkNoError(message); err != nil {
 		return "", err
 	}
 	text, err := readChoice(choice, message)
 	if err != nil {
-		return "", formError{err}
+		return "", answerFormatError{err}
 	}
 	return text, nil
 }
 
 // A formError says that the model answered in the wrong form: its answer is truncated or is not text.
-type formError struct{ error }
+type answerFormatError struct{ error }
 
 // readChoice returns the text of a choice, or an error if it is not an answer.
 func readChoice(choice, message map[string]any) (string, error) {
@@ -93,7 +93,7 @@ func readChoice(choice, message map[string]any) (string, error) {
 }
 
 // noError returns an error if an object has an error beside its content.
-func noError(in map[string]any) error {
+func checkNoError(in map[string]any) error {
 	if isMissing(in["error"]) {
 		return nil
 	}
@@ -133,7 +133,7 @@ func shortValue(v any) string {
 
 // tokens returns the token counts of a response. Counts that cannot be parsed are 0, since no decision
 // depends on them.
-func tokens(body []byte) (t Tokens) {
+func readTokenCounts(body []byte) (t Tokens) {
 	value, err := canonjson.Value(body, maxEnvelopeDepth)
 	response, _ := value.(map[string]any)
 	usage, _ := response["usage"].(map[string]any)

@@ -41,13 +41,13 @@ const DefaultTimeout = 30 * time.Second
 
 // Options configure an [Evaluator]. The zero value has no provider and blocks every action.
 type Options struct {
-	Provider Provider // nil: Tier 2 is not configured, or its setup failed
-	Cause    error    // why a configured provider is nil; shown in the reasoning
+	Provider      Provider // nil: Tier 2 is not configured, or its setup failed
+	ProviderError error    // why a configured provider is nil; shown in the reasoning
 
 	FailOpen       bool        // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
 	ApprovalUsable func() bool // reports whether Tier 3 can ask a person; nil: it cannot
 
-	BudgetAsks bool // when the budget is exhausted, only a person may decide
+	AskWhenBudgetSpent bool // when the budget is exhausted, only a person may decide
 
 	CanaryToken string        // "" generates a new one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
@@ -61,11 +61,11 @@ type Options struct {
 
 	// Unlicensed returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
 	// always can.
-	Unlicensed func(ctx context.Context) string
+	WhyUnlicensed func(ctx context.Context) string
 
 	// Asks returns the step that would ask a person about a case if there were no model; nil if none would. A
 	// nil function means that a person would always be asked.
-	Asks func(ctx context.Context, c *analysis.Case) (*verdict.Step, error)
+	AskingStep func(ctx context.Context, c *analysis.Case) (*verdict.Step, error)
 
 	// Redactor removes credentials from texts that are sent and shown; nil recognises them only by their
 	// form.
@@ -143,20 +143,20 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	defer cancel()
 	x := &exchange{question: q}
 	if err := e.ask(asking, x); err != nil {
-		return e.failure(ctx, err, x.canaries), false
+		return e.failureVerdictFor(ctx, err, x.canaries), false
 	}
 	v = e.conclude(x)
-	if q.hidden && v.Decision == verdict.Allow {
-		v = afterAllow(v, "the evaluator did not see all of the action, because secrets in it were redacted; ask the user")
+	if q.overRedacted && v.Decision == verdict.Allow {
+		v = escalateAllow(v, "the evaluator did not see all of the action, because secrets in it were redacted; ask the user")
 	}
-	if e.o.Cache != nil && v.Error == "" && !x.reply.OneMessage {
+	if e.o.Cache != nil && v.Error == "" && !x.reply.NoSystemRole {
 		e.o.Cache.Store(ctx, c, v)
 	}
-	return v, x.reply.OneMessage
+	return v, x.reply.NoSystemRole
 }
 
 // decisionMeaning maps the model's decision to who may then allow the action.
-var decisionMeaning = [...]verdict.Who{verdict.None: verdict.Never, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.Never}
+var decisionMeaning = [...]verdict.Authority{verdict.None: verdict.NeverAllowed, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.NeverAllowed}
 
 // conclude turns the model's reply into a verdict.
 func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
@@ -164,15 +164,15 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	a, err := parseReply(x.reply.Text, x.canaries[last], x.canaries[:last]...)
 	var unknown decisionError
 	switch {
-	case errors.Is(err, errCanary), errors.Is(err, errSpread):
+	case errors.Is(err, errCanary), errors.Is(err, errCanaryLeaked):
 		return finalBlock("canary", err.Error())
 	case errors.As(err, &unknown):
-		return e.failOpen(e.unread(err, x.canaries))
+		return e.failOpen(e.unparsedVerdict(err, x.canaries))
 	case err != nil:
-		return e.unread(err, x.canaries)
+		return e.unparsedVerdict(err, x.canaries)
 	}
 	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
-	return verdict.Finding{Who: decisionMeaning[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: decisionMeaning[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
 func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
@@ -181,8 +181,8 @@ func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && 
 func (e *Evaluator) unavailable() verdict.Verdict {
 	reason := "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"
 	switch {
-	case e.o.Cause != nil:
-		reason = "needs review, and the model cannot be used: " + e.clean(e.o.Cause.Error(), nil)
+	case e.o.ProviderError != nil:
+		reason = "needs review, and the model cannot be used: " + e.clean(e.o.ProviderError.Error(), nil)
 	case e.approvalUsable():
 		reason = "needs review, and no model is configured"
 	}
@@ -197,16 +197,16 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 
 // failure returns the verdict if the evaluator could not be asked. ctx is the caller's: a cancelled
 // evaluation never fails open. canaries are those that were sent to the service.
-func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) verdict.Verdict {
+func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state stateError
 	var random randomError
-	var form formError
+	var form answerFormatError
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return finalBlock("rate_limit", ErrRateLimited.Error())
-	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks && e.approvalUsable():
+	case errors.Is(err, ErrBudgetExhausted) && e.o.AskWhenBudgetSpent && e.approvalUsable():
 		return leaveToPerson("budget", ErrBudgetExhausted.Error())
-	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks:
+	case errors.Is(err, ErrBudgetExhausted) && e.o.AskWhenBudgetSpent:
 		return failureVerdict("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted):
 		return e.failOpen(failureVerdict("budget", ErrBudgetExhausted.Error()))
@@ -217,7 +217,7 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	case errors.As(err, &random):
 		return failureVerdict("random", err.Error())
 	case errors.As(err, &form):
-		return e.unread(err, canaries)
+		return e.unparsedVerdict(err, canaries)
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -232,7 +232,7 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 
 // unread returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
 // model answer nonsense on purpose.
-func (e *Evaluator) unread(err error, canaries []string) verdict.Verdict {
+func (e *Evaluator) unparsedVerdict(err error, canaries []string) verdict.Verdict {
 	text := e.clean(err.Error(), canaries)
 	if !strings.Contains(text, "; ") {
 		text += "; try again, or use another model (evaluator.model)"
@@ -242,36 +242,36 @@ func (e *Evaluator) unread(err error, canaries []string) verdict.Verdict {
 
 // failureVerdict returns the BLOCK of a failure.
 func failureVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{Who: verdict.Never, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // finalBlock returns a BLOCK with confidence 1 that never fails open.
 func finalBlock(code, reason string) verdict.Verdict {
-	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // leaveToPerson returns an ESCALATE to a person.
 func leaveToPerson(code, reason string) verdict.Verdict {
-	return verdict.Finding{Who: verdict.Person, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: verdict.Person, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // failOpen turns the BLOCK of a failure into a degraded ALLOW if fail-open is configured.
 func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
-		v = verdict.Finding{Who: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
+		v = verdict.Finding{Authority: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
 		v.Degraded = true
 	}
 	return v
 }
 
 // afterAllow returns an ESCALATE that replaces an ALLOW, with a reason; the ALLOW stays in the trail.
-func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
-	return takenBack(leaveToPerson(v.Error, reason), v)
+func escalateAllow(v verdict.Verdict, reason string) verdict.Verdict {
+	return addReplacedAllow(leaveToPerson(v.Error, reason), v)
 }
 
 // takenBack returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
 // sees both.
-func takenBack(v, allow verdict.Verdict) verdict.Verdict {
+func addReplacedAllow(v, allow verdict.Verdict) verdict.Verdict {
 	v.Trail = nil
 	for _, s := range [...]verdict.Verdict{allow, v} {
 		v.Trail = append(v.Trail, verdict.Step{
@@ -286,17 +286,17 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	if v.Decision != verdict.Allow {
 		return v
 	}
-	instead := afterAllow(v, "")
+	instead := escalateAllow(v, "")
 	text := payloadText(c)
 	if len(text) > MaxPayload {
 		// A degraded or cached ALLOW: the payload was neither sent to an evaluator nor searched.
-		return afterAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayload))
+		return escalateAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayload))
 	}
-	switch said := findSpeech(c, text); {
+	switch said := findTextForReviewer(c, text); {
 	case said != nil:
 		instead.Confidence = 0.85
 		instead.Rule = said.rule.ID
-		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.where)
+		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.location)
 	case v.Degraded && c.Unexamined != "":
 		instead.Reasoning = "part of the action was not read (" + c.Unexamined + "), and the evaluator could not be asked; ask the user"
 	case c.MinTier > 2:
@@ -311,7 +311,7 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	default:
 		return v
 	}
-	return takenBack(instead, v)
+	return addReplacedAllow(instead, v)
 }
 
 // holdUnlicensed replaces an ALLOW of a model that may not answer for a person, if a person would be asked
@@ -324,15 +324,15 @@ func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verd
 	switch {
 	case oneMessage:
 		why = "its service has no system role, so text in the action could pose as shield's instructions; use a provider with one"
-	case e.o.Unlicensed != nil:
-		why = e.o.Unlicensed(ctx)
+	case e.o.WhyUnlicensed != nil:
+		why = e.o.WhyUnlicensed(ctx)
 	}
 	if why == "" {
 		return v
 	}
 	by := &verdict.Step{Source: "evaluator", Reasoning: "needs the user's approval"}
-	if e.o.Asks != nil {
-		asks, err := e.o.Asks(ctx, c)
+	if e.o.AskingStep != nil {
+		asks, err := e.o.AskingStep(ctx, c)
 		switch {
 		case err != nil:
 			by.Reasoning = "shield cannot tell whether the user must be asked: " + e.clean(err.Error(), nil)
@@ -343,7 +343,7 @@ func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verd
 		}
 	}
 	v.Reasoning += "; this ALLOW does not replace your approval: " + why
-	out := afterAllow(v, by.Reasoning)
+	out := escalateAllow(v, by.Reasoning)
 	out.Rule = by.Rule
 	last := &out.Trail[len(out.Trail)-1]
 	last.Source, last.Rule = by.Source, by.Rule

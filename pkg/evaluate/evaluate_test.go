@@ -283,7 +283,7 @@ func someone() bool { return true }
 func TestBudgetAsks(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
-		o := Options{Provider: obedient, Limits: &fakeLimits{rate: 9}, BudgetAsks: true, FailOpen: open}
+		o := Options{Provider: obedient, Limits: &fakeLimits{rate: 9}, AskWhenBudgetSpent: true, FailOpen: open}
 		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"BLOCK", 0.5, "daily evaluation budget exhausted", "budget", false, 0})
 		o.ApprovalUsable = someone
 		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"ESCALATE", 0.5, "daily evaluation budget exhausted", "budget", false, 3})
@@ -311,7 +311,7 @@ func TestUnavailable(t *testing.T) {
 		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true, 0}},
 		{"a person can be asked", Options{ApprovalUsable: someone}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
 		{"a person can be asked, open", Options{ApprovalUsable: someone, FailOpen: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
-		{"with a cause", Options{Cause: cause}, said{"BLOCK", 0.5, "needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
+		{"with a cause", Options{ProviderError: cause}, said{"BLOCK", 0.5, "needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			check(t, judge(t, newEvaluator(t, tt.o), newCase("make")), tt.want)

@@ -15,33 +15,33 @@ import (
 // Facts are what shield knows about an action besides its payload. They precede the untrusted data, so they
 // contain only fixed words, numbers and references: an action, a file name or a third-party policy must not
 // be able to inject text there. The text of a reference such as "path 1" is quoted inside the data.
-type facts struct {
-	lines []string
-	names names
+type actionFacts struct {
+	lines      []string
+	references referencedTexts
 }
 
 // Limits of the facts, which help in reading the payload and must not dominate the prompt.
 const (
-	maxFacts    = 12
-	maxNames    = 16
-	maxName     = 120 // bytes
-	maxResolved = 400 // bytes of a resolved command
+	maxFacts           = 12
+	maxReferencedTexts = 16
+	maxReferencedBytes = 120 // bytes
+	maxResolved        = 400 // bytes of a resolved command
 )
 
 // names are the texts to which facts refer.
-type names struct {
+type referencedTexts struct {
 	redactor *redact.Redactor
-	list     []name
+	list     []referencedText
 }
 
-type name struct {
+type referencedText struct {
 	kind   string
 	number int
 	text   string
 }
 
 // ref returns a reference to a text, such as "path 1"; if there are too many, only the kind.
-func (n *names) ref(kind, text string, most int) string {
+func (n *referencedTexts) ref(kind, text string, most int) string {
 	number := 1
 	for i := range n.list {
 		switch o := &n.list[i]; {
@@ -52,15 +52,15 @@ func (n *names) ref(kind, text string, most int) string {
 			number++
 		}
 	}
-	if len(n.list) == maxNames {
+	if len(n.list) == maxReferencedTexts {
 		return "another " + kind
 	}
-	n.list = append(n.list, name{kind, number, shortened(text, most)})
+	n.list = append(n.list, referencedText{kind, number, shortenMiddle(text, most)})
 	return fmt.Sprintf("%s %d", kind, number)
 }
 
 // shortened removes the middle of a text that is longer than most bytes.
-func shortened(s string, most int) string {
+func shortenMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
@@ -75,7 +75,7 @@ func shortened(s string, most int) string {
 }
 
 // write appends the names, one per line.
-func (n *names) write(q *quoter) {
+func (n *referencedTexts) write(q *quoter) {
 	for _, o := range n.list {
 		q.raw(o.kind)
 		if o.number > 0 {
@@ -88,37 +88,37 @@ func (n *names) write(q *quoter) {
 }
 
 // newFacts returns the facts about a case. why returns the cause of a question in fixed words; "" if unknown.
-func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *facts {
-	f := &facts{names: names{redactor: r}}
+func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *actionFacts {
+	f := &actionFacts{references: referencedTexts{redactor: r}}
 	f.addQuestionCause(c, why)
 	f.addEffects(c)
 	f.addSession(c)
 	f.addUserMentions(c)
-	place := c.At()
-	for _, known := range [...]struct{ kind, path string }{{"workspace", first(place.Roots)}, {"home", place.Home}} {
+	place := c.Place()
+	for _, known := range [...]struct{ kind, path string }{{"workspace", firstOrEmpty(place.Roots)}, {"home", place.Home}} {
 		if known.path != "" {
-			f.names.list = append(f.names.list, name{kind: known.kind, text: shortened(r.String(known.path), maxName)})
+			f.references.list = append(f.references.list, referencedText{kind: known.kind, text: shortenMiddle(r.String(known.path), maxReferencedBytes)})
 		}
 	}
 	return f
 }
 
-func first(list []string) string {
+func firstOrEmpty(list []string) string {
 	if len(list) == 0 {
 		return ""
 	}
 	return list[0]
 }
 
-func (f *facts) add(format string, args ...any) {
+func (f *actionFacts) add(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
 // addQuestionCause adds the reason why the lower tiers did not decide.
-func (f *facts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) string) {
+func (f *actionFacts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) string) {
 	var by *verdict.Step
-	for i := range c.Trail {
-		s := &c.Trail[i]
+	for i := range c.EarlierSteps {
+		s := &c.EarlierSteps[i]
 		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.Allows && (by == nil || s.Rule != "" || by.Rule == "") {
 			by = s
 		}
@@ -133,12 +133,12 @@ func (f *facts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) strin
 		}
 	}
 	if by.Rule != "" {
-		f.add("asked because of %s of the policy", f.names.ref("rule", f.names.redactor.String(by.Rule), maxName))
+		f.add("asked because of %s of the policy", f.references.ref("rule", f.references.redactor.String(by.Rule), maxReferencedBytes))
 	}
 }
 
 // addSession adds the labels of data that entered the session before.
-func (f *facts) addSession(c *analysis.Case) {
+func (f *actionFacts) addSession(c *analysis.Case) {
 	if c.Memory == nil {
 		return
 	}
@@ -154,13 +154,13 @@ func (f *facts) addSession(c *analysis.Case) {
 }
 
 // addUserMentions adds the objects that the user has mentioned.
-func (f *facts) addUserMentions(c *analysis.Case) {
-	for _, s := range c.Said {
+func (f *actionFacts) addUserMentions(c *analysis.Case) {
+	for _, s := range c.UserMentions {
 		text := "%s was named by the user, with a verb of what is done to it"
-		if s.Not {
+		if s.Unwanted {
 			text = "%s was named by the user as what this is not to be done to"
 		}
-		f.add(text, f.names.ref("object", f.names.redactor.String(s.Name), maxName))
+		f.add(text, f.references.ref("object", f.references.redactor.String(s.Name), maxReferencedBytes))
 	}
 }
 
@@ -171,7 +171,7 @@ var sessionWords = map[effect.Label]string{
 }
 
 // addEffects adds the effects of the action, grouped into one line per kind.
-func (f *facts) addEffects(c *analysis.Case) {
+func (f *actionFacts) addEffects(c *analysis.Case) {
 	type line struct {
 		what, more string
 		refs       []string
@@ -180,7 +180,7 @@ func (f *facts) addEffects(c *analysis.Case) {
 	payload := payloadText(c)
 	left := 0
 	for i := range c.Effects {
-		e := analysis.Redacted(c.Effects[i], f.names.redactor)
+		e := analysis.Redacted(c.Effects[i], f.references.redactor)
 		what, kind, text := f.describeEffect(&e, payload)
 		if what == "" {
 			continue
@@ -197,11 +197,11 @@ func (f *facts) addEffects(c *analysis.Case) {
 		if text == "" {
 			continue
 		}
-		most := maxName
+		most := maxReferencedBytes
 		if kind == "command" {
 			most = maxResolved
 		}
-		if ref := f.names.ref(kind, text, most); !slices.Contains(lines[at].refs, ref) {
+		if ref := f.references.ref(kind, text, most); !slices.Contains(lines[at].refs, ref) {
 			lines[at].refs = append(lines[at].refs, ref)
 		}
 	}
@@ -219,8 +219,8 @@ func (f *facts) addEffects(c *analysis.Case) {
 
 // describeEffect returns, in fixed words, what an effect does, and its object; "" for an effect that the
 // payload shows as well.
-func (f *facts) describeEffect(e *effect.Effect, payload string) (what, kind, text string) {
-	switch e.Word() {
+func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (what, kind, text string) {
+	switch e.RuleKind() {
 	case effect.Execute:
 		return describeProgram(e, payload)
 	case effect.HTTPRequest:
@@ -232,13 +232,13 @@ func (f *facts) describeEffect(e *effect.Effect, payload string) (what, kind, te
 		return "sends a message to", "recipient", e.Target
 	case effect.SendData, effect.SendSecret, effect.Connect:
 		if e.Host == "" {
-			return effectWords[e.Word()], "place", e.Target
+			return effectWords[e.RuleKind()], "place", e.Target
 		}
-		return effectWords[e.Word()], "host", e.Host
+		return effectWords[e.RuleKind()], "host", e.Host
 	case effect.ChangeRemote:
-		return effectWords[e.Word()], "resource", strings.Join(strings.Fields(e.Service+" "+e.Verb+" "+e.Target), " ")
+		return effectWords[e.RuleKind()], "resource", strings.Join(strings.Fields(e.Service+" "+e.Verb+" "+e.Target), " ")
 	}
-	what = effectWords[e.Word()]
+	what = effectWords[e.RuleKind()]
 	if what == "" {
 		what = "does something else"
 	}
@@ -282,24 +282,24 @@ var effectWords = map[effect.Kind]string{
 }
 
 // effectDetails returns further details of an effect in fixed words, in parentheses.
-func (f *facts) effectDetails(c *analysis.Case, e *effect.Effect) string {
+func (f *actionFacts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 	var said []string
 	add := func(is bool, text string) {
 		if is {
 			said = append(said, text)
 		}
 	}
-	add(e.Sure == effect.May, "may happen")
+	add(e.Certainty == effect.Possible, "may happen")
 	add(e.Recursive, "with everything below")
 	add(e.Pattern, "a pattern")
 	if e.Path != "" {
-		add(true, describePlace(c.At(), e))
+		add(true, describePlace(c.Place(), e))
 		add(effect.SecretPath(e.Path, e.Pattern), "a place of credentials")
 	}
-	switch e.Word() {
+	switch e.RuleKind() {
 	case effect.DeleteFile, effect.DeleteDirectory, effect.WriteFile, effect.MoveFile:
 		add(e.Restorable, "restorable from the last commit")
-		add(e.Kept, "a copy is kept")
+		add(e.BackedUp, "a copy is kept")
 	case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.SendMessage:
 		add(e.Trusted, "a place that the user trusts")
 		add(!e.Trusted && e.Kind != effect.SendMessage, "a place that the user has not listed")
@@ -320,7 +320,7 @@ func (f *facts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 
 // describePlace returns the location of a path in fixed words.
 func describePlace(p *effect.Place, e *effect.Effect) string {
-	temporary, _ := effect.Temporary(e.Path + "/")
+	temporary, _ := effect.SplitTemporary(e.Path + "/")
 	switch {
 	case len(p.Roots) == 0:
 		return "the workspace is unknown"

@@ -20,14 +20,14 @@ type openAI struct {
 	model  string
 	key    string // to redact it in messages
 
-	memory Memory // may be nil
-	place  string // key of the dialect in memory
+	memory    Memory // may be nil
+	memoryKey string // key of the dialect in memory
 
-	mu       sync.Mutex
-	recalled bool
-	dialect  dialect // parameters that the service has not rejected so far
-	known    dialect // last dialect with an answer, or the first guess
-	guessed  bool    // dialect follows from an error that did not name a parameter
+	mu             sync.Mutex
+	memoryRead     bool
+	dialect        dialect // parameters that the service has not rejected so far
+	provenDialect  dialect // last dialect with an answer, or the first guess
+	dialectIsGuess bool    // dialect follows from an error that did not name a parameter
 }
 
 // NewProvider returns the provider for an endpoint. It reads the key and certificates but does not connect.
@@ -56,8 +56,8 @@ func NewProvider(ep Endpoint) (Provider, error) {
 	config.HTTPClient = d
 	return &openAI{
 		client: openai.NewClientWithConfig(config), model: ep.Model, key: key,
-		memory: ep.Memory, place: dialectKey(config.BaseURL, ep.Model),
-		dialect: service.dialect, known: service.dialect,
+		memory: ep.Memory, memoryKey: dialectKey(config.BaseURL, ep.Model),
+		dialect: service.dialect, provenDialect: service.dialect,
 	}, nil
 }
 
@@ -74,7 +74,7 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 		resp, err := o.client.CreateChatCompletion(ctx, d.request(o.model, p))
 		if err == nil {
 			o.rememberDialect(ctx, d)
-			r := Reply{Text: resp.Choices[0].Message.Content, OneMessage: d.oneMessage} // readEnvelope has checked that there is one choice
+			r := Reply{Text: resp.Choices[0].Message.Content, NoSystemRole: d.noSystemRole} // readEnvelope has checked that there is one choice
 			r.Tokens.Prompt, r.Tokens.Written = resp.Usage.PromptTokens, resp.Usage.CompletionTokens
 			if more := resp.Usage.PromptTokensDetails; more != nil {
 				r.Tokens.Cached = more.CachedTokens
@@ -89,7 +89,7 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 			return Reply{}, o.clean(err)
 		case !errors.As(err, &status):
 			// go-openai itself returned the error: nothing was sent, so this was not an attempt.
-		case why == mayBeUnsupported && isTransient(err):
+		case why == suspectedByError && isTransient(err):
 			return Reply{}, o.clean(err) // the service may only be busy: wait before trying the next format
 		default:
 			return Reply{}, &UnsupportedError{Parameter: parameter, Err: o.clean(err)}
@@ -99,22 +99,22 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 
 // How long a learned dialect is stored: if the service named the parameter, and if it was found by trying.
 const (
-	toldFor    = 24 * time.Hour
-	guessedFor = time.Hour
+	namedDialectTTL   = 24 * time.Hour
+	guessedDialectTTL = time.Hour
 )
 
 // currentDialect returns the dialect for the next request, after looking for one in the memory.
 func (o *openAI) currentDialect(ctx context.Context) dialect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.memory != nil && !o.recalled {
-		if text, ok := o.memory.Recall(ctx, o.place); ok {
+	if o.memory != nil && !o.memoryRead {
+		if text, ok := o.memory.Recall(ctx, o.memoryKey); ok {
 			if d, ok := parseDialect(text); ok {
-				o.dialect, o.known = d, d
+				o.dialect, o.provenDialect = d, d
 			}
 		}
 	}
-	o.recalled = true
+	o.memoryRead = true
 	return o.dialect
 }
 
@@ -125,11 +125,11 @@ func (o *openAI) nextDialect(from, to dialect, why dropReason) {
 	defer o.mu.Unlock()
 	switch {
 	case o.dialect != from: // another goroutine has switched already
-	case why == none && o.guessed:
-		o.dialect, o.guessed = o.known, false
+	case why == notDropped && o.dialectIsGuess:
+		o.dialect, o.dialectIsGuess = o.provenDialect, false
 	default:
 		o.dialect = to
-		o.guessed = o.guessed || why == mayBeUnsupported
+		o.dialectIsGuess = o.dialectIsGuess || why == suspectedByError
 	}
 }
 
@@ -137,23 +137,23 @@ func (o *openAI) nextDialect(from, to dialect, why dropReason) {
 func (o *openAI) rememberDialect(ctx context.Context, d dialect) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if d == o.known || d != o.dialect {
+	if d == o.provenDialect || d != o.dialect {
 		return
 	}
-	o.known = d
+	o.provenDialect = d
 	if o.memory != nil {
-		keep := toldFor
-		if o.guessed {
-			keep = guessedFor
+		keep := namedDialectTTL
+		if o.dialectIsGuess {
+			keep = guessedDialectTTL
 		}
-		o.memory.Remember(ctx, o.place, d.String(), keep)
+		o.memory.Remember(ctx, o.memoryKey, d.String(), keep)
 	}
-	o.guessed = false
+	o.dialectIsGuess = false
 }
 
 // clean removes the key from an error: services often quote a rejected key.
 func (o *openAI) clean(err error) error {
-	err = plain(err)
+	err = withoutRequestURL(err)
 	if o.key == "" || !strings.Contains(err.Error(), o.key) {
 		return err
 	}

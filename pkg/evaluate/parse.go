@@ -22,8 +22,8 @@ const maxReplyDepth = 4
 // These errors make the evaluator itself untrustworthy: it did not follow its instructions, so its whole
 // reply is ignored.
 var (
-	errCanary = errors.New("canary token missing from evaluator response -- possible evaluator injection")
-	errSpread = errors.New("canary token outside its field of evaluator response -- possible evaluator injection")
+	errCanary       = errors.New("canary token missing from evaluator response -- possible evaluator injection")
+	errCanaryLeaked = errors.New("canary token outside its field of evaluator response -- possible evaluator injection")
 )
 
 // A decisionError is a well-formed reply with the right canary and an unknown decision.
@@ -59,7 +59,7 @@ func parseReply(reply, canary string, older ...string) (answer, error) {
 	for name, value := range fields {
 		text, ok := value.(string)
 		if ok && name != "canary" && slices.ContainsFunc(append(older, canary), func(c string) bool { return showsCanary(text, c) }) {
-			return answer{}, errSpread
+			return answer{}, errCanaryLeaked
 		}
 	}
 	return readAnswer(fields)
@@ -94,14 +94,14 @@ func readAnswer(fields map[string]any) (answer, error) {
 		return a, fmt.Errorf("the model's confidence %.20q is outside 0.0 to 1.0", string(number))
 	}
 	a.confidence = c
-	if err := a.decision.UnmarshalText(capitals(decision)); err != nil {
+	if err := a.decision.UnmarshalText(upperASCII(decision)); err != nil {
 		return a, decisionError(decision)
 	}
 	return a, nil
 }
 
 // capitals returns a decision with its ASCII letters in upper case.
-func capitals(decision string) []byte {
+func upperASCII(decision string) []byte {
 	b := []byte(decision)
 	for i, c := range b {
 		if c >= 'a' && c <= 'z' {

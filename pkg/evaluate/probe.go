@@ -16,10 +16,10 @@ import (
 
 // A Problem is a reason why an endpoint cannot be used.
 type Problem struct {
-	Setting string // the setting of the evaluator's section that causes it
-	Msg     string
-	Fix     string // how to fix it
-	Doubt   bool   // the endpoint may work anyway
+	Setting      string // the setting of the evaluator's section that causes it
+	Msg          string
+	Fix          string // how to fix it
+	MayStillWork bool   // the endpoint may work anyway
 }
 
 // Probe returns the problems of an endpoint: missing settings, an unreadable key, a service that does not
@@ -82,7 +82,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		text := plain(err).Error()
+		text := withoutRequestURL(err).Error()
 		if errors.Is(err, context.DeadlineExceeded) {
 			text = "the time limit was reached"
 		}
@@ -102,20 +102,20 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 		return fault("base_url", "set evaluator.base_url to the target of the redirect", "%s redirects, and shield does not follow redirects", base)
 	case status == http.StatusTooManyRequests || status >= 500:
 		p := fault("base_url", "check the logs or the status page of the service", "%s answers with HTTP status %d", base, status)
-		p.Doubt = true
+		p.MayStillWork = true
 		return p
 	case status < 200 || status > 299:
 		return nil // the service answers, but has no list of models
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return fault("base_url", "check the logs or the status page of the service", "the answer of %s ended early: %v", base, plain(err))
+		return fault("base_url", "check the logs or the status page of the service", "the answer of %s ended early: %v", base, withoutRequestURL(err))
 	}
-	return unlisted(ep.Model, base, body)
+	return modelNotListed(ep.Model, base, body)
 }
 
 // unlisted returns a problem if a service lists its models without this one; else nil.
-func unlisted(model string, base *url.URL, body []byte) *Problem {
+func modelNotListed(model string, base *url.URL, body []byte) *Problem {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -136,5 +136,5 @@ func unlisted(model string, base *url.URL, body []byte) *Problem {
 	if len(ids) > 5 {
 		some += ", …"
 	}
-	return &Problem{Setting: "model", Doubt: true, Fix: "set evaluator.model to a listed model", Msg: fmt.Sprintf("%s does not list the model %q; it has %s", base, model, some)}
+	return &Problem{Setting: "model", MayStillWork: true, Fix: "set evaluator.model to a listed model", Msg: fmt.Sprintf("%s does not list the model %q; it has %s", base, model, some)}
 }

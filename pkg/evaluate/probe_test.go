@@ -60,7 +60,7 @@ func TestProbe(t *testing.T) {
 				}
 				return
 			}
-			if len(got) != 1 || !strings.Contains(strings.Replace(got[0].Setting+": "+got[0].Msg, srv.URL+"/v1/ ", "", 1), tt.want) || got[0].Doubt != tt.doubt || got[0].Fix == "" {
+			if len(got) != 1 || !strings.Contains(strings.Replace(got[0].Setting+": "+got[0].Msg, srv.URL+"/v1/ ", "", 1), tt.want) || got[0].MayStillWork != tt.doubt || got[0].Fix == "" {
 				t.Fatalf("problems %+v, want %s", got, tt.want)
 			}
 			if strings.ContainsAny(got[0].Msg, "\x1b\x07") || strings.Contains(got[0].Msg, testKey) {

@@ -36,22 +36,22 @@ var errTooLarge = errors.New("the payload is too large")
 // promptHash returns "sha256:" and the hex digest of a compiled-in prompt and of the fixed words around the
 // question.
 func promptHash(prompt string) string {
-	sum := sha256.Sum256([]byte(prompt + "\x00" + answerForm))
+	sum := sha256.Sum256([]byte(prompt + "\x00" + answerInstructions))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // A question is a case, or a part of a result, to be sent to the evaluator. It is quoted once for all
 // attempts.
 type question struct {
-	system string // system prompt
-	asks   string // what the model should do with the text
-	facts  string // facts from shield, in fixed words
-	text   string
-	hidden bool // redaction removed more than secrets in the usual fields
+	system       string // system prompt
+	instruction  string // what the model should do with the text
+	facts        string // facts from shield, in fixed words
+	text         string
+	overRedacted bool // redaction removed more than secrets in the usual fields
 }
 
 // redacted matches the replacement text of redacted secrets.
-var redacted = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
+var redactedPattern = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case without the secrets that r knows or recognises.
 func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) (*question, error) {
@@ -76,7 +76,7 @@ func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) s
 	b.WriteByte('\n')
 	f := newFacts(c, r, why)
 	text := quoter{limit: MaxPayload}
-	f.names.write(&text)
+	f.references.write(&text)
 	b.Write(text.buf)
 	said := ""
 	if len(f.lines) > 0 {
@@ -84,7 +84,7 @@ func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) s
 	}
 	// An agent that names a field "password" decides what counts as a secret. It could hide a command from
 	// the evaluator by repeating the command there.
-	hidden := !bytes.Equal(redacted().ReplaceAll(q.buf, nil), redacted().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
+	hidden := !bytes.Equal(redactedPattern().ReplaceAll(q.buf, nil), redactedPattern().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
 	return &question{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
 }
 
@@ -92,17 +92,17 @@ func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) s
 // text cannot end the quotation: it does not contain the boundary, and quoting escapes its line breaks.
 func (q *question) prompt(canary, boundary string) Prompt {
 	system := strings.NewReplacer(canaryMark, canary, boundaryMark, boundary).Replace(q.system)
-	return Prompt{System: system, User: q.user(boundary), Schema: []byte(replySchema)}
+	return Prompt{System: system, User: q.userPrompt(boundary), Schema: []byte(replySchema)}
 }
 
 // user returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
-func (q *question) user(boundary string) string {
-	return q.asks + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
-		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerForm
+func (q *question) userPrompt(boundary string) string {
+	return q.instruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
+		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerInstructions
 }
 
 // answerForm ends the user prompt.
-const answerForm = `
+const answerInstructions = `
 Respond with ONLY a JSON object:
 {
   "reasoning": "brief explanation",

@@ -27,9 +27,9 @@ type Provider interface {
 
 // A Reply is a model's answer with metadata.
 type Reply struct {
-	Text       string
-	OneMessage bool // the service has no system role: instructions and action were one message
-	Tokens     Tokens
+	Text         string
+	NoSystemRole bool // the service has no system role: instructions and action were one message
+	Tokens       Tokens
 }
 
 // Tokens are the token counts of an answer as reported by the service; 0 if not reported.
@@ -105,8 +105,8 @@ func isUnreachable(err error) bool {
 		return isTransient(err)
 	}
 	var netErr net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) || errors.Is(err, errCut)
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) || errors.Is(err, errConnectionCut)
 }
 
 // errCut says that the connection ended before the reply did.
-var errCut = errors.New("the connection closed before the reply was complete; try again")
+var errConnectionCut = errors.New("the connection closed before the reply was complete; try again")

@@ -311,7 +311,7 @@ func TestFailureMessage(t *testing.T) {
 		{400, `{}`, ""}, {400, `<html>`, ""}, {400, ``, ""}, {400, `{"error":`, ""},
 		{302, `{"error":"x"}`, "redirects are not followed; set evaluator.base_url to the target"},
 	} {
-		if got := failure(tt.status, []byte(tt.body)); got != tt.want {
+		if got := serviceErrorMessage(tt.status, []byte(tt.body)); got != tt.want {
 			t.Errorf("%d %s: got %q, want %q", tt.status, tt.body, got, tt.want)
 		}
 	}
@@ -330,27 +330,27 @@ func TestWithout(t *testing.T) {
 		parameter string
 		why       dropReason
 	}{
-		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", errorNamesIt},
-		{"object", object, 422, "Unknown response format", plain, "response_format", errorNamesIt},
-		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", errorNamesIt},
-		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", errorNamesIt},
-		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", errorNamesIt},
-		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false, false}, "temperature", errorNamesIt},
-		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true, false}, "max_tokens", errorNamesIt},
-		{"limit at all", dialect{formatSchema, limitCompletion, true, false}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true, false}, "max_tokens", errorNamesIt},
-		{"something else", full, 400, "content refused", object, "response_format", mayBeUnsupported},
-		{"something else again", object, 422, "", plain, "response_format", mayBeUnsupported},
-		{"a failure", full, 500, "oops", object, "response_format", mayBeUnsupported},
-		{"no simpler form", plain, 500, "oops", plain, "", none},
-		{"busy", full, 503, "response_format", full, "", none},
-		{"many requests", full, 429, "response_format", full, "", none},
-		{"no such model", full, 404, "model not found", full, "", none},
-		{"no key", full, 401, "response_format", full, "", none},
-		{"no system role", full, 400, "System role not supported", dialect{formatSchema, limitTokens, true, true}, "system role", errorNamesIt},
-		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{formatSchema, limitTokens, true, true}, "system role", errorNamesIt},
-		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{formatSchema, limitTokens, true, true}, "system role", errorNamesIt},
-		{"one message already", dialect{formatNone, limitNone, false, true}, 400, "System role not supported", dialect{formatNone, limitNone, false, true}, "", none},
-		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", none},
+		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", namedInError},
+		{"object", object, 422, "Unknown response format", plain, "response_format", namedInError},
+		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", namedInError},
+		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", namedInError},
+		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", namedInError},
+		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false, false}, "temperature", namedInError},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true, false}, "max_tokens", namedInError},
+		{"limit at all", dialect{formatSchema, limitCompletion, true, false}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true, false}, "max_tokens", namedInError},
+		{"something else", full, 400, "content refused", object, "response_format", suspectedByError},
+		{"something else again", object, 422, "", plain, "response_format", suspectedByError},
+		{"a failure", full, 500, "oops", object, "response_format", suspectedByError},
+		{"no simpler form", plain, 500, "oops", plain, "", notDropped},
+		{"busy", full, 503, "response_format", full, "", notDropped},
+		{"many requests", full, 429, "response_format", full, "", notDropped},
+		{"no such model", full, 404, "model not found", full, "", notDropped},
+		{"no key", full, 401, "response_format", full, "", notDropped},
+		{"no system role", full, 400, "System role not supported", dialect{formatSchema, limitTokens, true, true}, "system role", namedInError},
+		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{formatSchema, limitTokens, true, true}, "system role", namedInError},
+		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{formatSchema, limitTokens, true, true}, "system role", namedInError},
+		{"one message already", dialect{formatNone, limitNone, false, true}, 400, "System role not supported", dialect{formatNone, limitNone, false, true}, "", notDropped},
+		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", notDropped},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, parameter, why := tt.from.without(&StatusError{Status: tt.status, Message: tt.message})
@@ -377,7 +377,7 @@ func TestWithoutEnds(t *testing.T) {
 			t.Fatalf("%d parameters were given up", n)
 		}
 	}
-	if d != (dialect{oneMessage: true}) {
+	if d != (dialect{noSystemRole: true}) {
 		t.Errorf("left %+v", d)
 	}
 }
@@ -390,7 +390,7 @@ func TestUnreachable(t *testing.T) {
 	}{
 		{&StatusError{Status: 503}, true}, {&StatusError{Status: 429}, true}, {&StatusError{Status: 401}, true}, {&StatusError{Status: 404}, true},
 		{&StatusError{Status: 400}, false}, {&StatusError{Status: 403}, false}, {&StatusError{Status: 413}, false}, {&StatusError{Status: 422}, false}, {&StatusError{Status: 301}, false},
-		{context.DeadlineExceeded, true}, {errCut, true}, {errors.New("the response is not one JSON object"), false},
+		{context.DeadlineExceeded, true}, {errConnectionCut, true}, {errors.New("the response is not one JSON object"), false},
 	} {
 		if got := isUnreachable(tt.err); got != tt.want {
 			t.Errorf("%v: got %t", tt.err, got)

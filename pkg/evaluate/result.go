@@ -24,8 +24,8 @@ var resultPrompt string
 // A result that does not fit into one question is read in overlapping parts, so that no sentence is cut. Each
 // part is a separate evaluation.
 const (
-	maxParts = 4
-	overlap  = 4 << 10 // bytes
+	maxParts         = 4
+	partOverlapBytes = 4 << 10 // bytes
 )
 
 // Examine asks the model whether a tool's result contains instructions for the agent that will read it
@@ -47,7 +47,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 		}
 		return v
 	}
-	r := shownResult(result, e.o.Redactor)
+	r := redactResult(result, e.o.Redactor)
 	if e.o.CanaryToken != "" && slices.ContainsFunc(r.texts, func(text string) bool { return strings.Contains(text, e.o.CanaryToken) }) {
 		return finalBlock("canary", "the result contains the configured canary token; ask the user to change evaluator.canary_token")
 	}
@@ -57,7 +57,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	v := verdict.Finding{Who: verdict.NoApproval, Confidence: 1}.Verdict(2)
+	v := verdict.Finding{Authority: verdict.NoApproval, Confidence: 1}.Verdict(2)
 	for i, part := range parts {
 		x := &exchange{question: resultQuestion(kind, part, i, len(parts), e.o.Redactor)}
 		one := e.examinePart(asking, ctx, x)
@@ -68,28 +68,28 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 			v = one
 		}
 	}
-	return afterReading(v, append(r.texts, kind))
+	return restrictResultAllow(v, append(r.texts, kind))
 }
 
 // examinePart returns the evaluator's verdict on a part. asking is the context of the request, with a shorter
 // deadline than the caller's ctx.
 func (e *Evaluator) examinePart(asking, ctx context.Context, x *exchange) verdict.Verdict {
 	if err := e.ask(asking, x); err != nil {
-		return e.failure(ctx, err, x.canaries)
+		return e.failureVerdictFor(ctx, err, x.canaries)
 	}
 	return e.conclude(x)
 }
 
 // afterReading replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
 // confident: a model that obeys the result would answer ALLOW too.
-func afterReading(v verdict.Verdict, texts []string) verdict.Verdict {
-	rule := speechIn(texts)
+func restrictResultAllow(v verdict.Verdict, texts []string) verdict.Verdict {
+	rule := reviewerTextRule(texts)
 	switch {
 	case rule != nil:
-		return verdict.Finding{Who: verdict.Person, Confidence: 0.85, Rule: rule.ID,
+		return verdict.Finding{Authority: verdict.Person, Confidence: 0.85, Rule: rule.ID,
 			Reasoning: fmt.Sprintf("prompt injection: the result contains text addressed to its reviewer (%s); tell the user", rule.Name)}.Verdict(2)
 	case v.Confidence < 0.5:
-		return verdict.Finding{Who: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
+		return verdict.Finding{Authority: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
 	}
 	return v
 }
@@ -105,7 +105,7 @@ func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *que
 	}
 	b.Write(part)
 	b.WriteByte('\n')
-	return &question{system: resultPrompt, asks: "Examine what this tool has returned:", text: b.String()}
+	return &question{system: resultPrompt, instruction: "Examine what this tool has returned:", text: b.String()}
 }
 
 // A resultExcerpt is a result as it is sent to an evaluator: without credentials and without encoded images
@@ -114,16 +114,16 @@ type resultExcerpt struct {
 	texts  []string // all texts, including names of members
 	quoted []byte   // nil if the result is too large
 
-	redactor *redact.Redactor
-	left     int // bytes of text that may still be added
+	redactor       *redact.Redactor
+	remainingBytes int // bytes of text that may still be added
 }
 
-func shownResult(result any, r *redact.Redactor) resultExcerpt {
-	s := resultExcerpt{redactor: r, left: maxParts * (MaxPayload - overlap)}
-	q := quoter{limit: s.left}
+func redactResult(result any, r *redact.Redactor) resultExcerpt {
+	s := resultExcerpt{redactor: r, remainingBytes: maxParts * (MaxPayload - partOverlapBytes)}
+	q := quoter{limit: s.remainingBytes}
 	value := s.value("", result, 0)
 	q.value(value, 0)
-	if s.left < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
+	if s.remainingBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
 		return resultExcerpt{}
 	}
 	eachText(value, func(text string) bool {
@@ -141,9 +141,9 @@ const maxResultDepth = 128
 // a server must not hide instructions under a name such as password.
 func (s *resultExcerpt) value(name string, v any, depth int) any {
 	if depth > maxResultDepth {
-		s.left = -1
+		s.remainingBytes = -1
 	}
-	if s.left < 0 {
+	if s.remainingBytes < 0 {
 		return nil
 	}
 	switch v := v.(type) {
@@ -166,7 +166,7 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 			}
 		}
 		if len(object) < len(v) { // several names became equal after redaction
-			s.left = -1
+			s.remainingBytes = -1
 		}
 		return object
 	}
@@ -175,7 +175,7 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 
 // string redacts a text in pieces that are small enough for the redactor.
 func (s *resultExcerpt) string(name, text string) string {
-	if s.left -= len(text); s.left < 0 {
+	if s.remainingBytes -= len(text); s.remainingBytes < 0 {
 		return ""
 	}
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
@@ -203,7 +203,7 @@ func (s resultExcerpt) parts() (out [][]byte) {
 		for !utf8.RuneStart(rest[end]) {
 			end--
 		}
-		next := end - overlap
+		next := end - partOverlapBytes
 		for !utf8.RuneStart(rest[next]) {
 			next--
 		}

@@ -20,7 +20,7 @@ func TestRolesReadResults(t *testing.T) {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	for i, role := range evaltest.Roles() {
+	for i, role := range evaltest.Scenarios() {
 		open := i%2 == 0
 		server.On("role", role.Do)
 		ctx := &deadline{Context: t.Context(), over: make(chan struct{})}

@@ -37,7 +37,7 @@ func (d *deadline) Err() error {
 // fails open does so by half and says so.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	roles := evaltest.Roles()
+	roles := evaltest.Scenarios()
 	if len(roles) < 195 {
 		t.Errorf("%d roles, want at least 195", len(roles))
 	}

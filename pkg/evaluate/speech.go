@@ -9,9 +9,9 @@ import (
 )
 
 // A reviewerSpeech is text in a payload that addresses the evaluator.
-type reviewerSpeech struct {
-	rule  *speech.Rule
-	where string // the view in which it was found, for people
+type textForReviewer struct {
+	rule     *speech.Rule
+	location string // the view in which it was found, for people
 }
 
 // tooMuchEncoded is reported if part of a text was not decoded.
@@ -21,15 +21,15 @@ var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than sh
 // and type as the single text of [payloadText], so that splitting a sentence over fields does not hide it;
 // its strings joined without separators; the case's views, which have the resolved words of a command; and
 // everything encoded in these. Each text is also searched with look-alike letters normalised.
-func findSpeech(c *analysis.Case, text string) *reviewerSpeech {
+func findTextForReviewer(c *analysis.Case, text string) *textForReviewer {
 	if r := findFolded(text); r != nil {
-		return &reviewerSpeech{r, "the payload"}
+		return &textForReviewer{r, "the payload"}
 	}
 	texts := payloadStrings(c)
 	if len(texts) > 1 {
 		joined := joinEdges(texts)
 		if r := findFolded(joined); r != nil {
-			return &reviewerSpeech{r, "the texts of the payload, joined"}
+			return &textForReviewer{r, "the texts of the payload, joined"}
 		}
 		texts = append(texts, joined)
 	}
@@ -38,26 +38,26 @@ func findSpeech(c *analysis.Case, text string) *reviewerSpeech {
 			continue // already searched as part of the payload
 		}
 		if r := findFolded(v.Text); r != nil {
-			return &reviewerSpeech{r, "view " + v.Name + " of " + v.Field}
+			return &textForReviewer{r, "view " + v.Name + " of " + v.Field}
 		}
 		texts = append(texts, v.Text)
 	}
-	var found *reviewerSpeech
+	var found *textForReviewer
 	whole := decode.Guess(texts, func(l decode.Layer) bool {
 		if r := findFolded(l.Text); r != nil {
-			found = &reviewerSpeech{r, "the payload, decoded from " + l.Name}
+			found = &textForReviewer{r, "the payload, decoded from " + l.Name}
 		}
 		return found == nil
 	})
 	if found == nil && !whole {
-		return &reviewerSpeech{tooMuchEncoded, "the payload"}
+		return &textForReviewer{tooMuchEncoded, "the payload"}
 	}
 	return found
 }
 
 // speechIn returns the first rule that matches text which addresses the evaluator: in the given texts one
 // after the other, joined without separators, or decoded.
-func speechIn(texts []string) (found *speech.Rule) {
+func reviewerTextRule(texts []string) (found *speech.Rule) {
 	joined := joinEdges(texts)
 	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
 		if r := findFolded(text); r != nil {
@@ -77,7 +77,7 @@ func speechIn(texts []string) (found *speech.Rule) {
 // findFolded returns the first rule that matches a text as written, or with look-alike letters normalised and
 // hidden characters removed.
 func findFolded(text string) *speech.Rule {
-	d := speech.Judge()
+	d := speech.JudgeDetector()
 	if r := d.Find(text); r != nil {
 		return r
 	}

@@ -75,17 +75,17 @@ func (ep *Endpoint) roots() (*x509.CertPool, error) {
 func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return nil, plain(err)
+		return nil, withoutRequestURL(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if resp.StatusCode != http.StatusOK {
 		// The part of the body that was read is only used for the message.
-		return nil, &StatusError{Status: resp.StatusCode, Message: failure(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
+		return nil, &StatusError{Status: resp.StatusCode, Message: serviceErrorMessage(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
 	}
 	switch {
 	case err != nil:
-		return nil, plain(err)
+		return nil, withoutRequestURL(err)
 	case len(body) > maxBody:
 		return nil, fmt.Errorf("the response is longer than %d bytes; check evaluator.base_url", maxBody)
 	}
@@ -93,7 +93,7 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if body, err = envelope(text, tokens(body)); err != nil {
+	if body, err = envelope(text, readTokenCounts(body)); err != nil {
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
@@ -102,20 +102,20 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 
 // plain removes method and URL from an error of the HTTP client, which are known and may contain secrets, and
 // returns errCut for a closed connection.
-func plain(err error) error {
+func withoutRequestURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errCut
+		return errConnectionCut
 	}
 	return err
 }
 
 // failure returns the message in the body of an unsuccessful response, in the usual forms:
 // {"error":{"message":…}}, {"error":"…"}, {"message":…}, a list of one of these; "" if it is not readable.
-func failure(status int, body []byte) string {
+func serviceErrorMessage(status int, body []byte) string {
 	if status >= 300 && status <= 399 {
 		return "redirects are not followed; set evaluator.base_url to the target"
 	}

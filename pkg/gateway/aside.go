@@ -4,73 +4,73 @@ import "sync"
 
 // Limits of what is examined while further messages are read.
 const (
-	maxAside = 16   // answers that are examined at a time
-	maxHeld  = 1024 // notifications that wait for earlier answers
+	maxExaminedResponses = 16   // answers that are examined at a time
+	maxHeldNotices       = 1024 // notifications that wait for earlier answers
 )
 
 // An aside examines server responses concurrently while further messages are read. A notification that
 // follows a response can refer to it, so it is forwarded after that response. Responses depend only on
 // their requests.
-type aside struct {
-	most int // bytes of answers and notifications in memory
+type asyncExaminer struct {
+	maxBytes int // bytes of answers and notifications in memory
 
-	mu      sync.Mutex
-	changed sync.Cond
-	started int          // number of responses so far
-	running map[int]bool // key: number of the response
-	held    []heldNotice
-	passing bool // a goroutine is forwarding notifications
-	bytes   int
-	err     error
+	mu               sync.Mutex
+	changed          sync.Cond
+	responseCount    int          // number of responses so far
+	runningResponses map[int]bool // key: number of the response
+	heldNotices      []heldNotice
+	forwarding       bool // a goroutine is forwarding notifications
+	pendingBytes     int
+	err              error
 }
 
 // A heldNotice is a notification that is forwarded once all responses up to number after are
 // forwarded.
 type heldNotice struct {
-	after, size int
-	pass        func() error
+	afterResponse, size int
+	forward             func() error
 }
 
-func newAside(most int) *aside {
-	a := &aside{most: most, running: map[int]bool{}}
+func newAsyncExaminer(most int) *asyncExaminer {
+	a := &asyncExaminer{maxBytes: most, runningResponses: map[int]bool{}}
 	a.changed.L = &a.mu
 	return a
 }
 
 // answer examines a response of size bytes in a goroutine. It blocks while too many responses or bytes
 // are being examined.
-func (a *aside) answer(size int, examine func()) {
+func (a *asyncExaminer) examineResponse(size int, examine func()) {
 	a.mu.Lock()
-	for len(a.running) > 0 && (len(a.running) >= maxAside || a.bytes+size > a.most) {
+	for len(a.runningResponses) > 0 && (len(a.runningResponses) >= maxExaminedResponses || a.pendingBytes+size > a.maxBytes) {
 		a.changed.Wait()
 	}
-	a.started++
-	n := a.started
-	a.running[n] = true
-	a.bytes += size
+	a.responseCount++
+	n := a.responseCount
+	a.runningResponses[n] = true
+	a.pendingBytes += size
 	a.mu.Unlock()
 	go func() {
 		examine()
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		delete(a.running, n)
-		a.bytes -= size
-		a.release()
+		delete(a.runningResponses, n)
+		a.pendingBytes -= size
+		a.forwardReadyNotices()
 		a.changed.Broadcast()
 	}()
 }
 
 // notice forwards a server notification in order: at once, or after the responses that came before it.
 // It blocks while too many are held.
-func (a *aside) notice(size int, pass func() error) error {
+func (a *asyncExaminer) forwardNotice(size int, pass func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.held) >= maxHeld || len(a.held) > 0 && a.bytes+size > a.most {
+	for len(a.heldNotices) >= maxHeldNotices || len(a.heldNotices) > 0 && a.pendingBytes+size > a.maxBytes {
 		a.changed.Wait()
 	}
-	a.held = append(a.held, heldNotice{a.started, size, pass})
-	a.bytes += size
-	a.release()
+	a.heldNotices = append(a.heldNotices, heldNotice{a.responseCount, size, pass})
+	a.pendingBytes += size
+	a.forwardReadyNotices()
 	err := a.err
 	a.err = nil
 	return err
@@ -78,21 +78,21 @@ func (a *aside) notice(size int, pass func() error) error {
 
 // release forwards the notifications whose earlier responses are forwarded. If another goroutine is
 // forwarding, that goroutine does it. The lock is held, except while a message is forwarded.
-func (a *aside) release() {
-	for !a.passing && len(a.held) > 0 {
-		one := a.held[0]
-		for n := range a.running {
-			if n <= one.after {
+func (a *asyncExaminer) forwardReadyNotices() {
+	for !a.forwarding && len(a.heldNotices) > 0 {
+		one := a.heldNotices[0]
+		for n := range a.runningResponses {
+			if n <= one.afterResponse {
 				return
 			}
 		}
-		a.held = a.held[1:]
-		a.passing = true
+		a.heldNotices = a.heldNotices[1:]
+		a.forwarding = true
 		a.mu.Unlock()
-		err := one.pass()
+		err := one.forward()
 		a.mu.Lock()
-		a.passing = false
-		a.bytes -= one.size
+		a.forwarding = false
+		a.pendingBytes -= one.size
 		if a.err == nil {
 			a.err = err
 		}
@@ -101,10 +101,10 @@ func (a *aside) release() {
 }
 
 // wait blocks until all responses and notifications are forwarded.
-func (a *aside) wait() {
+func (a *asyncExaminer) waitForAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.running) > 0 || len(a.held) > 0 || a.passing {
+	for len(a.runningResponses) > 0 || len(a.heldNotices) > 0 || a.forwarding {
 		a.changed.Wait()
 	}
 }

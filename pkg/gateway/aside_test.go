@@ -42,7 +42,7 @@ func (s *slow) returned(_ context.Context, a *action.Action, _ any, _ Findings) 
 
 func connectSlow(t *testing.T, serve reply) (*conn, *slow) {
 	s := newSlow()
-	c := connect(t, "", func(o *Options) { o.Returned = s.returned }, serve)
+	c := connect(t, "", func(o *Options) { o.OnResult = s.returned }, serve)
 	c.tools()
 	return c, s
 }
@@ -108,7 +108,7 @@ func TestSlowExaminationEnds(t *testing.T) {
 	<-s.begun
 	c.hangUp()
 	s.gate("slow one") <- nil
-	if m := c.got(); string(m.id) != "901" || m.fault != nil {
+	if m := c.got(); string(m.id) != "901" || m.rpcError != nil {
 		t.Errorf("the client gets %q", m.raw)
 	}
 	if err := <-c.ended; !errors.Is(err, ErrServerEnded) {
@@ -123,7 +123,7 @@ func TestSlowExaminationEnds(t *testing.T) {
 // bounds allow, and that nothing is lost or changes its place.
 func TestAsideIsBounded(t *testing.T) {
 	t.Parallel()
-	a := newAside(1000)
+	a := newAsyncExaminer(1000)
 	var mu sync.Mutex
 	var order []int
 	now, most := 0, 0
@@ -134,7 +134,7 @@ func TestAsideIsBounded(t *testing.T) {
 		}
 	}()
 	for i := range 400 {
-		a.answer(100, func() {
+		a.examineResponse(100, func() {
 			mu.Lock()
 			now++
 			most = max(most, now)
@@ -144,7 +144,7 @@ func TestAsideIsBounded(t *testing.T) {
 			now--
 			mu.Unlock()
 		})
-		if err := a.notice(10, func() error {
+		if err := a.forwardNotice(10, func() error {
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()
@@ -153,14 +153,14 @@ func TestAsideIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.wait()
+	a.waitForAll()
 	if !slices.IsSorted(order) || len(order) != 400 {
 		t.Errorf("notices are passed on in the order %v", order)
 	}
 	if most > 10 || most < 2 {
 		t.Errorf("%d answers of 100 bytes at a time, want 2 to 10", most)
 	}
-	if a.bytes != 0 || len(a.running)+len(a.held) != 0 {
-		t.Errorf("%d bytes are left", a.bytes)
+	if a.pendingBytes != 0 || len(a.runningResponses)+len(a.heldNotices) != 0 {
+		t.Errorf("%d bytes are left", a.pendingBytes)
 	}
 }

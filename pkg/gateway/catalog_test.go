@@ -12,17 +12,17 @@ func TestListsInterleave(t *testing.T) {
 	g := New(Options{Server: Server{Name: "s"}, Pins: openTestPins(t, t.TempDir(), "s")})
 	page := func(params object, next, name string) {
 		t.Helper()
-		l := g.catalog.begin(params)
-		defer g.catalog.end()
+		l := g.catalog.beginList(params)
+		defer g.catalog.endList()
 		result := `{"tools":[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
 		if next != "" {
 			result += `,"nextCursor":"` + next + `"`
 		}
-		m, err := read([]byte(`{"jsonrpc":"2.0","id":1,"result":` + result + `}}`))
+		m, err := parseMessage([]byte(`{"jsonrpc":"2.0","id":1,"result":` + result + `}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept, _, err := g.page(m, m.result.(object), l); err != nil || len(kept) != 1 {
+		if kept, _, err := g.filterToolPage(m, m.result.(object), l); err != nil || len(kept) != 1 {
 			t.Errorf("%v asked for %s: %d tools, %v", params, name, len(kept), err)
 		}
 	}
@@ -32,12 +32,12 @@ func TestListsInterleave(t *testing.T) {
 	page(object{"cursor": "two"}, "", "b")
 	page(nil, "three", "a")
 	for _, name := range []string{"a", "b"} {
-		if _, _, why := g.callable(name); why != "" {
+		if _, _, why := g.callableTool(name); why != "" {
 			t.Error(why)
 		}
 	}
 	page(nil, "", "a")
-	if _, _, why := g.callable("b"); why == "" {
+	if _, _, why := g.callableTool("b"); why == "" {
 		t.Error("a tool that is listed no more can be called")
 	}
 }
@@ -45,10 +45,10 @@ func TestListsInterleave(t *testing.T) {
 // TestEndlessLists holds that lists whose end no one asks for are forgotten.
 func TestEndlessLists(t *testing.T) {
 	g := New(Options{})
-	for i := range 10 * maxPages {
-		g.catalog.continues(&listing{}, fmt.Sprint(i))
+	for i := range 10 * maxOpenListings {
+		g.catalog.storeNextPage(&toolListing{}, fmt.Sprint(i))
 	}
-	if n := len(g.catalog.pages); n > maxPages {
+	if n := len(g.catalog.openListings); n > maxOpenListings {
 		t.Errorf("%d lists are kept", n)
 	}
 }
@@ -56,22 +56,22 @@ func TestEndlessLists(t *testing.T) {
 // TestStates holds that of too many states the oldest are forgotten.
 func TestStates(t *testing.T) {
 	k := newCatalog()
-	k.keep("old", nil)
-	for i := range maxStates {
-		k.keep(fmt.Sprint(i), []string{"q", "r"})
+	k.storeState("old", nil)
+	for i := range maxOpenQuestions {
+		k.storeState(fmt.Sprint(i), []string{"q", "r"})
 	}
-	if k.answers("old", nil, false, false) || !k.answers("0", nil, false, false) || len(k.states) > maxStates {
-		t.Errorf("%d states are kept, or the wrong ones", len(k.states))
+	if k.consumeState("old", nil, false, false) || !k.consumeState("0", nil, false, false) || len(k.openQuestions) > maxOpenQuestions {
+		t.Errorf("%d states are kept, or the wrong ones", len(k.openQuestions))
 	}
 	for i, one := range []struct {
 		names []string
 		want  bool
 	}{{[]string{"s"}, true}, {[]string{"q"}, true}, {[]string{"r"}, true}, {[]string{"r"}, false}, {nil, false}} {
-		if got := k.answers("0", one.names, true, true); got != one.want {
+		if got := k.consumeState("0", one.names, true, true); got != one.want {
 			t.Errorf("answer %d: %t", i, got)
 		}
 	}
-	if !k.answers("1", []string{"q"}, true, false) || k.answers("1", []string{"r"}, true, false) || len(k.given) != len(k.states) {
-		t.Errorf("a request is answered twice; %d and %d", len(k.given), len(k.states))
+	if !k.consumeState("1", []string{"q"}, true, false) || k.consumeState("1", []string{"r"}, true, false) || len(k.stateOrder) != len(k.openQuestions) {
+		t.Errorf("a request is answered twice; %d and %d", len(k.stateOrder), len(k.openQuestions))
 	}
 }

@@ -12,18 +12,18 @@ import (
 )
 
 // fromClient handles the client's frames in turn until they end.
-func (g *Gateway) fromClient(ctx context.Context, r *route, in *frames) error {
+func (g *Gateway) fromClient(ctx context.Context, r *route, in *frameReader) error {
 	for ctx.Err() == nil {
 		f, err := in.next()
-		if err != nil && !errors.Is(err, errFrame) {
+		if err != nil && !errors.Is(err, errFrameTooLong) {
 			return err
 		}
 		var m *message
 		if err == nil {
-			m, err = read(f.raw)
+			m, err = parseMessage(f.raw)
 		}
 		if err != nil {
-			r.answer(failure(f.id, codeInvalid, "shield: "+err.Error()))
+			r.answer(errorResponse(f.id, codeInvalidRequest, "shield: "+err.Error()))
 			continue
 		}
 		g.clientMessage(ctx, r, m)
@@ -35,7 +35,7 @@ func (g *Gateway) fromClient(ctx context.Context, r *route, in *frames) error {
 func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
 	switch {
 	case m.isRequest():
-		g.request(ctx, r, m)
+		g.handleRequest(ctx, r, m)
 	case m.isNotice():
 		g.clientNotice(r, m)
 	default:
@@ -44,118 +44,118 @@ func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
 }
 
 // removed are methods that the stateless version of the protocol no longer has.
-var removed = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+var removedMethods = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 
 // request handles a request of the client.
-func (g *Gateway) request(ctx context.Context, r *route, m *message) {
+func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 	class := methodClass(m.method)
-	newer := stateless(m.params)
-	if newer && slices.Contains(removed, m.method) {
+	newer := isStateless(m.params)
+	if newer && slices.Contains(removedMethods, m.method) {
 		class = ""
 	}
 	if class == "" {
 		if newer {
-			r.status(http.StatusNotFound)
+			r.setStatus(http.StatusNotFound)
 		}
-		r.answer(failure(m.id, codeUnknown, fmt.Sprintf("shield refused the method %q: it is not part of the MCP version that shield supports", canonjson.Quote(m.method))))
+		r.answer(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q: it is not part of the MCP version that shield supports", canonjson.Quote(m.method))))
 		return
 	}
-	c := &call{route: r, id: m.id, method: m.method, token: tokenOf(m.params), stateless: newer}
+	c := &pendingCall{route: r, id: m.id, method: m.method, progressToken: progressTokenOf(m.params), stateless: newer}
 	ctx, c.cancel = context.WithTimeout(ctx, g.opts.Timeout)
 	if class == "list" {
-		c.listing = g.catalog.begin(m.params)
+		c.listing = g.catalog.beginList(m.params)
 	}
-	if err := g.enter(c); err != nil {
+	if err := g.addCall(c); err != nil {
 		c.cancel()
-		g.over(c)
-		r.answer(failure(m.id, codeInvalid, "shield: "+err.Error()))
+		g.finishCall(c)
+		r.answer(errorResponse(m.id, codeInvalidRequest, "shield: "+err.Error()))
 		return
 	}
 	if class != "judge" {
-		g.asksFor(m.method)
+		g.recordListRequest(m.method)
 		c.cancel()
 		g.forward(c, m.raw)
 		return
 	}
-	g.judging.Add(1)
+	g.judgements.Add(1)
 	go func() {
-		defer g.judging.Done()
+		defer g.judgements.Done()
 		defer c.cancel()
 		select {
-		case g.catalog.slots <- struct{}{}:
-			defer func() { <-g.catalog.slots }()
+		case g.catalog.judgeSlots <- struct{}{}:
+			defer func() { <-g.catalog.judgeSlots }()
 		case <-ctx.Done():
 		}
-		g.judge(ctx, c, m)
+		g.judgeCall(ctx, c, m)
 	}()
 }
 
 // enter records a request that waits for its response.
-func (g *Gateway) enter(c *call) error {
+func (g *Gateway) addCall(c *pendingCall) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.noAnswer != nil:
-		return g.noAnswer
-	case g.calls[string(c.id)] != nil:
+	case g.serverEndError != nil:
+		return g.serverEndError
+	case g.clientCalls[string(c.id)] != nil:
 		return errors.New("a request with this id is already pending; use a new id for each request")
-	case g.late[string(c.id)]:
+	case g.cancelledCalls[string(c.id)]:
 		return errors.New("the id of a cancelled request was used again; use a new id for each request")
-	case len(g.calls) >= maxPending:
-		return fmt.Errorf("more than %d requests are pending; wait for answers before sending more", maxPending)
+	case len(g.clientCalls) >= maxPendingRequests:
+		return fmt.Errorf("more than %d requests are pending; wait for answers before sending more", maxPendingRequests)
 	}
-	g.calls[string(c.id)] = c
+	g.clientCalls[string(c.id)] = c
 	return nil
 }
 
 // leave removes a request that was not sent to the server, and reports whether the client still waits
 // for it.
-func (g *Gateway) leave(c *call) bool {
+func (g *Gateway) removeUnsentCall(c *pendingCall) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.calls[string(c.id)] != c {
+	if g.clientCalls[string(c.id)] != c {
 		return false
 	}
-	delete(g.calls, string(c.id))
+	delete(g.clientCalls, string(c.id))
 	return true
 }
 
 // forward sends a request's bytes to the server, unless the client has cancelled it.
-func (g *Gateway) forward(c *call, raw []byte) {
+func (g *Gateway) forward(c *pendingCall, raw []byte) {
 	g.mu.Lock()
-	waits := g.calls[string(c.id)] == c
+	waits := g.clientCalls[string(c.id)] == c
 	c.forwarded = waits
 	g.mu.Unlock()
 	if !waits {
 		return
 	}
-	if err := c.route.ask(raw); err != nil && g.take(c.id) != nil {
-		g.over(c)
-		c.route.answer(failure(c.id, codeRefused, "shield: "+err.Error()))
+	if err := c.route.sendToServer(raw); err != nil && g.takeCall(c.id) != nil {
+		g.finishCall(c)
+		c.route.answer(errorResponse(c.id, codeInternalError, "shield: "+err.Error()))
 	}
 }
 
 // over records that a request is finished without a response.
-func (g *Gateway) over(c *call) {
+func (g *Gateway) finishCall(c *pendingCall) {
 	if c.listing != nil {
-		g.catalog.end()
+		g.catalog.endList()
 	}
 }
 
 // judge decides whether a request may go to the server, and forwards or refuses it.
-func (g *Gateway) judge(ctx context.Context, c *call, m *message) {
-	reason := g.refusal(ctx, c, m)
+func (g *Gateway) judgeCall(ctx context.Context, c *pendingCall, m *message) {
+	reason := g.refusalReason(ctx, c, m)
 	switch {
 	case reason == "":
 		g.forward(c, m.raw)
-	case !g.leave(c): // cancelled: the client waits for no response
-		c.route.over()
-	case c.misplaced:
-		c.route.answer(failure(c.id, codeParams, reason))
+	case !g.removeUnsentCall(c): // cancelled: the client waits for no response
+		c.route.endExchange()
+	case c.answersUnasked:
+		c.route.answer(errorResponse(c.id, codeInvalidParams, reason))
 	case c.method == "tools/call":
-		c.route.answer(success(c.id, toolError(reason, c.stateless)))
+		c.route.answer(resultResponse(c.id, toolError(reason, c.stateless)))
 	default:
-		c.route.answer(failure(c.id, codeRefused, reason))
+		c.route.answer(errorResponse(c.id, codeInternalError, reason))
 	}
 }
 
@@ -169,17 +169,17 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 		}
 		key := string(canonicalID(canonjson.AppendValue(nil, id)))
 		g.mu.Lock()
-		c := g.calls[key]
-		delete(g.calls, key)
-		if c != nil && c.forwarded && len(g.late) < maxPending {
-			g.late[key] = true
+		c := g.clientCalls[key]
+		delete(g.clientCalls, key)
+		if c != nil && c.forwarded && len(g.cancelledCalls) < maxPendingRequests {
+			g.cancelledCalls[key] = true
 		}
 		g.mu.Unlock()
 		if c == nil {
 			return
 		}
-		g.over(c)
-		c.route.over()
+		g.finishCall(c)
+		c.route.endExchange()
 		if c.cancel(); !c.forwarded {
 			return // the request was not sent to the server
 		}
@@ -187,22 +187,22 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 		g.notify("dropped the client's notification %q: MCP has no notification of that name", canonjson.Quote(m.method))
 		return
 	}
-	if err := r.ask(m.raw); err != nil {
-		g.odd("dropped a notification of the client: %v; update the client", err)
+	if err := r.sendToServer(m.raw); err != nil {
+		g.countDroppedFrame("dropped a notification of the client: %v; update the client", err)
 	}
 }
 
 // clientAnswer forwards a client's response, if the server sent the request.
 func (g *Gateway) clientAnswer(r *route, m *message) {
 	g.mu.Lock()
-	waits := m.id != nil && g.asked[string(m.id)]
-	delete(g.asked, string(m.id))
+	waits := m.id != nil && g.serverRequests[string(m.id)]
+	delete(g.serverRequests, string(m.id))
 	g.mu.Unlock()
 	if !waits {
 		g.notify("dropped an answer of the client to a request that the server did not send")
 		return
 	}
-	if err := r.ask(m.raw); err != nil {
-		g.odd("dropped an answer of the client: %v; update the client", err)
+	if err := r.sendToServer(m.raw); err != nil {
+		g.countDroppedFrame("dropped an answer of the client: %v; update the client", err)
 	}
 }

@@ -21,7 +21,7 @@ func TestClientsApart(t *testing.T) {
 	judge := &fakeJudge{}
 	url := front(t, remote.URL, func(f *Front, o *Options) {
 		f.Tokens = tokensOf("ann", "bob")
-		o.For = func(client, connection string) (Judge, string) {
+		o.JudgeFor = func(client, connection string) (Judge, string) {
 			mu.Lock()
 			defer mu.Unlock()
 			made = append(made, fmt.Sprintf("%s %t", client, connection != ""))
@@ -116,7 +116,7 @@ func TestAddressesAreClients(t *testing.T) {
 			if name {
 				f.Tokens = tokensOf("")
 			}
-			o.For = func(client, _ string) (Judge, string) {
+			o.JudgeFor = func(client, _ string) (Judge, string) {
 				clients = append(clients, client)
 				return o.Judge, client
 			}

@@ -104,13 +104,13 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	}
 	go func() {
 		defer serverSays.Close()
-		in := newFrames(serverHears, maxFrame)
+		in := newFrameReader(serverHears, maxFrameBytes)
 		for {
 			f, err := in.next()
 			if err != nil {
 				return
 			}
-			m, err := read(f.raw)
+			m, err := parseMessage(f.raw)
 			if err != nil {
 				t.Errorf("the server is told %q: %v", f.raw, err)
 				return
@@ -123,7 +123,7 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	}()
 	go func() {
 		defer close(c.lines)
-		in := bufio.NewReaderSize(from, maxFrame)
+		in := bufio.NewReaderSize(from, maxFrameBytes)
 		for {
 			line, err := in.ReadString('\n')
 			if err != nil {
@@ -135,7 +135,7 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	go func() {
 		g := New(opts)
 		g.maxFrame, g.maxQueue = testFrame, 4*testFrame
-		c.ended <- g.Relay(t.Context(), Side{Out: clientOut, In: clientIn}, Side{Out: serverOut, In: serverIn})
+		c.ended <- g.Relay(t.Context(), ConnectionEnd{Out: clientOut, In: clientIn}, ConnectionEnd{Out: serverOut, In: serverIn})
 	}()
 	t.Cleanup(func() { to.Close() })
 	return c
@@ -197,7 +197,7 @@ func (c *conn) line() string {
 func (c *conn) got() *message {
 	c.t.Helper()
 	line := c.line()
-	m, err := read([]byte(line))
+	m, err := parseMessage([]byte(line))
 	if err != nil {
 		c.t.Fatalf("the client gets %.200q: %v", line, err)
 	}
@@ -226,13 +226,13 @@ func (c *conn) call(name, arguments string) (text string, failed bool) {
 func toolText(t *testing.T, m *message) (said string, failed bool) {
 	t.Helper()
 	result, _ := m.result.(object)
-	if m.fault != nil || result == nil {
-		return text(m.fault, "message"), true
+	if m.rpcError != nil || result == nil {
+		return stringMember(m.rpcError, "message"), true
 	}
 	content, _ := result["content"].([]any)
 	if len(content) > 0 {
 		first, _ := content[0].(object)
-		said = text(first, "text")
+		said = stringMember(first, "text")
 	}
 	return said, result["isError"] == true
 }
@@ -245,7 +245,7 @@ func (c *conn) tools() string {
 	var names []string
 	for _, v := range list {
 		t, _ := v.(object)
-		names = append(names, text(t, "name"))
+		names = append(names, stringMember(t, "name"))
 	}
 	return strings.Join(names, " ")
 }
@@ -253,8 +253,8 @@ func (c *conn) tools() string {
 // alive demands that a request still reaches the server and is answered.
 func (c *conn) alive() {
 	c.t.Helper()
-	if m := c.ask("ping", "{}"); m.fault != nil {
-		c.t.Errorf("a ping fails: %v", m.fault)
+	if m := c.ask("ping", "{}"); m.rpcError != nil {
+		c.t.Errorf("a ping fails: %v", m.rpcError)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // writeTime limits how long one write to a client can take.
-const writeTime = 30 * time.Second
+const writeTimeout = 30 * time.Second
 
 // An event is one server-sent event, as the HTML standard defines it.
 type event struct {
@@ -23,19 +23,21 @@ type event struct {
 }
 
 // events reads an event stream in bounded memory.
-type events struct {
-	r   *bufio.Reader
-	max int // bytes of one event
+type eventReader struct {
+	reader        *bufio.Reader
+	maxEventBytes int // bytes of one event
 }
 
-func newEvents(r io.Reader, max int) *events { return &events{bufio.NewReaderSize(r, 16<<10), max} }
+func newEventReader(r io.Reader, max int) *eventReader {
+	return &eventReader{bufio.NewReaderSize(r, 16<<10), max}
+}
 
 // next returns the next event. An event at the end of the stream that no empty line ends is dropped.
-func (e *events) next() (event, error) {
+func (e *eventReader) next() (event, error) {
 	var ev event
 	size, any := 0, false
 	for {
-		line, err := e.line(e.max - size)
+		line, err := e.readLine(e.maxEventBytes - size)
 		if err != nil {
 			return event{}, err
 		}
@@ -57,7 +59,7 @@ func (e *events) next() (event, error) {
 			}
 			ev.data = append(ev.data, value...)
 		case "id":
-			if fits(string(value)) {
+			if isValidID(string(value)) {
 				ev.id = string(value)
 			}
 		case "retry":
@@ -72,30 +74,30 @@ func (e *events) next() (event, error) {
 }
 
 // line returns a line without its line end: LF, CR or CRLF.
-func (e *events) line(most int) ([]byte, error) {
+func (e *eventReader) readLine(most int) ([]byte, error) {
 	var out []byte
 	for {
-		c, err := e.r.ReadByte()
+		c, err := e.reader.ReadByte()
 		if err != nil {
 			return nil, err
 		}
 		switch c {
 		case '\r':
-			if next, err := e.r.Peek(1); err == nil && next[0] == '\n' {
-				_, _ = e.r.ReadByte()
+			if next, err := e.reader.Peek(1); err == nil && next[0] == '\n' {
+				_, _ = e.reader.ReadByte()
 			}
 			return out, nil
 		case '\n':
 			return out, nil
 		}
 		if out = append(out, c); len(out) > most {
-			return nil, errFrame
+			return nil, errFrameTooLong
 		}
 	}
 }
 
 // fits reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
-func fits(s string) bool {
+func isValidID(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
 			return false
@@ -106,24 +108,24 @@ func fits(s string) bool {
 
 // A stream is the HTTP response to one exchange: a single message, or server-sent events of which the
 // last is the response. It is safe for concurrent use.
-type stream struct {
+type responseStream struct {
 	done chan struct{} // closed when nothing more will be written
 
-	mu     sync.Mutex
-	w      http.ResponseWriter
-	flow   *http.ResponseController
-	clock  func() time.Time
-	status int  // HTTP status of a response that is not an event stream
-	begun  bool // the event stream has started
-	closed bool
+	mu          sync.Mutex
+	writer      http.ResponseWriter
+	controller  *http.ResponseController
+	clock       func() time.Time
+	status      int  // HTTP status of a response that is not an event stream
+	eventsBegun bool // the event stream has started
+	closed      bool
 }
 
-func newStream(w http.ResponseWriter, clock func() time.Time) *stream {
-	return &stream{done: make(chan struct{}), w: w, flow: http.NewResponseController(w), clock: clock, status: http.StatusOK}
+func newResponseStream(w http.ResponseWriter, clock func() time.Time) *responseStream {
+	return &responseStream{done: make(chan struct{}), writer: w, controller: http.NewResponseController(w), clock: clock, status: http.StatusOK}
 }
 
 // ended reports whether nothing more will be written. A nil stream has not ended.
-func (s *stream) ended() bool {
+func (s *responseStream) ended() bool {
 	if s == nil {
 		return false
 	}
@@ -136,33 +138,33 @@ func (s *stream) ended() bool {
 }
 
 // begin starts the event stream, if it has not started.
-func (s *stream) begin() {
+func (s *responseStream) beginEvents() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.head()
+		s.writeEventHeader()
 	}
 }
 
-func (s *stream) head() {
-	if s.begun {
+func (s *responseStream) writeEventHeader() {
+	if s.eventsBegun {
 		return
 	}
-	s.begun = true
-	s.w.Header().Set("Content-Type", "text/event-stream")
-	s.w.Header().Set("Cache-Control", "no-store")
-	s.w.WriteHeader(http.StatusOK)
+	s.eventsBegun = true
+	s.writer.Header().Set("Content-Type", "text/event-stream")
+	s.writer.Header().Set("Cache-Control", "no-store")
+	s.writer.WriteHeader(http.StatusOK)
 	s.flush()
 }
 
 // flush sends buffered output to the client; it blocks for at most writeTime.
-func (s *stream) flush() {
-	if s.flow.Flush() != nil {
+func (s *responseStream) flush() {
+	if s.controller.Flush() != nil {
 		s.close()
 	}
 }
 
-func (s *stream) close() {
+func (s *responseStream) close() {
 	if !s.closed {
 		s.closed = true
 		close(s.done)
@@ -171,48 +173,50 @@ func (s *stream) close() {
 
 // mark forwards an event's reconnection time and its ID, which is sent with the next message if the
 // event has one.
-func (s *stream) mark(ev event) {
+func (s *responseStream) forwardEventFields(ev event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || ev.id == "" && ev.retry == "" {
 		return
 	}
-	s.head()
-	s.deadline()
+	s.writeEventHeader()
+	s.setWriteDeadline()
 	if ev.id != "" {
-		fmt.Fprintf(s.w, "id: %s\n", ev.id)
+		fmt.Fprintf(s.writer, "id: %s\n", ev.id)
 	}
 	if ev.retry != "" {
-		fmt.Fprintf(s.w, "retry: %s\n", ev.retry)
+		fmt.Fprintf(s.writer, "retry: %s\n", ev.retry)
 	}
 	if len(ev.data) == 0 {
-		_, _ = io.WriteString(s.w, "data:\n\n")
+		_, _ = io.WriteString(s.writer, "data:\n\n")
 		s.flush()
 	}
 }
 
-func (s *stream) deadline() { _ = s.flow.SetWriteDeadline(s.clock().Add(writeTime)) }
+func (s *responseStream) setWriteDeadline() {
+	_ = s.controller.SetWriteDeadline(s.clock().Add(writeTimeout))
+}
 
 // put writes an event.
-func (s *stream) put(raw []byte, _ bool) bool {
+func (s *responseStream) put(raw []byte, _ bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
-	s.head()
-	s.event(raw)
+	s.writeEventHeader()
+	s.writeEvent(raw)
 	return !s.closed
 }
 
 // lineEnds escapes U+0085 and U+2028/U+2029, which some event stream readers treat as line ends. In
 // JSON they occur only inside strings, where the escapes mean the same.
-var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+var lineEndEscaper = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
-func (s *stream) event(raw []byte) {
-	s.deadline()
+func (s *responseStream) writeEvent(raw []byte) {
+	s.setWriteDeadline()
 	if bytes.ContainsAny(raw, "\u0085\u2028\u2029") {
-		raw = []byte(lineEnds.Replace(string(raw)))
+		raw = []byte(lineEndEscaper.Replace(string(raw)))
 	}
 	var b bytes.Buffer
 	for line := range bytes.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) { // white space, as no string of JSON has them
@@ -221,14 +225,14 @@ func (s *stream) event(raw []byte) {
 		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
-	_, err := s.w.Write(b.Bytes())
+	_, err := s.writer.Write(b.Bytes())
 	if s.flush(); err != nil {
 		s.close()
 	}
 }
 
 // finish writes the response, unless it is nil, and ends the exchange.
-func (s *stream) finish(raw []byte) {
+func (s *responseStream) writeResponse(raw []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -236,31 +240,31 @@ func (s *stream) finish(raw []byte) {
 	}
 	defer s.close()
 	switch {
-	case raw == nil && !s.begun:
-		s.w.WriteHeader(http.StatusAccepted)
+	case raw == nil && !s.eventsBegun:
+		s.writer.WriteHeader(http.StatusAccepted)
 	case raw == nil:
-	case s.begun:
-		s.event(raw)
+	case s.eventsBegun:
+		s.writeEvent(raw)
 	default:
-		s.deadline()
-		s.w.Header().Set("Content-Type", "application/json")
-		s.w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
-		s.w.WriteHeader(s.status)
-		_, _ = s.w.Write(raw)
+		s.setWriteDeadline()
+		s.writer.Header().Set("Content-Type", "application/json")
+		s.writer.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+		s.writer.WriteHeader(s.status)
+		_, _ = s.writer.Write(raw)
 	}
 }
 
 // header sets an HTTP header, if the response has not started.
-func (s *stream) header(name, value string) {
+func (s *responseStream) setHeader(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.w.Header().Set(name, value)
+		s.writer.Header().Set(name, value)
 	}
 }
 
 // answerWith sets the HTTP status of a response that is not an event stream.
-func (s *stream) answerWith(status int) {
+func (s *responseStream) setStatus(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status = status

@@ -80,49 +80,49 @@ func (textExaminer) Examine(text string) (clean string, findings []Finding) {
 
 // examined examines every text of a value. out is the value to forward; nil if it must be withheld. c
 // is the request that the value answers, or nil.
-func (g *Gateway) examined(value object, c *call) (out object, findings Findings, changed bool) {
-	w := walk{examiner: textExaminer{}, clean: g.opts.Mode == Clean || g.opts.Mode == Marked}
-	mark := g.opts.Mode == Marked && g.opts.Mark != nil && c != nil && c.action != nil
+func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findings Findings, changed bool) {
+	w := textWalker{examiner: textExaminer{}, cleanTexts: g.opts.Mode == Clean || g.opts.Mode == Marked}
+	mark := g.opts.Mode == Marked && g.opts.MarkAsData != nil && c != nil && c.action != nil
 	result := object{}
 	invalid := false
 	for _, name := range sorted.Keys(value) {
 		structured := name == "structuredContent"
-		w.wrap = nil
+		w.markText = nil
 		if mark && !structured {
-			w.wrap = g.opts.Mark
+			w.markText = g.opts.MarkAsData
 		}
-		v, did := w.value("/"+pointer(name), name, value, value[name])
+		v, did := w.examineValue("/"+escapePointer(name), name, value, value[name])
 		result[name] = v
 		changed = changed || did
-		invalid = invalid || did && structured && c != nil && c.structure
+		invalid = invalid || did && structured && c != nil && c.hasOutputSchema
 	}
 	switch {
-	case g.opts.Mode == Flag, !changed && (w.clean || len(w.findings) == 0):
+	case g.opts.Mode == Flag, !changed && (w.cleanTexts || len(w.findings) == 0):
 		return value, w.findings, false
-	case w.clean && !invalid:
+	case w.cleanTexts && !invalid:
 		return result, w.findings, true
 	}
 	return nil, w.findings, true
 }
 
 // A walk examines the texts of a value recursively.
-type walk struct {
-	examiner examiner
-	clean    bool
-	wrap     func(string) string // marks text for a model as data; nil marks nothing
-	findings Findings
+type textWalker struct {
+	examiner   examiner
+	cleanTexts bool
+	markText   func(string) string // marks text for a model as data; nil marks nothing
+	findings   Findings
 }
 
 // value returns a value without the removed texts, and whether anything was removed.
-func (w *walk) value(where, name string, parent object, v any) (any, bool) {
+func (w *textWalker) examineValue(where, name string, parent object, v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
-		return w.text(where, name, parent, v)
+		return w.examineText(where, name, parent, v)
 	case []any:
 		out, changed := make([]any, len(v)), false
 		for i, e := range v {
 			var did bool
-			out[i], did = w.value(where+"/"+strconv.Itoa(i), name, nil, e)
+			out[i], did = w.examineValue(where+"/"+strconv.Itoa(i), name, nil, e)
 			changed = changed || did
 		}
 		if changed {
@@ -131,9 +131,9 @@ func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 	case object:
 		out, changed := make(object, len(v)), false
 		for _, name := range sorted.Keys(v) {
-			at := where + "/" + pointer(name)
-			w.text(at, "", nil, name) // a finding in a key is reported, but the key is not changed
-			e, did := w.value(at, name, v, v[name])
+			at := where + "/" + escapePointer(name)
+			w.examineText(at, "", nil, name) // a finding in a key is reported, but the key is not changed
+			e, did := w.examineValue(at, name, v, v[name])
 			out[name] = e
 			changed = changed || did
 		}
@@ -146,7 +146,7 @@ func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 
 // text returns a text as it is forwarded. Base64 of an image or audio is not examined; base64 of text
 // is, whatever MIME type the server declares.
-func (w *walk) text(where, name string, parent object, s string) (any, bool) {
+func (w *textWalker) examineText(where, name string, parent object, s string) (any, bool) {
 	read, encoded := s, false
 	if (name == "data" || name == "blob") && parent["mimeType"] != nil {
 		plain, err := base64.StdEncoding.DecodeString(s)
@@ -164,10 +164,10 @@ func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 			w.findings = append(w.findings, f)
 		}
 	}
-	if w.wrap != nil && name == "text" {
-		clean = w.wrap(clean)
+	if w.markText != nil && name == "text" {
+		clean = w.markText(clean)
 	}
-	if !w.clean || clean == read || name == "" {
+	if !w.cleanTexts || clean == read || name == "" {
 		return s, false
 	}
 	if encoded {
@@ -177,23 +177,23 @@ func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 }
 
 // pointer returns a member name escaped for a JSON pointer that can be displayed.
-func pointer(name string) string { return inPointer.Replace(canonjson.Quote(name)) }
+func escapePointer(name string) string { return pointerEscaper.Replace(canonjson.Quote(name)) }
 
-var inPointer = strings.NewReplacer("~", "~0", "/", "~1")
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // found notifies the user of findings, up to maxFinds times.
-func (g *Gateway) found(where string, f Findings) {
+func (g *Gateway) notifyFindings(where string, f Findings) {
 	if len(f) == 0 {
 		return
 	}
 	g.mu.Lock()
-	g.finds++
-	n := g.finds
+	g.findingNotices++
+	n := g.findingNotices
 	g.mu.Unlock()
 	switch {
-	case n < maxFinds:
+	case n < maxFindingNotices:
 		g.notify("%s contains %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
-	case n == maxFinds:
+	case n == maxFindingNotices:
 		g.notify("%d messages of the server have findings; further ones are not reported", n)
 	}
 }

@@ -8,62 +8,62 @@ import (
 
 // An exchange is one request of a client over HTTP.
 type exchange struct {
-	end    *Endpoint
-	client string
-	req    *http.Request
-	w      http.ResponseWriter
-	stream *stream
+	endpoint *Endpoint
+	client   string
+	req      *http.Request
+	writer   http.ResponseWriter
+	stream   *responseStream
 }
 
 // in calls a function with the session of the exchange, nil if it has none. An unknown session is
 // answered with 404.
-func (x *exchange) in(do func(*session)) {
-	s, known := x.end.session(x.req.Header, x.client)
+func (x *exchange) withSession(do func(*session)) {
+	s, known := x.endpoint.findSession(x.req.Header, x.client)
 	switch {
 	case !known:
-		refuseHTTP(x.w, http.StatusNotFound, nil, codeInvalid, "the session (Mcp-Session-Id) is unknown; send initialize again")
+		refuseHTTP(x.writer, http.StatusNotFound, nil, codeInvalidRequest, "the session (Mcp-Session-Id) is unknown; send initialize again")
 	case s == nil:
 		do(nil)
 	default:
-		defer x.end.rest(s)
+		defer x.endpoint.releaseSession(s)
 		do(s)
 	}
 }
 
-func (x *exchange) post(m *message) {
-	x.in(func(s *session) {
+func (x *exchange) handlePost(m *message) {
+	x.withSession(func(s *session) {
 		if s != nil && m.method == "initialize" {
-			refuseHTTP(x.w, http.StatusBadRequest, m.id, codeInvalid, "the session is already initialized; send initialize without Mcp-Session-Id")
+			refuseHTTP(x.writer, http.StatusBadRequest, m.id, codeInvalidRequest, "the session is already initialized; send initialize without Mcp-Session-Id")
 			return
 		}
-		x.end.behind.post(x, s, m)
+		x.endpoint.backend.handlePost(x, s, m)
 	})
 }
 
-func (x *exchange) listen() {
-	x.in(func(s *session) {
+func (x *exchange) handleGet() {
+	x.withSession(func(s *session) {
 		if s == nil {
-			x.w.Header().Set("Allow", "POST")
-			refuseHTTP(x.w, http.StatusMethodNotAllowed, nil, codeInvalid, "GET needs a session; send the header Mcp-Session-Id")
+			x.writer.Header().Set("Allow", "POST")
+			refuseHTTP(x.writer, http.StatusMethodNotAllowed, nil, codeInvalidRequest, "GET needs a session; send the header Mcp-Session-Id")
 			return
 		}
-		x.end.behind.listen(x, s)
+		x.endpoint.backend.handleGet(x, s)
 	})
 }
 
-func (x *exchange) hangUp() {
-	x.in(func(s *session) {
+func (x *exchange) handleDelete() {
+	x.withSession(func(s *session) {
 		if s == nil {
-			refuseHTTP(x.w, http.StatusBadRequest, nil, codeInvalid, "DELETE needs a session; send the header Mcp-Session-Id")
+			refuseHTTP(x.writer, http.StatusBadRequest, nil, codeInvalidRequest, "DELETE needs a session; send the header Mcp-Session-Id")
 			return
 		}
-		x.end.behind.hangUp(x, s)
+		x.endpoint.backend.handleDelete(x, s)
 	})
 }
 
 // wait blocks until the exchange has its response or the client has disconnected. Nothing is written
 // after it.
-func (x *exchange) wait() {
+func (x *exchange) waitForEnd() {
 	select {
 	case <-x.stream.done:
 	case <-x.req.Context().Done():
@@ -75,12 +75,12 @@ func (x *exchange) wait() {
 
 // lasting returns a context that ends when the client disconnects, or some time after the exchange
 // ends.
-func (x *exchange) lasting() (ctx context.Context, over func()) {
+func (x *exchange) graceContext() (ctx context.Context, over func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))
 	stop := context.AfterFunc(x.req.Context(), cancel)
 	return ctx, func() {
 		if stop() {
-			time.AfterFunc(endTime, cancel)
+			time.AfterFunc(exchangeEndGrace, cancel)
 		}
 	}
 }

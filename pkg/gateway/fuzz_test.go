@@ -21,10 +21,10 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const limit = 300
-		r := newFrames(bytes.NewReader(in), limit)
+		r := newFrameReader(bytes.NewReader(in), limit)
 		for n := 0; ; n++ {
 			fr, err := r.next()
-			if err != nil && !errors.Is(err, errFrame) {
+			if err != nil && !errors.Is(err, errFrameTooLong) {
 				if err != io.EOF {
 					t.Fatal(err)
 				}
@@ -33,7 +33,7 @@ func FuzzFrames(f *testing.F) {
 			if n > len(in) || len(fr.raw) > limit || bytes.IndexByte(fr.raw, '\n') >= 0 {
 				t.Fatalf("frame %d: %q", n, fr.raw)
 			}
-			m, err := read(fr.raw)
+			m, err := parseMessage(fr.raw)
 			if err != nil {
 				continue
 			}
@@ -41,8 +41,8 @@ func FuzzFrames(f *testing.F) {
 				t.Errorf("%q: id %q, by the scan %q", fr.raw, m.id, fr.id)
 			}
 			if result, ok := m.result.(object); ok {
-				again, err := read(rebuilt(m, "result", result))
-				if err != nil || !bytes.Equal(again.id, m.id) || len(again.member) != len(m.member) {
+				again, err := parseMessage(replaceMember(m, "result", result))
+				if err != nil || !bytes.Equal(again.id, m.id) || len(again.members) != len(m.members) {
 					t.Errorf("%q becomes another message: %v", fr.raw, err)
 				}
 			}
@@ -56,7 +56,7 @@ func TestLongFrames(t *testing.T) {
 	t.Parallel()
 	long := `{"jsonrpc":"2.0","id":%d,"x":"` + strings.Repeat("x", 5000) + `"}`
 	in := fmt.Sprintf(long, 1) + "\n" + `{"id":2}` + "\n" + strings.Repeat("y", 5000) + "\n" + `{"id":3}` + "\n" + `{"x":"` + strings.Repeat("z", 1500) + `","id":4}` + "\n" + "cut off"
-	r := newFrames(strings.NewReader(in), 1000)
+	r := newFrameReader(strings.NewReader(in), 1000)
 	var got []string
 	for {
 		f, err := r.next()
@@ -65,7 +65,7 @@ func TestLongFrames(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %v", f.id, err))
 	}
-	want := fmt.Sprintf("1 %v;2 <nil>; %v;3 <nil>;4 %v", errFrame, errFrame, errFrame)
+	want := fmt.Sprintf("1 %v;2 <nil>; %v;3 <nil>;4 %v", errFrameTooLong, errFrameTooLong, errFrameTooLong)
 	if strings.Join(got, ";") != want {
 		t.Errorf("%q, not %q", strings.Join(got, ";"), want)
 	}
@@ -82,20 +82,20 @@ func BenchmarkCall(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		m, err := read(call)
+		m, err := parseMessage(call)
 		if err != nil {
 			b.Fatal(err)
 		}
-		p := &proposal{}
-		if err := g.mapped(p, t, "", inner(m.params, "arguments")); err != nil {
+		p := &proposedAction{}
+		if err := g.mapToolCall(p, t, "", objectMember(m.params, "arguments")); err != nil {
 			b.Fatal(err)
 		}
-		p.record(m.id, "s")
-		r, err := read(answer)
+		p.actionRecord(m.id, "s")
+		r, err := parseMessage(answer)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, found, _ := g.examined(r.result.(object), nil); len(found) > 0 {
+		if _, found, _ := g.examineTexts(r.result.(object), nil); len(found) > 0 {
 			b.Fatal(found)
 		}
 	}

@@ -31,83 +31,83 @@ type Judge interface {
 
 // Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
-	Judge    Judge
-	For      func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
-	Server   Server
-	Pins     *Pins                // nil withholds every tool
-	Returned Returned             // is called with the result of every call; nil: no call
-	Mark     func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
-	Mode     Mode                 // what happens to results with findings
-	Sampling bool                 // the server may send sampling requests to the client's model
-	Hosts    []effect.HostPattern // hosts whose links a server may show to a person
-	Timeout  time.Duration        // of one judgement, including questions to a person; 0 means 50 s
-	Dir      string               // the server's working folder
-	Session  string               // session of the actions
-	Redactor *redact.Redactor     // for notices; nil knows no configured secrets
-	Notify   func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
-	Record   *Recorder            // keeps a transcript; nil keeps none
+	Judge      Judge
+	JudgeFor   func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
+	Server     Server
+	Pins       *Pins                // nil withholds every tool
+	OnResult   ResultFunc           // is called with the result of every call; nil: no call
+	MarkAsData func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
+	Mode       Mode                 // what happens to results with findings
+	Sampling   bool                 // the server may send sampling requests to the client's model
+	Hosts      []effect.HostPattern // hosts whose links a server may show to a person
+	Timeout    time.Duration        // of one judgement, including questions to a person; 0 means 50 s
+	WorkingDir string               // the server's working folder
+	Session    string               // session of the actions
+	Redactor   *redact.Redactor     // for notices; nil knows no configured secrets
+	Notify     func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
+	Recorder   *Recorder            // keeps a transcript; nil keeps none
 }
 
 // A Returned receives the result of an action, a value of the protocol, and the findings in it. If it
 // returns an error, the result is withheld. It is safe for concurrent use.
-type Returned func(ctx context.Context, a *action.Action, result any, found Findings) error
+type ResultFunc func(ctx context.Context, a *action.Action, result any, found Findings) error
 
 // Limits of one connection.
 const (
-	maxPending  = 1024     // requests that wait for an answer, in each direction
-	maxJudging  = 64       // actions judged concurrently
-	maxUnasked  = 100      // server requests to the client's model and user
-	maxRefused  = 1000     // server frames that are dropped before the connection is closed
-	maxTold     = 20       // notices about refused frames
-	maxFinds    = 200      // notices about findings
-	maxQueue    = 64 << 20 // bytes that wait to be written
-	judgeTime   = 50 * time.Second
-	settleGrace = 5 * time.Second // time for judgements in progress after the client has closed
+	maxPendingRequests      = 1024     // requests that wait for an answer, in each direction
+	maxConcurrentJudgements = 64       // actions judged concurrently
+	maxServerQuestions      = 100      // server requests to the client's model and user
+	maxDroppedFrames        = 1000     // server frames that are dropped before the connection is closed
+	maxDropNotices          = 20       // notices about refused frames
+	maxFindingNotices       = 200      // notices about findings
+	maxQueuedBytes          = 64 << 20 // bytes that wait to be written
+	defaultJudgeTimeout     = 50 * time.Second
+	settleGrace             = 5 * time.Second // time for judgements in progress after the client has closed
 )
 
 // A Gateway relays one connection between a client and a server.
 type Gateway struct {
-	opts     Options
-	catalog  *catalog
-	judging  sync.WaitGroup
-	maxFrame int // bytes of a frame
-	maxQueue int // bytes that wait to be written, in each direction
+	opts       Options
+	catalog    *catalog
+	judgements sync.WaitGroup
+	maxFrame   int // bytes of a frame
+	maxQueue   int // bytes that wait to be written, in each direction
 
-	mu       sync.Mutex
-	calls    map[string]*call // the client's, by canonical id
-	late     map[string]bool  // requests that the client cancelled after they were sent to the server
-	asked    map[string]bool  // the server's, by canonical id
-	changed  map[string]bool  // lists with an unread list_changed notification
-	owned    int              // number of requests that the gateway itself has sent
-	unasked  int
-	refused  int
-	told     int
-	finds    int
-	noAnswer error // why the server sends no more responses
+	mu                  sync.Mutex
+	clientCalls         map[string]*pendingCall // the client's, by canonical id
+	cancelledCalls      map[string]bool         // requests that the client cancelled after they were sent to the server
+	serverRequests      map[string]bool         // the server's, by canonical id
+	changedLists        map[string]bool         // lists with an unread list_changed notification
+	ownRequestCount     int                     // number of requests that the gateway itself has sent
+	serverQuestions     int
+	droppedFrames       int
+	droppedFrameNotices int
+	findingNotices      int
+	serverEndError      error // why the server sends no more responses
 }
 
 // A call is a client request that waits for its response.
-type call struct {
-	route     *route
-	id        []byte
-	method    string
-	subject   string         // the tool, prompt or resource
-	action    *action.Action // nil for requests that are not judged
-	what      string         // digest of method, subject and arguments
-	token     string         // progress token in canonical form; "" if there is none
-	stateless bool           // uses the stateless version of the protocol
-	listing   *listing       // the tool list that a tools/list page belongs to
-	structure bool           // the tool has an output schema
-	forwarded bool
-	misplaced bool          // it answers a question that the server did not ask: a protocol error
-	own       chan *message // receives the response to a request that the gateway itself sent, or nil
-	cancel    context.CancelFunc
+type pendingCall struct {
+	route           *route
+	id              []byte
+	method          string
+	subject         string         // the tool, prompt or resource
+	action          *action.Action // nil for requests that are not judged
+	requestDigest   string         // digest of method, subject and arguments
+	progressToken   string         // progress token in canonical form; "" if there is none
+	stateless       bool           // uses the stateless version of the protocol
+	listing         *toolListing   // the tool list that a tools/list page belongs to
+	hasOutputSchema bool           // the tool has an output schema
+	forwarded       bool
+	answersUnasked  bool          // it answers a question that the server did not ask: a protocol error
+	ownResponse     chan *message // receives the response to a request that the gateway itself sent, or nil
+	cancel          context.CancelFunc
 }
 
 // New returns a gateway.
 func New(opts Options) *Gateway {
 	if opts.Timeout <= 0 {
-		opts.Timeout = judgeTime
+		opts.Timeout = defaultJudgeTimeout
 	}
 	if opts.Mode == "" {
 		opts.Mode = Block
@@ -118,8 +118,8 @@ func New(opts Options) *Gateway {
 // newGateway returns a gateway that shares a catalog with others.
 func newGateway(opts Options, k *catalog) *Gateway {
 	return &Gateway{
-		opts: opts, catalog: k, maxFrame: maxFrame, maxQueue: maxQueue,
-		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, changed: map[string]bool{},
+		opts: opts, catalog: k, maxFrame: maxFrameBytes, maxQueue: maxQueuedBytes,
+		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, serverRequests: map[string]bool{}, changedLists: map[string]bool{},
 	}
 }
 
@@ -128,7 +128,7 @@ func newGateway(opts Options, k *catalog) *Gateway {
 var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 
 // A Side is one end of a connection. Closing In signals the end of messages.
-type Side struct {
+type ConnectionEnd struct {
 	Out io.Reader      // messages from this side
 	In  io.WriteCloser // messages to this side
 }
@@ -138,25 +138,25 @@ type Side struct {
 // response are answered with an error.
 //
 // A goroutine that is blocked in a read remains until the read returns.
-func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
+func (g *Gateway) Relay(ctx context.Context, client, server ConnectionEnd) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	toClient, toServer := newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
 	r := &route{client: toClient, server: toServer}
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
-	go func() { clientEnd <- g.fromClient(ctx, r, newFrames(client.Out, g.maxFrame)) }()
-	go func() { serverEnd <- g.fromServer(r, newFrames(server.Out, g.maxFrame)) }()
+	go func() { clientEnd <- g.fromClient(ctx, r, newFrameReader(client.Out, g.maxFrame)) }()
+	go func() { serverEnd <- g.fromServer(r, newFrameReader(server.Out, g.maxFrame)) }()
 	ended := false
 	for {
 		select {
 		case <-clientEnd:
 			ended, clientEnd = true, nil
-			g.settle()
+			g.waitForJudgements()
 			toServer.close()
 			time.AfterFunc(settleGrace, func() { server.In.Close() }) // even if the server does not read
 		case err := <-serverEnd:
 			cancel()
-			open := g.answerAll()
+			open := g.failOpenCalls()
 			toServer.close()
 			toClient.close()
 			toClient.drain(settleGrace)
@@ -178,10 +178,10 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 
 // settle waits up to settleGrace for judgements in progress after the client has closed, and then
 // cancels them.
-func (g *Gateway) settle() {
+func (g *Gateway) waitForJudgements() {
 	done := make(chan struct{})
 	go func() {
-		g.judging.Wait()
+		g.judgements.Wait()
 		close(done)
 	}()
 	timer := time.NewTimer(settleGrace)
@@ -190,7 +190,7 @@ func (g *Gateway) settle() {
 	case <-done:
 	case <-timer.C:
 		g.mu.Lock()
-		for _, c := range g.calls {
+		for _, c := range g.clientCalls {
 			if c.cancel != nil {
 				c.cancel()
 			}
@@ -201,22 +201,22 @@ func (g *Gateway) settle() {
 }
 
 // answerAll answers the client's open requests with errors, and returns their number.
-func (g *Gateway) answerAll() int {
+func (g *Gateway) failOpenCalls() int {
 	g.mu.Lock()
-	g.noAnswer = ErrServerEnded
+	g.serverEndError = ErrServerEnded
 	g.mu.Unlock()
-	g.judging.Wait() // its context has ended with the connection
+	g.judgements.Wait() // its context has ended with the connection
 	g.mu.Lock()
-	open := g.calls
-	g.calls = map[string]*call{}
+	open := g.clientCalls
+	g.clientCalls = map[string]*pendingCall{}
 	g.mu.Unlock()
 	for _, c := range open {
-		g.over(c)
-		if c.own != nil {
-			c.own <- nil
+		g.finishCall(c)
+		if c.ownResponse != nil {
+			c.ownResponse <- nil
 			continue
 		}
-		c.route.answer(failure(c.id, codeRefused, "shield: "+ErrServerEnded.Error()))
+		c.route.answer(errorResponse(c.id, codeInternalError, "shield: "+ErrServerEnded.Error()))
 	}
 	return len(open)
 }
@@ -224,45 +224,45 @@ func (g *Gateway) answerAll() int {
 // A route is the path of a message and its responses: both ends of a connection, or of one HTTP
 // exchange.
 type route struct {
-	client, server sink
-	aside          *aside  // examines responses concurrently; nil if results are not examined
-	stream         *stream // of one exchange, which the response ends; nil on a lasting connection
+	client, server frameSink
+	asyncExaminer  *asyncExaminer  // examines responses concurrently; nil if results are not examined
+	stream         *responseStream // of one exchange, which the response ends; nil on a lasting connection
 }
 
 // A sink accepts frames in order. put reports false if the frame was not accepted, since the other end
 // is closed or, unless wait is true, reads too slowly.
-type sink interface {
+type frameSink interface {
 	put(raw []byte, wait bool) bool
 }
 
 // answer sends the client the response to its request.
 func (r *route) answer(raw []byte) {
 	if r.stream != nil {
-		r.stream.finish(raw)
+		r.stream.writeResponse(raw)
 		return
 	}
 	r.client.put(raw, true)
 }
 
 // tell sends the client a frame that is not a response, and reports whether it was accepted.
-func (r *route) tell(raw []byte) bool { return r.client.put(raw, true) }
+func (r *route) sendToClient(raw []byte) bool { return r.client.put(raw, true) }
 
 // status sets the HTTP status of an error response, if the route is an exchange.
-func (r *route) status(code int) {
+func (r *route) setStatus(code int) {
 	if r.stream != nil {
-		r.stream.answerWith(code)
+		r.stream.setStatus(code)
 	}
 }
 
 // over ends an exchange without a response.
-func (r *route) over() {
+func (r *route) endExchange() {
 	if r.stream != nil {
-		r.stream.finish(nil)
+		r.stream.writeResponse(nil)
 	}
 }
 
 // ask sends the server a frame, or fails if the server does not read.
-func (r *route) ask(raw []byte) error {
+func (r *route) sendToServer(raw []byte) error {
 	if !r.server.put(raw, false) {
 		return errors.New("the MCP server stopped reading its input; restart it")
 	}
@@ -277,14 +277,14 @@ func (g *Gateway) notify(format string, args ...any) {
 }
 
 // odd counts a dropped frame, and notifies the user of the first ones.
-func (g *Gateway) odd(format string, args ...any) (tooMany bool) {
+func (g *Gateway) countDroppedFrame(format string, args ...any) (tooMany bool) {
 	g.mu.Lock()
-	g.refused++
-	tell := g.told < maxTold
+	g.droppedFrames++
+	tell := g.droppedFrameNotices < maxDropNotices
 	if tell {
-		g.told++
+		g.droppedFrameNotices++
 	}
-	tooMany = g.refused > maxRefused
+	tooMany = g.droppedFrames > maxDroppedFrames
 	g.mu.Unlock()
 	if tell {
 		g.notify(format, args...)
@@ -293,20 +293,20 @@ func (g *Gateway) odd(format string, args ...any) (tooMany bool) {
 }
 
 // take removes and returns the call that a response answers, if it was sent to the server.
-func (g *Gateway) take(id []byte) *call {
+func (g *Gateway) takeCall(id []byte) *pendingCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := g.calls[string(id)]
+	c := g.clientCalls[string(id)]
 	if c == nil || !c.forwarded {
 		return nil
 	}
-	delete(g.calls, string(id))
+	delete(g.clientCalls, string(id))
 	return c
 }
 
 // tokenOf returns the canonical form of a request's progress token, or "".
-func tokenOf(params object) string {
-	token, ok := inner(params, "_meta")["progressToken"]
+func progressTokenOf(params object) string {
+	token, ok := objectMember(params, "_meta")["progressToken"]
 	if !ok {
 		return ""
 	}
@@ -315,28 +315,28 @@ func tokenOf(params object) string {
 
 // stateless reports whether a request uses the stateless version of the protocol, in which each
 // request states its version.
-func stateless(params object) bool {
-	_, ok := inner(params, "_meta")["io.modelcontextprotocol/protocolVersion"]
+func isStateless(params object) bool {
+	_, ok := objectMember(params, "_meta")["io.modelcontextprotocol/protocolVersion"]
 	return ok
 }
 
 // An outbox writes queued frames in order.
 type outbox struct {
-	w      io.WriteCloser
-	max    int // maximum number of queued bytes
-	broken chan struct{}
-	done   chan struct{} // closed when all is written, or writing failed
+	writer   io.WriteCloser
+	maxBytes int // maximum number of queued bytes
+	broken   chan struct{}
+	done     chan struct{} // closed when all is written, or writing failed
 
-	mu     sync.Mutex
-	cond   *sync.Cond
-	queue  [][]byte
-	bytes  int
-	closed bool
-	failed bool
+	mu          sync.Mutex
+	cond        *sync.Cond
+	queue       [][]byte
+	queuedBytes int
+	closed      bool
+	failed      bool
 }
 
 func newOutbox(w io.WriteCloser, max int) *outbox {
-	o := &outbox{w: w, max: max, broken: make(chan struct{}), done: make(chan struct{})}
+	o := &outbox{writer: w, maxBytes: max, broken: make(chan struct{}), done: make(chan struct{})}
 	o.cond = sync.NewCond(&o.mu)
 	go o.write()
 	return o
@@ -346,14 +346,14 @@ func newOutbox(w io.WriteCloser, max int) *outbox {
 func (o *outbox) put(raw []byte, wait bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for wait && o.bytes > o.max && !o.closed && !o.failed {
+	for wait && o.queuedBytes > o.maxBytes && !o.closed && !o.failed {
 		o.cond.Wait()
 	}
-	if o.closed || o.failed || o.bytes > o.max {
+	if o.closed || o.failed || o.queuedBytes > o.maxBytes {
 		return false
 	}
 	o.queue = append(o.queue, raw)
-	o.bytes += len(raw)
+	o.queuedBytes += len(raw)
 	o.cond.Broadcast()
 	return true
 }
@@ -378,7 +378,7 @@ func (o *outbox) drain(most time.Duration) {
 
 func (o *outbox) write() {
 	defer close(o.done)
-	defer o.w.Close()
+	defer o.writer.Close()
 	for {
 		o.mu.Lock()
 		for len(o.queue) == 0 && !o.closed {
@@ -392,9 +392,9 @@ func (o *outbox) write() {
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
 		o.mu.Unlock()
-		_, err := o.w.Write(append(raw[:len(raw):len(raw)], '\n'))
+		_, err := o.writer.Write(append(raw[:len(raw):len(raw)], '\n'))
 		o.mu.Lock()
-		o.bytes -= len(raw)
+		o.queuedBytes -= len(raw)
 		o.failed = err != nil
 		o.cond.Broadcast()
 		o.mu.Unlock()

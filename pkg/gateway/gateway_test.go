@@ -48,7 +48,7 @@ func TestJudgedBytesAreForwarded(t *testing.T) {
 	frame := "{ \"method\":\"tools/call\", \"params\":{\"arguments\":{\"message\":\"\\u0068\u00e9 \\/ 1e2\",\"n\":1.50e1},\"name\":\"echo\"},\"id\":\"\\u0061\",\"jsonrpc\":\"2.0\" }"
 	c.send(frame)
 	m := c.got()
-	if string(m.id) != `"a"` || m.fault != nil {
+	if string(m.id) != `"a"` || m.rpcError != nil {
 		t.Fatalf("answer %s", m.raw)
 	}
 	if heard := <-c.hears; string(heard.raw) != frame {
@@ -195,7 +195,7 @@ func TestSameIDTwice(t *testing.T) {
 	c.got()
 	c.send(`{"jsonrpc":"2.0","id":5,"method":"prompts/list"}`)
 	c.send(`{"jsonrpc":"2.0","id":5,"method":"ping"}`)
-	if m := c.got(); m.fault == nil || !strings.Contains(text(m.fault, "message"), "is already pending") {
+	if m := c.got(); m.rpcError == nil || !strings.Contains(stringMember(m.rpcError, "message"), "is already pending") {
 		t.Errorf("%s", m.raw)
 	}
 }
@@ -216,7 +216,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 		{"prompts/get", `{"name":"p","arguments":{"a":"b"}}`, "mcp__test__get_prompt", ""},
 		{"completion/complete", `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}}`, "mcp__test__suggest_completion", ""},
 	} {
-		if m := c.ask(one.method, one.params); m.fault != nil {
+		if m := c.ask(one.method, one.params); m.rpcError != nil {
 			t.Errorf("%s %s: %s", one.method, one.params, m.raw)
 		}
 		if a := c.judge.last(); a.Type != one.kind || a.Text("path") != one.path {
@@ -227,11 +227,11 @@ func TestResourcesAndPrompts(t *testing.T) {
 		"resources/read": `{"uri":"memo://evil"}`, "resources/subscribe": `{"uri":"file://host/share"}`,
 		"prompts/get": `{"name":"p","arguments":{"a":"evil"}}`, "completion/complete": `{"ref":{"name":"p"},"argument":{"value":"evil"}}`,
 	} {
-		if m := c.ask(method, params); m.fault == nil {
+		if m := c.ask(method, params); m.rpcError == nil {
 			t.Errorf("%s %s is allowed", method, params)
 		}
 	}
-	if m := c.ask("resources/read", `{"uri":"relative"}`); m.fault == nil {
+	if m := c.ask("resources/read", `{"uri":"relative"}`); m.rpcError == nil {
 		t.Error("an address without a scheme is read")
 	}
 }
@@ -245,7 +245,7 @@ func TestServerEnds(t *testing.T) {
 		}
 		return m.method == "prompts/list"
 	})
-	if m := c.ask("prompts/list", "{}"); m.fault == nil || !strings.Contains(text(m.fault, "message"), "ended") {
+	if m := c.ask("prompts/list", "{}"); m.rpcError == nil || !strings.Contains(stringMember(m.rpcError, "message"), "ended") {
 		t.Errorf("%s", m.raw)
 	}
 	if err := <-c.ended; !errors.Is(err, ErrServerEnded) {
@@ -266,7 +266,7 @@ func TestClientEnds(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	c := connect(t, "", func(o *Options) { o.Record = NewRecorder(&b, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.Recorder = NewRecorder(&b, nil) }, nil)
 	c.tools()
 	c.call("echo", `{"message":"hi"}`)
 	c.call("echo", `{"message":"evil","token":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
@@ -289,7 +289,7 @@ func TestRecord(t *testing.T) {
 // cannot hold.
 func TestTranscriptMustBeWritten(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.Record = NewRecorder(broken{}, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.Recorder = NewRecorder(broken{}, nil) }, nil)
 	c.tools()
 	if said, failed := c.call("echo", `{}`); !failed || !strings.Contains(said, "--record") {
 		t.Errorf("%q, %t", said, failed)
@@ -309,7 +309,7 @@ func TestTasks(t *testing.T) {
 	var returned []string
 	c := connect(t, "", func(o *Options) {
 		o.Mode = Block
-		o.Returned = func(_ context.Context, a *action.Action, _ any, _ Findings) error {
+		o.OnResult = func(_ context.Context, a *action.Action, _ any, _ Findings) error {
 			returned = append(returned, a.Type)
 			return nil
 		}
@@ -334,32 +334,32 @@ func TestTasks(t *testing.T) {
 		t.Errorf("hidden text: %q", said)
 	}
 	update := `{"taskId":"t1","inputResponses":{"q":{"action":"accept","content":{"branch":"main"}}}}`
-	if m := c.ask("tasks/update", update); m.fault == nil {
+	if m := c.ask("tasks/update", update); m.rpcError == nil {
 		t.Error("an answer to no question is passed on")
 	}
 	asks := `{"status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"%s","requestedSchema":{}}}}}`
 	result = fmt.Sprintf(asks, "Your password")
-	if m := c.ask("tasks/get", `{"taskId":"t1"}`); m.fault == nil {
+	if m := c.ask("tasks/get", `{"taskId":"t1"}`); m.rpcError == nil {
 		t.Errorf("a task asks for a password: %s", m.raw)
 	}
 	result = fmt.Sprintf(asks, "Which branch?")
-	if m := c.ask("tasks/get", `{"taskId":"t1"}`); m.fault != nil {
+	if m := c.ask("tasks/get", `{"taskId":"t1"}`); m.rpcError != nil {
 		t.Errorf("a task asks for a branch: %s", m.raw)
 	}
-	if m := c.ask("tasks/update", strings.Replace(update, "t1", "t2", 1)); m.fault == nil {
+	if m := c.ask("tasks/update", strings.Replace(update, "t1", "t2", 1)); m.rpcError == nil {
 		t.Error("the answer to another task is passed on")
 	}
-	if m := c.ask("tasks/update", strings.Replace(update, "main", "evil", 1)); m.fault == nil {
+	if m := c.ask("tasks/update", strings.Replace(update, "main", "evil", 1)); m.rpcError == nil {
 		t.Error("a blocked answer is passed on")
 	}
-	if m := c.ask("tasks/update", update); m.fault != nil {
+	if m := c.ask("tasks/update", update); m.rpcError != nil {
 		t.Errorf("the answer: %s", m.raw)
 	}
-	if m := c.ask("tasks/update", update); m.fault == nil {
+	if m := c.ask("tasks/update", update); m.rpcError == nil {
 		t.Error("a second answer is passed on")
 	}
 	for _, params := range []string{`{}`, `{"taskId":1}`, `{"taskId":"t1","run":"x"}`} {
-		if m := c.ask("tasks/get", params); m.fault == nil {
+		if m := c.ask("tasks/get", params); m.rpcError == nil {
 			t.Errorf("%s is passed on", params)
 		}
 	}

@@ -23,16 +23,16 @@ import (
 
 // Limits of a [Front] and of each of its servers.
 const (
-	maxBody      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
-	maxBodies    = 128 << 20 // bytes of all messages in progress
-	maxExchanges = 512       // concurrent exchanges
-	maxSessions  = 1024      // of one server over HTTP
-	readTime     = 30 * time.Second
-	endTime      = time.Second // time for a server to close an answered exchange
+	maxBodyBytes      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
+	maxTotalBodyBytes = 128 << 20 // bytes of all messages in progress
+	maxExchanges      = 512       // concurrent exchanges
+	maxRemoteSessions = 1024      // of one server over HTTP
+	bodyReadTimeout   = 30 * time.Second
+	exchangeEndGrace  = time.Second // time for a server to close an answered exchange
 )
 
 // codeMismatch is the error code for HTTP headers that contradict the message.
-const codeMismatch = -32020
+const codeHeaderMismatch = -32020
 
 // A Front serves the clients of several MCP servers over the streamable HTTP transport. A server's
 // address is /NAME. The client's credentials are not forwarded to the server.
@@ -42,9 +42,9 @@ type Front struct {
 	Tokens  bearer.Tokens          // bearer tokens, of which clients must send one; nil requires none
 	Clock   func() time.Time
 
-	mu        sync.Mutex
-	bodies    int
-	exchanges int
+	mu            sync.Mutex
+	bodyBytes     int
+	openExchanges int
 }
 
 // LoopbackHost reports whether a host is localhost or a loopback address. Other names are refused to
@@ -58,47 +58,47 @@ func LoopbackHost(host string) bool {
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	host := hostOf(req.Host)
-	client, authorized := f.client(req)
+	client, authorized := f.clientName(req)
 	origin := req.Header.Values("Origin")
 	switch {
 	case !f.Hosts(host):
-		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Host header names another server; use an address that shield mcp serve prints")
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalidRequest, "the Host header names another server; use an address that shield mcp serve prints")
 		return
-	case len(origin) > 1 || len(origin) == 1 && !f.ownOrigin(origin[0]):
-		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Origin header names another site; web pages of other origins cannot call this server, so use an MCP client")
+	case len(origin) > 1 || len(origin) == 1 && !f.isOwnOrigin(origin[0]):
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalidRequest, "the Origin header names another site; web pages of other origins cannot call this server, so use an MCP client")
 		return
 	case !authorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuseHTTP(w, http.StatusUnauthorized, nil, codeInvalid, "the token is missing or wrong; send the header Authorization: Bearer TOKEN")
+		refuseHTTP(w, http.StatusUnauthorized, nil, codeInvalidRequest, "the token is missing or wrong; send the header Authorization: Bearer TOKEN")
 		return
 	}
 	e := f.Servers[strings.Trim(req.URL.Path, "/")]
 	if e == nil || req.URL.RawQuery != "" {
-		refuseHTTP(w, http.StatusNotFound, nil, codeInvalid, "no server has this address; use http://ADDRESS/NAME with a NAME of mcp.servers")
+		refuseHTTP(w, http.StatusNotFound, nil, codeInvalidRequest, "no server has this address; use http://ADDRESS/NAME with a NAME of mcp.servers")
 		return
 	}
 	for name, values := range req.Header {
 		if len(values) > 1 && (strings.HasPrefix(name, "Mcp-") || name == "Last-Event-Id" || name == "Content-Type") {
-			refuseHTTP(w, http.StatusBadRequest, nil, codeMismatch, "the header "+canonjson.Quote(name)+" occurs twice; send it once")
+			refuseHTTP(w, http.StatusBadRequest, nil, codeHeaderMismatch, "the header "+canonjson.Quote(name)+" occurs twice; send it once")
 			return
 		}
 	}
-	if !f.enter(0) {
-		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeRefused, "too many requests are in progress; try again later")
+	if !f.reserve(0) {
+		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeInternalError, "too many requests are in progress; try again later")
 		return
 	}
-	defer f.leave(0)
-	x := &exchange{end: e, client: client, req: req, stream: newStream(w, f.Clock), w: w}
+	defer f.release(0)
+	x := &exchange{endpoint: e, client: client, req: req, stream: newResponseStream(w, f.Clock), writer: w}
 	switch req.Method {
 	case http.MethodPost:
 		f.post(x)
 	case http.MethodGet:
-		x.listen()
+		x.handleGet()
 	case http.MethodDelete:
-		x.hangUp()
+		x.handleDelete()
 	default:
 		w.Header().Set("Allow", "POST, GET, DELETE")
-		refuseHTTP(w, http.StatusMethodNotAllowed, nil, codeInvalid, "the HTTP method is not supported; use POST, GET or DELETE")
+		refuseHTTP(w, http.StatusMethodNotAllowed, nil, codeInvalidRequest, "the HTTP method is not supported; use POST, GET or DELETE")
 	}
 }
 
@@ -111,16 +111,16 @@ func hostOf(hostport string) string {
 
 // ownOrigin reports whether a web page of an origin may call this server: its host must be a name of
 // this machine.
-func (f *Front) ownOrigin(origin string) bool {
+func (f *Front) isOwnOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.Hosts(u.Hostname())
 }
 
 // client returns the name of the client that sent a request: the name of its token or, if tokens have
 // no names or are not required, its address.
-func (f *Front) client(req *http.Request) (name string, authorized bool) {
+func (f *Front) clientName(req *http.Request) (name string, authorized bool) {
 	if f.Tokens != nil {
-		if name, authorized = f.Tokens.Who(req.Header); name != "" || !authorized {
+		if name, authorized = f.Tokens.ClientName(req.Header); name != "" || !authorized {
 			return name, authorized
 		}
 	}
@@ -128,77 +128,77 @@ func (f *Front) client(req *http.Request) (name string, authorized bool) {
 }
 
 // enter reserves an exchange, or bytes of one, and reports false above the limit.
-func (f *Front) enter(bytes int) bool {
+func (f *Front) reserve(bytes int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytes > 0 {
-		if f.bodies+bytes > maxBodies {
+		if f.bodyBytes+bytes > maxTotalBodyBytes {
 			return false
 		}
-		f.bodies += bytes
+		f.bodyBytes += bytes
 		return true
 	}
-	if f.exchanges >= maxExchanges {
+	if f.openExchanges >= maxExchanges {
 		return false
 	}
-	f.exchanges++
+	f.openExchanges++
 	return true
 }
 
-func (f *Front) leave(bytes int) {
+func (f *Front) release(bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytes > 0 {
-		f.bodies -= bytes
+		f.bodyBytes -= bytes
 		return
 	}
-	f.exchanges--
+	f.openExchanges--
 }
 
 // post handles a client's POST request.
 func (f *Front) post(x *exchange) {
-	refuse := func(status, code int, id []byte, why string) { refuseHTTP(x.w, status, id, code, why) }
+	refuse := func(status, code int, id []byte, why string) { refuseHTTP(x.writer, status, id, code, why) }
 	media, params, err := mime.ParseMediaType(x.req.Header.Get("Content-Type"))
 	charset := params["charset"]
 	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") || x.req.Header.Get("Content-Encoding") != "" {
-		refuse(http.StatusUnsupportedMediaType, codeInvalid, nil, "the Content-Type is not supported; send application/json in UTF-8")
+		refuse(http.StatusUnsupportedMediaType, codeInvalidRequest, nil, "the Content-Type is not supported; send application/json in UTF-8")
 		return
 	}
-	room := maxBody
-	if n := x.req.ContentLength; n >= 0 && n < maxBody {
+	room := maxBodyBytes
+	if n := x.req.ContentLength; n >= 0 && n < maxBodyBytes {
 		room = int(n) + 1
 	}
-	if !f.enter(room) {
-		refuse(http.StatusServiceUnavailable, codeRefused, nil, "too many messages are in progress; try again later")
+	if !f.reserve(room) {
+		refuse(http.StatusServiceUnavailable, codeInternalError, nil, "too many messages are in progress; try again later")
 		return
 	}
-	defer f.leave(room)
-	_ = x.stream.flow.SetReadDeadline(f.Clock().Add(readTime))
-	raw, err := io.ReadAll(http.MaxBytesReader(x.w, x.req.Body, maxBody))
-	_ = x.stream.flow.SetReadDeadline(time.Time{})
+	defer f.release(room)
+	_ = x.stream.controller.SetReadDeadline(f.Clock().Add(bodyReadTimeout))
+	raw, err := io.ReadAll(http.MaxBytesReader(x.writer, x.req.Body, maxBodyBytes))
+	_ = x.stream.controller.SetReadDeadline(time.Time{})
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		refuse(http.StatusRequestEntityTooLarge, codeInvalid, nil, errFrame.Error())
+		refuse(http.StatusRequestEntityTooLarge, codeInvalidRequest, nil, errFrameTooLong.Error())
 		return
 	case err != nil:
-		refuse(http.StatusBadRequest, codeInvalid, nil, "the message is incomplete; send the whole body")
+		refuse(http.StatusBadRequest, codeInvalidRequest, nil, "the message is incomplete; send the whole body")
 		return
 	}
-	m, err := readBody(raw)
+	m, err := parseBody(raw)
 	if err != nil {
-		refuse(http.StatusBadRequest, codeInvalid, nil, err.Error())
+		refuse(http.StatusBadRequest, codeInvalidRequest, nil, err.Error())
 		return
 	}
-	if why := mismatch(x.req.Header, m); why != "" {
-		refuse(http.StatusBadRequest, codeMismatch, m.id, why)
+	if why := headerMismatch(x.req.Header, m); why != "" {
+		refuse(http.StatusBadRequest, codeHeaderMismatch, m.id, why)
 		return
 	}
-	x.post(m)
+	x.handlePost(m)
 }
 
 // readBody reads a message that can span several lines, and returns it as one line.
-func readBody(raw []byte) (*message, error) {
+func parseBody(raw []byte) (*message, error) {
 	if bytes.ContainsAny(raw, "\r\n") {
 		v := jsontext.Value(bytes.TrimSpace(raw))
 		if err := v.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -206,17 +206,17 @@ func readBody(raw []byte) (*message, error) {
 		}
 		raw = v
 	}
-	return read(raw)
+	return parseMessage(raw)
 }
 
 // mismatch returns how HTTP headers contradict their message; "" if they match. No decision depends on
 // a header.
-func mismatch(h http.Header, m *message) string {
-	version := text(inner(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
+func headerMismatch(h http.Header, m *message) string {
+	version := stringMember(objectMember(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
 	for _, one := range []struct{ header, want string }{
-		{"Mcp-Method", m.method}, {"Mcp-Name", aboutOf(m)}, {"Mcp-Protocol-Version", version},
+		{"Mcp-Method", m.method}, {"Mcp-Name", messageSubject(m)}, {"Mcp-Protocol-Version", version},
 	} {
-		said, ok := decoded(h.Get(one.header))
+		said, ok := decodeHeader(h.Get(one.header))
 		if h.Values(one.header) == nil || one.header == "Mcp-Protocol-Version" && version == "" {
 			continue
 		}
@@ -228,15 +228,15 @@ func mismatch(h http.Header, m *message) string {
 }
 
 // aboutOf returns the subject of a message, as the header Mcp-Name repeats it.
-func aboutOf(m *message) string {
+func messageSubject(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
 	switch of {
 	case "tools", "prompts":
-		return text(m.params, "name")
+		return stringMember(m.params, "name")
 	case "resources":
-		return text(m.params, "uri")
+		return stringMember(m.params, "uri")
 	case "tasks":
-		return text(m.params, "taskId")
+		return stringMember(m.params, "taskId")
 	}
 	return ""
 }
@@ -246,17 +246,17 @@ func aboutOf(m *message) string {
 // header of this kind that no argument requires, or if the argument is missing.
 func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]string, error) {
 	out := map[string]string{}
-	for name, schema := range inner(inner(t.value, "inputSchema"), "properties") {
+	for name, schema := range objectMember(objectMember(t.parsed, "inputSchema"), "properties") {
 		schema, _ := schema.(object)
-		header := http.CanonicalHeaderKey("Mcp-Param-" + text(schema, "x-mcp-header"))
-		if text(schema, "x-mcp-header") == "" || h.Values(header) == nil {
+		header := http.CanonicalHeaderKey("Mcp-Param-" + stringMember(schema, "x-mcp-header"))
+		if stringMember(schema, "x-mcp-header") == "" || h.Values(header) == nil {
 			continue
 		}
 		want, isText := arguments[name].(string)
 		if !isText {
 			want = string(canonjson.AppendValue(nil, arguments[name]))
 		}
-		said, ok := decoded(h.Get(header))
+		said, ok := decodeHeader(h.Get(header))
 		if !ok || arguments[name] == nil || said != want {
 			return nil, fmt.Errorf("the header %s contradicts the message; correct it", header)
 		}
@@ -266,7 +266,7 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 }
 
 // decoded returns the value of a header that can be encoded as the protocol defines: =?base64?…?=.
-func decoded(s string) (string, bool) {
+func decodeHeader(s string) (string, bool) {
 	rest, encoded := strings.CutPrefix(s, "=?base64?")
 	if !encoded {
 		return s, true
@@ -280,7 +280,7 @@ func decoded(s string) (string, bool) {
 }
 
 // encoded returns a text as the value of a header.
-func encoded(s string) string {
+func encodeHeader(s string) string {
 	plain := s == strings.TrimSpace(s) && !strings.HasPrefix(s, "=?")
 	for i := range len(s) {
 		plain = plain && s[i] >= 0x20 && s[i] < 0x7f
@@ -295,38 +295,38 @@ func encoded(s string) string {
 func refuseHTTP(w http.ResponseWriter, status int, id []byte, code int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(failure(id, code, "shield: "+why))
+	_, _ = w.Write(errorResponse(id, code, "shield: "+why))
 }
 
 // An Endpoint is one server behind a [Front].
 type Endpoint struct {
 	opts    Options
 	catalog *catalog
-	behind  behind
+	backend serverBackend
 
-	mu       sync.Mutex
-	sessions map[string]*session
-	tick     uint64
+	mu         sync.Mutex
+	sessions   map[string]*session
+	useCounter uint64
 }
 
 // behind is how a server is reached. Each method answers its exchange.
-type behind interface {
-	post(x *exchange, s *session, m *message)
-	listen(x *exchange, s *session)
-	hangUp(x *exchange, s *session)
-	end(s *session) // ends a session that is dropped
-	most() int      // maximum number of sessions
+type serverBackend interface {
+	handlePost(x *exchange, s *session, m *message)
+	handleGet(x *exchange, s *session)
+	handleDelete(x *exchange, s *session)
+	endSession(s *session) // ends a session that is dropped
+	maxSessions() int      // maximum number of sessions
 	close()
 }
 
 // A session is the state of the exchanges with the same Mcp-Session-Id.
 type session struct {
-	id     string
-	client string // the client that began it; other clients cannot use it
-	g      *Gateway
-	local  *local // process of a server on standard input and output
-	open   int    // number of open exchanges
-	used   uint64 // sequence number of the last use
+	id            string
+	client        string // the client that began it; other clients cannot use it
+	gateway       *Gateway
+	process       *localProcess // process of a server on standard input and output
+	openExchanges int           // number of open exchanges
+	lastUse       uint64        // sequence number of the last use
 }
 
 // Close ends the processes and sessions of the endpoint.
@@ -337,28 +337,28 @@ func (e *Endpoint) Close() {
 	e.mu.Unlock()
 	var ends sync.WaitGroup
 	for _, s := range all {
-		ends.Go(func() { e.behind.end(s) })
+		ends.Go(func() { e.backend.endSession(s) })
 	}
-	e.behind.close()
+	e.backend.close()
 	ends.Wait()
 }
 
 // gateway returns a gateway for a client: for one connection, or for requests without a session.
-func (e *Endpoint) gateway(client string, connected bool) *Gateway {
+func (e *Endpoint) gatewayFor(client string, connected bool) *Gateway {
 	opts := e.opts
-	if opts.For != nil {
+	if opts.JudgeFor != nil {
 		connection := ""
 		if connected {
 			connection = newID() // do not log the server's own session ID, which is a credential
 		}
-		opts.Judge, opts.Session = opts.For(client, connection)
+		opts.Judge, opts.Session = opts.JudgeFor(client, connection)
 	}
 	return newGateway(opts, e.catalog)
 }
 
 // session returns the session that a client's request names, or nil if it names none. It reports false
 // if the session is unknown or another client's.
-func (e *Endpoint) session(h http.Header, client string) (*session, bool) {
+func (e *Endpoint) findSession(h http.Header, client string) (*session, bool) {
 	if h.Values("Mcp-Session-Id") == nil {
 		return nil, true
 	}
@@ -368,30 +368,30 @@ func (e *Endpoint) session(h http.Header, client string) (*session, bool) {
 	if s == nil || s.client != client {
 		return nil, false
 	}
-	e.tick++
-	s.open, s.used = s.open+1, e.tick
+	e.useCounter++
+	s.openExchanges, s.lastUse = s.openExchanges+1, e.useCounter
 	return s, true
 }
 
 // rest records that an exchange of a session has ended.
-func (e *Endpoint) rest(s *session) {
+func (e *Endpoint) releaseSession(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.open--
+	s.openExchanges--
 }
 
 // keep stores a session. If there are too many, it replaces the least recently used one; it reports
 // false if all are in use.
-func (e *Endpoint) keep(s *session) bool {
+func (e *Endpoint) storeSession(s *session) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[s.id] != nil {
 		return false
 	}
-	if len(e.sessions) >= e.behind.most() {
+	if len(e.sessions) >= e.backend.maxSessions() {
 		var oldest *session
 		for _, other := range e.sessions {
-			if other.open == 0 && (oldest == nil || other.used < oldest.used) {
+			if other.openExchanges == 0 && (oldest == nil || other.lastUse < oldest.lastUse) {
 				oldest = other
 			}
 		}
@@ -399,16 +399,16 @@ func (e *Endpoint) keep(s *session) bool {
 			return false
 		}
 		delete(e.sessions, oldest.id)
-		go e.behind.end(oldest)
+		go e.backend.endSession(oldest)
 	}
-	e.tick++
-	s.used = e.tick
+	e.useCounter++
+	s.lastUse = e.useCounter
 	e.sessions[s.id] = s
 	return true
 }
 
 // forget removes and ends a session.
-func (e *Endpoint) forget(s *session) {
+func (e *Endpoint) dropSession(s *session) {
 	e.mu.Lock()
 	known := e.sessions[s.id] == s
 	if known {
@@ -416,7 +416,7 @@ func (e *Endpoint) forget(s *session) {
 	}
 	e.mu.Unlock()
 	if known {
-		e.behind.end(s)
+		e.backend.endSession(s)
 	}
 }
 

@@ -36,7 +36,7 @@ func newFakeRemote(t testing.TB, answer func(http.ResponseWriter, *http.Request,
 		var m *message
 		if req.Method == http.MethodPost {
 			var err error
-			if m, err = read(raw); err != nil {
+			if m, err = parseMessage(raw); err != nil {
 				t.Errorf("the server is told %q: %v", raw, err)
 				return
 			}
@@ -176,7 +176,7 @@ func TestFrontRefuses(t *testing.T) {
 		{"a key twice", url, `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, 400, []string{auth}},
 		{"a key in two cases", url, `{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}`, 400, []string{auth}},
 		{"too deep", url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 200) + `1` + strings.Repeat(`}`, 201), 400, []string{auth}},
-		{"too long", url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", maxBody) + `"}}`, 413, []string{auth}},
+		{"too long", url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", maxBodyBytes) + `"}}`, 413, []string{auth}},
 		{"another method in the header", url, callFrame, 400, []string{auth, "Mcp-Method: tools/list"}},
 		{"another name in the header", url, callFrame, 400, []string{auth, "Mcp-Name: ech"}},
 		{"an encoded other name", url, callFrame, 400, []string{auth, "Mcp-Name: =?base64?ZXZpbA==?="}},
@@ -317,7 +317,7 @@ func TestHostileRemotes(t *testing.T) {
 			jsonAnswer(w, `{"jsonrpc":"2.0","id":%s,"result":{"a":1,"a":2}}`, id)
 		},
 		"a giant": func(w http.ResponseWriter, id []byte) {
-			jsonAnswer(w, `{"jsonrpc":"2.0","id":%s,"result":{"a":"`+strings.Repeat("x", maxFrame)+`"}}`, id)
+			jsonAnswer(w, `{"jsonrpc":"2.0","id":%s,"result":{"a":"`+strings.Repeat("x", maxFrameBytes)+`"}}`, id)
 		},
 		"an empty stream": func(w http.ResponseWriter, _ []byte) { streamAnswer(w, "") },
 		"a cut event": func(w http.ResponseWriter, id []byte) {
@@ -328,13 +328,13 @@ func TestHostileRemotes(t *testing.T) {
 		},
 		"an endless line": func(w http.ResponseWriter, _ []byte) {
 			streamAnswer(w, "data: ")
-			for range maxFrame/(1<<16) + 2 {
+			for range maxFrameBytes/(1<<16) + 2 {
 				_, _ = io.WriteString(w, strings.Repeat("x", 1<<16))
 			}
 		},
 		"many requests": func(w http.ResponseWriter, _ []byte) {
 			streamAnswer(w, "")
-			for i := range 2 * maxRefused {
+			for i := range 2 * maxDroppedFrames {
 				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"evil/do\"}\n\n", i)
 			}
 		},
@@ -403,15 +403,15 @@ func TestParamHeaders(t *testing.T) {
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	e := NewRemote(Options{}, "http://127.0.0.1:1", "")
-	for i := range maxSessions + 10 {
-		if !e.keep(&session{id: fmt.Sprint(i), g: e.gateway("", false)}) {
+	for i := range maxRemoteSessions + 10 {
+		if !e.storeSession(&session{id: fmt.Sprint(i), gateway: e.gatewayFor("", false)}) {
 			t.Fatal("a session is refused")
 		}
 	}
-	if e.sessions["0"] != nil || e.sessions["20"] == nil || len(e.sessions) != maxSessions {
+	if e.sessions["0"] != nil || e.sessions["20"] == nil || len(e.sessions) != maxRemoteSessions {
 		t.Errorf("%d sessions are kept, or the wrong ones", len(e.sessions))
 	}
-	if e.keep(&session{id: "20"}) {
+	if e.storeSession(&session{id: "20"}) {
 		t.Error("an ID is given out twice")
 	}
 }

@@ -19,16 +19,16 @@ type shipped struct {
 // ClassOf returns the class that shield ships for a tool of the server that a command line starts; ""
 // if it ships none, or if the command line can start anything but a published package (a folder, a URL
 // or a shell).
-func ClassOf(argv []string, tool string) analysis.Class {
+func ClassOf(argv []string, tool string) analysis.ToolClass {
 	argv, _ = Unwrap(argv)
-	at := published(argv)
+	at := packageIndex(argv)
 	if at < 0 {
 		return ""
 	}
 	name := packageName(argv[at])
 	for i := range shippedClasses {
 		if s := &shippedClasses[i]; slices.Contains(s.packages, name) {
-			return analysis.Class(s.classes[tool])
+			return analysis.ToolClass(s.classes[tool])
 		}
 	}
 	return ""
@@ -42,7 +42,7 @@ var packageRunners = map[string][]string{
 
 // published returns the index of the package name in the command line of a package runner; -1 if the
 // command line can run something else.
-func published(argv []string) int {
+func packageIndex(argv []string) int {
 	if len(argv) < 2 {
 		return -1
 	}
@@ -55,7 +55,7 @@ func published(argv []string) int {
 		case arg == "-y" || arg == "--yes" || arg == "-q" || arg == "--quiet" || arg == "--":
 		case len(words) > 0 && arg == words[0]:
 			words = words[1:]
-		case strings.HasPrefix(arg, "-") || len(words) > 0 || elsewhere(arg):
+		case strings.HasPrefix(arg, "-") || len(words) > 0 || isPathOrURL(arg):
 			return -1
 		default:
 			return i + 1
@@ -65,37 +65,37 @@ func published(argv []string) int {
 }
 
 // elsewhere reports whether a package name can be a folder, a file or a URL.
-func elsewhere(name string) bool {
+func isPathOrURL(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || strings.ContainsAny(name, `\: `) || strings.HasSuffix(name, ".tgz") ||
 		strings.Contains(name, "node_modules") || strings.Count(name, "/") > 1 || strings.Contains(name, "/") && !strings.HasPrefix(name, "@")
 }
 
 // A Known is the stored information about an accepted tool of a server.
-type Known struct {
-	Identity string // identifies the server's command line, the tool and its definition
-	About    string // the server's description of the tool
+type AcceptedTool struct {
+	Identity    string // identifies the server's command line, the tool and its definition
+	Description string // the server's description of the tool
 }
 
 // Accepted returns a tool that a person has accepted, or that was on the server's first list, from the
 // server's pins; ok is false if there is none.
-func Accepted(stateDir string, argv []string, name string) (k Known, ok bool) {
+func Accepted(stateDir string, argv []string, name string) (k AcceptedTool, ok bool) {
 	parts := []any{}
 	for _, arg := range argv {
 		parts = append(parts, arg)
 	}
-	id := digest(parts...)[:32]
+	id := hashParts(parts...)[:32]
 	f, err := readPins(filepath.Join(PinFolder(stateDir), id+".json"))
 	if err != nil || f.ID != id {
-		return Known{}, false
+		return AcceptedTool{}, false
 	}
 	pin, pinned := f.Tools[name]
 	if !pinned || pin.Gone {
-		return Known{}, false
+		return AcceptedTool{}, false
 	}
 	if v, err := canonjson.Value(pin.Definition, maxDepth); err == nil {
 		definition, _ := v.(object)
-		k.About = strings.Join(strings.Fields(text(definition, "description")), " ")
+		k.Description = strings.Join(strings.Fields(stringMember(definition, "description")), " ")
 	}
-	k.Identity = digest(id, name, pin.Hash)
+	k.Identity = hashParts(id, name, pin.Hash)
 	return k, true
 }

@@ -10,7 +10,7 @@ import (
 // A class that ships counts only for a package that the command line takes from its registry.
 func TestClassOf(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]analysis.Class{
+	for line, want := range map[string]analysis.ToolClass{
 		"npx -y @modelcontextprotocol/server-filesystem /srv":                                "reads",
 		"npx @modelcontextprotocol/server-filesystem@2026.8.31 /srv":                         "reads",
 		"/opt/homebrew/bin/npx -y @modelcontextprotocol/server-filesystem":                   "reads",
@@ -50,7 +50,7 @@ func TestAccepted(t *testing.T) {
 		return k.Identity
 	}
 	first := identity("one", named("add", "Adds."))
-	if k, ok := Accepted(state, []string{"one"}, "add"); !ok || k.About != "Adds." || first == "" {
+	if k, ok := Accepted(state, []string{"one"}, "add"); !ok || k.Description != "Adds." || first == "" {
 		t.Errorf("%v %+v", ok, k)
 	}
 	if identity("one", named("add", "Adds.")) != first {

@@ -17,16 +17,16 @@ import (
 )
 
 // refusal judges a request and returns why it is refused; "" if it is allowed.
-func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
-	p, err := g.proposed(ctx, c, m)
+func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message) string {
+	p, err := g.proposeAction(ctx, c, m)
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
 	if !g.wasAsked(c, m.params, false) {
-		c.misplaced = true
-		return notAsked
+		c.answersUnasked = true
+		return notAskedRefusal
 	}
-	a, err := action.Parse(p.record(m.id, g.opts.Session))
+	a, err := action.Parse(p.actionRecord(m.id, g.opts.Session))
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
@@ -38,34 +38,34 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if v.Decision == verdict.Allow && ctx.Err() != nil {
 		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.Timeout)
 	}
-	if err := g.opts.Record.keep(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
+	if err := g.opts.Recorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
 		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written (check its folder): "+err.Error()
 	}
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
 	}
 	if !g.wasAsked(c, m.params, true) { // another request has answered the question meanwhile
-		c.misplaced = true
-		return notAsked
+		c.answersUnasked = true
+		return notAskedRefusal
 	}
 	return ""
 }
 
 // notAsked is the refusal of a request that answers a question which the server did not ask, or which
 // was already answered.
-const notAsked = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
+const notAskedRefusal = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
 
 // A proposal is the action that a request would perform.
-type proposal struct {
-	kind    string // action type
-	payload object
-	cwd     string
-	minTier int
+type proposedAction struct {
+	actionType string // action type
+	payload    object
+	cwd        string
+	minTier    int
 }
 
 // record returns the proposal as the JSON record of an action.
-func (p *proposal) record(id []byte, session string) []byte {
-	rec := object{"type": p.kind, "payload": p.payload, "id": strings.Trim(string(id), `"`)}
+func (p *proposedAction) actionRecord(id []byte, session string) []byte {
+	rec := object{"type": p.actionType, "payload": p.payload, "id": strings.Trim(string(id), `"`)}
 	if p.cwd != "" {
 		rec["cwd"] = p.cwd
 	}
@@ -81,8 +81,8 @@ func (p *proposal) record(id []byte, session string) []byte {
 
 // proposed returns the action that a request would perform, and stores the request's subject in the
 // call.
-func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal, error) {
-	if err := known(m); err != nil {
+func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message) (*proposedAction, error) {
+	if err := checkParameters(m); err != nil {
 		return nil, err
 	}
 	arguments := object{}
@@ -92,40 +92,40 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 			return nil, errors.New("arguments: the value is not a JSON object; send an object")
 		}
 	}
-	p := &proposal{cwd: g.opts.Dir}
+	p := &proposedAction{cwd: g.opts.WorkingDir}
 	switch m.method {
 	case "tools/call":
-		c.subject = text(m.params, "name")
-		g.learn(ctx, c.route, m.params)
-		t, kind, why := g.callable(c.subject)
+		c.subject = stringMember(m.params, "name")
+		g.loadToolList(ctx, c.route, m.params)
+		t, kind, why := g.callableTool(c.subject)
 		if why != "" {
 			return nil, errors.New(why)
 		}
-		c.structure = t.value["outputSchema"] != nil
-		if why := misfit(inner(t.value, "inputSchema"), arguments); why != "" {
+		c.hasOutputSchema = t.parsed["outputSchema"] != nil
+		if why := schemaViolation(objectMember(t.parsed, "inputSchema"), arguments); why != "" {
 			return nil, errors.New(why)
 		}
-		if err := g.mapped(p, t, kind, arguments); err != nil {
+		if err := g.mapToolCall(p, t, kind, arguments); err != nil {
 			return nil, err
 		}
 	case "resources/read", "resources/subscribe":
-		c.subject = text(m.params, "uri")
-		if err := resource(p, c.subject); err != nil {
+		c.subject = stringMember(m.params, "uri")
+		if err := mapResource(p, c.subject); err != nil {
 			return nil, err
 		}
 	case "prompts/get":
-		c.subject = text(m.params, "name")
-		p.kind = g.typeOf("get_prompt")
+		c.subject = stringMember(m.params, "name")
+		p.actionType = g.serverActionType("get_prompt")
 		p.payload = object{"prompt": c.subject, "arguments": arguments}
 	case "completion/complete":
-		c.subject = text(inner(m.params, "ref"), "name") + text(inner(m.params, "ref"), "uri")
-		p.kind = g.typeOf("suggest_completion")
+		c.subject = stringMember(objectMember(m.params, "ref"), "name") + stringMember(objectMember(m.params, "ref"), "uri")
+		p.actionType = g.serverActionType("suggest_completion")
 		p.payload = object{"argument": m.params["argument"], "context": m.params["context"]}
 	case "tasks/get", "tasks/result", "tasks/update":
-		c.subject = text(m.params, "taskId")
-		p.kind = g.typeOf("get_task")
+		c.subject = stringMember(m.params, "taskId")
+		p.actionType = g.serverActionType("get_task")
 		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
-		c.structure = true // the results are those of a tool with an output schema
+		c.hasOutputSchema = true // the results are those of a tool with an output schema
 	default:
 		return nil, fmt.Errorf("shield cannot judge the method %s; do not use it", m.method)
 	}
@@ -136,13 +136,13 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said
 		about = "tasks"
 	}
-	c.what = digest(about, g.opts.Session, c.subject, canonjson.AppendValue(nil, arguments))
+	c.requestDigest = hashParts(about, g.opts.Session, c.subject, canonjson.AppendValue(nil, arguments))
 	return p, nil
 }
 
 // members are the parameters that judged requests can have. Unknown parameters are refused, since they
 // were not judged.
-var members = map[string][]string{
+var allowedParameters = map[string][]string{
 	"tools/call":          {"name", "arguments", "_meta", "task", "inputResponses", "requestState"},
 	"resources/read":      {"uri", "_meta", "inputResponses", "requestState"},
 	"resources/subscribe": {"uri", "_meta"},
@@ -153,9 +153,9 @@ var members = map[string][]string{
 	"tasks/update":        {"taskId", "_meta", "inputResponses", "requestState"},
 }
 
-func known(m *message) error {
+func checkParameters(m *message) error {
 	for _, name := range sorted.Keys(m.params) {
-		if !slices.Contains(members[m.method], name) {
+		if !slices.Contains(allowedParameters[m.method], name) {
 			return fmt.Errorf("%s has no parameter %q; leave it out", m.method, canonjson.Quote(name))
 		}
 	}
@@ -163,20 +163,20 @@ func known(m *message) error {
 }
 
 // typeOf returns the action type for a tool or resource that only this server has.
-func (g *Gateway) typeOf(name string) string {
+func (g *Gateway) serverActionType(name string) string {
 	return "mcp__" + g.opts.Server.Name + "__" + name
 }
 
 // resource fills in the action of reading a URI. A custom scheme names a server's own object or a
 // file: its path is judged as a file, so that protected files stay protected.
-func resource(p *proposal, uri string) error {
+func mapResource(p *proposedAction, uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" {
 		return errors.New("uri: expected a URL with a scheme, such as https://HOST/PATH")
 	}
 	switch u.Scheme {
 	case "http", "https":
-		p.kind, p.payload = "http_request", object{"url": uri, "method": "GET"}
+		p.actionType, p.payload = "http_request", object{"url": uri, "method": "GET"}
 		return nil
 	case "file":
 		if u.Host != "" && u.Host != "localhost" {
@@ -201,12 +201,12 @@ func resource(p *proposal, uri string) error {
 	case path == "":
 		path = "."
 	}
-	p.kind, p.payload = "read_file", object{"path": path, "resource": uri}
+	p.actionType, p.payload = "read_file", object{"path": path, "resource": uri}
 	return nil
 }
 
 // digest returns a SHA-256 over some texts, each prefixed with its length.
-func digest(parts ...any) string {
+func hashParts(parts ...any) string {
 	h := sha256.New()
 	for _, p := range parts {
 		switch p := p.(type) {

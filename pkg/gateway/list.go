@@ -15,23 +15,23 @@ import (
 )
 
 // answerList forwards a page of the tool list without the withheld tools.
-func (g *Gateway) answerList(c *call, m *message, result object) {
-	kept, whole, err := g.page(m, result, c.listing)
+func (g *Gateway) answerToolList(c *pendingCall, m *message, result object) {
+	kept, whole, err := g.filterToolPage(m, result, c.listing)
 	switch {
 	case err != nil:
-		g.refuse(c, err.Error())
+		g.withholdResponse(c, err.Error())
 	case whole:
 		c.route.answer(m.raw)
 	default:
 		out := maps.Clone(result)
 		out["tools"] = canonjson.Canonical(append(append([]byte("["), bytes.Join(kept, []byte(","))...), ']'))
-		c.route.answer(rebuilt(m, "result", out))
+		c.route.answer(replaceMember(m, "result", out))
 	}
 }
 
 // page processes a page of a tool list. It returns the texts of the tools that the client can see, and
 // whether these are all of them.
-func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, whole bool, err error) {
+func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kept [][]byte, whole bool, err error) {
 	raws, err := toolTexts(m)
 	if err != nil {
 		return nil, false, err
@@ -46,13 +46,13 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 		tools = append(tools, t)
 	}
 	next, _ := result["nextCursor"].(string)
-	withheld, err := g.pin(tools, l, next == "")
+	withheld, err := g.pinTools(tools, l, next == "")
 	if err != nil {
 		g.notify("withheld all tools of the server: %v", err)
 		return nil, false, fmt.Errorf("the accepted tool definitions cannot be read: %w", err)
 	}
 	if next != "" {
-		g.catalog.continues(l, next)
+		g.catalog.storeNextPage(l, next)
 	}
 	for _, name := range sorted.Keys(withheld) {
 		g.notify("the tool %s is withheld: %s; review it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
@@ -68,25 +68,25 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 // learn requests the server's tool list for a client that calls a tool without having listed any,
 // which the stateless protocol allows, since clients cache lists. It waits for a list request of the
 // client that is in progress.
-func (g *Gateway) learn(ctx context.Context, r *route, params object) {
-	if !g.catalog.wait(ctx) {
+func (g *Gateway) loadToolList(ctx context.Context, r *route, params object) {
+	if !g.catalog.waitForLists(ctx) {
 		return
 	}
-	defer g.catalog.end()
+	defer g.catalog.endList()
 	ask := object{}
 	if meta, ok := params["_meta"]; ok {
 		ask["_meta"] = meta
 	}
-	l := &listing{whole: true}
+	l := &toolListing{complete: true}
 	for range maxTools { // pages
 		m := g.askServer(ctx, r, "tools/list", ask)
 		if m == nil {
-			g.catalog.failed()
+			g.catalog.listFailed()
 			return
 		}
 		result, _ := m.result.(object)
-		if _, _, err := g.page(m, result, l); err != nil {
-			g.catalog.failed()
+		if _, _, err := g.filterToolPage(m, result, l); err != nil {
+			g.catalog.listFailed()
 			return
 		}
 		next, _ := result["nextCursor"].(string)
@@ -95,41 +95,41 @@ func (g *Gateway) learn(ctx context.Context, r *route, params object) {
 		}
 		ask["cursor"] = next
 	}
-	g.catalog.failed()
+	g.catalog.listFailed()
 	g.notify("the server's list of tools is longer than %d pages; the rest is ignored", maxTools)
 }
 
 // askServer sends a request of the gateway itself to the server and returns the response, or nil.
 func (g *Gateway) askServer(ctx context.Context, r *route, method string, params object) *message {
 	g.mu.Lock()
-	g.owned++
-	id := fmt.Appendf(nil, `"shield-%d"`, g.owned)
+	g.ownRequestCount++
+	id := fmt.Appendf(nil, `"shield-%d"`, g.ownRequestCount)
 	g.mu.Unlock()
-	c := &call{route: r, id: id, method: method, own: make(chan *message, 1), cancel: func() {}}
-	if g.enter(c) != nil {
+	c := &pendingCall{route: r, id: id, method: method, ownResponse: make(chan *message, 1), cancel: func() {}}
+	if g.addCall(c) != nil {
 		return nil
 	}
 	rec := canonjson.AppendValue(nil, object{"jsonrpc": "2.0", "id": canonjson.Canonical(id), "method": method, "params": params})
 	g.mu.Lock()
 	c.forwarded = true
 	g.mu.Unlock()
-	if r.ask(rec) == nil {
+	if r.sendToServer(rec) == nil {
 		select {
-		case m := <-c.own:
-			if m != nil && m.fault == nil {
+		case m := <-c.ownResponse:
+			if m != nil && m.rpcError == nil {
 				return m
 			}
 			return nil
 		case <-ctx.Done():
 		}
 	}
-	g.take(id)
+	g.takeCall(id)
 	return nil
 }
 
 // toolTexts returns the texts of the tools in the response to tools/list.
 func toolTexts(m *message) ([][]byte, error) {
-	for _, member := range m.member {
+	for _, member := range m.members {
 		if member.Name != "result" {
 			continue
 		}
@@ -146,7 +146,7 @@ func toolTexts(m *message) ([][]byte, error) {
 			case len(values) > maxTools:
 				return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxTools)
 			default:
-				return elements(e.Raw)
+				return arrayElements(e.Raw)
 			}
 		}
 	}
@@ -155,13 +155,13 @@ func toolTexts(m *message) ([][]byte, error) {
 
 // pin compares a page of tools with the pins and returns the withheld tools, with the reason. last
 // says that the list has no further page.
-func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string]string, err error) {
+func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld map[string]string, err error) {
 	k := g.catalog
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer func() {
 		if err != nil {
-			k.listed = map[string]*tool{} // none can be called
+			k.tools = map[string]*tool{} // none can be called
 		}
 	}()
 	if g.opts.Pins == nil {
@@ -170,7 +170,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 	first := l.tools == nil
 	if first {
 		l.tools = map[string]*tool{}
-		k.begun = true
+		k.listRequested = true
 	}
 	for _, t := range tools {
 		if l.tools[t.name] != nil {
@@ -181,34 +181,34 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 		}
 		l.tools[t.name] = t
 	}
-	if l.whole && last {
-		k.listed = map[string]*tool{}
+	if l.complete && last {
+		k.tools = map[string]*tool{}
 	}
-	if maps.Copy(k.listed, l.tools); len(k.listed) > 2*maxTools { // by lists that were never completed
+	if maps.Copy(k.tools, l.tools); len(k.tools) > 2*maxTools { // by lists that were never completed
 		return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", 2*maxTools)
 	}
-	others, err := g.others()
+	others, err := g.otherServerPins()
 	if err != nil {
 		return nil, err
 	}
 	withheld = map[string]string{}
 	err = g.opts.Pins.update(context.Background(), func(f *PinFile) error {
-		if first && l.whole {
-			l.trust = !f.Listed
+		if first && l.complete {
+			l.isFirstList = !f.FirstListAccepted
 			for name := range f.Tools {
 				if name != instructionsName { // an incomplete first list is not trusted a second time
-					f.Listed, l.trust = true, false
+					f.FirstListAccepted, l.isFirstList = true, false
 				}
 			}
 		}
 		for _, t := range tools {
-			if why := f.judge(t, l.trust, others); why != "" {
+			if why := f.judgeTool(t, l.isFirstList, others); why != "" {
 				withheld[t.name] = why
 			}
 		}
-		if last && l.whole {
-			f.Listed = true
-			f.gone(l.tools)
+		if last && l.complete {
+			f.FirstListAccepted = true
+			f.markGone(l.tools)
 		}
 		return nil
 	})
@@ -217,7 +217,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 
 // judge compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
 // trust (the first list), a tool without suspicious findings is accepted.
-func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
+func (f *PinFile) judgeTool(t *tool, trust bool, others []PinFile) string {
 	pin, pinned := f.Tools[t.name]
 	if pinned && pin.Hash == t.hash {
 		pin.Gone = false
@@ -231,14 +231,14 @@ func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 		why = append(why, "its definition changed after the user accepted it")
 	case !trust:
 		why = append(why, "it is new, and the user has not accepted it yet")
-		if old := f.renamed(t); old != "" {
+		if old := f.renamedFrom(t); old != "" {
 			why = append(why, "its definition is that of the accepted tool "+old+", so it was renamed")
 		}
 	}
 	if len(t.findings) > 0 {
 		why = append(why, "it contains "+t.findings.String())
 	}
-	if shadow := shadows(t, others); shadow != "" {
+	if shadow := shadowingReason(t, others); shadow != "" {
 		why = append(why, shadow)
 	}
 	if len(why) == 0 {
@@ -246,13 +246,13 @@ func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 		return ""
 	}
 	text := strings.Join(why, "; ")
-	f.Waiting[t.name] = Listed{Hash: t.hash, Why: text, Definition: t.definition}
+	f.Waiting[t.name] = WaitingTool{Hash: t.hash, Why: text, Definition: t.definition}
 	return text
 }
 
 // renamed returns the name of a pinned tool that has the same definition under another name; "" if
 // there is none.
-func (f *PinFile) renamed(t *tool) string {
+func (f *PinFile) renamedFrom(t *tool) string {
 	same := func(definition []byte) string {
 		v, err := canonjson.Value(definition, maxDepth)
 		o, ok := v.(object)
@@ -275,38 +275,38 @@ func (f *PinFile) renamed(t *tool) string {
 
 // gone marks the pinned tools that a complete list no longer has, and drops waiting tools that are no
 // longer listed.
-func (f *PinFile) gone(listed map[string]*tool) {
+func (f *PinFile) markGone(listed map[string]*tool) {
 	for name, pin := range f.Tools {
 		if gone := listed[name] == nil; name != instructionsName && pin.Gone != gone {
 			pin.Gone = gone
 			f.Tools[name] = pin
 		}
 	}
-	maps.DeleteFunc(f.Waiting, func(name string, _ Listed) bool { return name != instructionsName && listed[name] == nil })
+	maps.DeleteFunc(f.Waiting, func(name string, _ WaitingTool) bool { return name != instructionsName && listed[name] == nil })
 }
 
 // others returns the pins of the other servers.
-func (g *Gateway) others() ([]PinFile, error) {
-	all, damaged, err := AllPins(g.opts.Pins.state)
+func (g *Gateway) otherServerPins() ([]PinFile, error) {
+	all, damaged, err := AllPins(g.opts.Pins.stateDir)
 	for _, d := range damaged {
 		g.notify("tools that imitate those of another server are not detected: %v", d)
 	}
-	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.id }), err
+	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.pinFileID }), err
 }
 
 // shadows returns which tool of another server a tool imitates or mentions; "" if none. The same tool
 // of the same server, started with other arguments, is not reported.
-func shadows(t *tool, others []PinFile) string {
-	plain := plainName(t.name)
+func shadowingReason(t *tool, others []PinFile) string {
+	plain := comparableName(t.name)
 	said := string(t.definition)
 	for _, f := range others {
 		for _, name := range sorted.Keys(f.Tools) {
 			pin := f.Tools[name]
 			switch {
 			case name == instructionsName || pin.Hash == t.hash:
-			case plainName(name) == plain && f.Tools[t.name].Hash != t.hash:
+			case comparableName(name) == plain && f.Tools[t.name].Hash != t.hash:
 				return fmt.Sprintf("the server %s already has a tool of this name", f.Server)
-			case plainName(name) != plain && distinct(name) && mentions(said, name):
+			case comparableName(name) != plain && isDistinctiveName(name) && mentions(said, name):
 				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.Server)
 			}
 		}
@@ -315,13 +315,15 @@ func shadows(t *tool, others []PinFile) string {
 }
 
 // plainName returns a name in lower case, without separators, and with look-alike letters folded.
-func plainName(s string) string { return joined.Replace(strings.ToLower(decode.Fold(s))) }
+func comparableName(s string) string {
+	return separatorRemover.Replace(strings.ToLower(decode.Fold(s)))
+}
 
-var joined = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
+var separatorRemover = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
 // distinct reports whether a name is long and composed, so that it is not an ordinary word of a
 // description.
-func distinct(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
+func isDistinctiveName(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
 
 // mentions reports whether a text contains a name as a whole word.
 func mentions(s, name string) bool {
@@ -338,18 +340,18 @@ func mentions(s, name string) bool {
 	}
 }
 
-func endsInWord(s string) bool     { return s != "" && wordByte(s[len(s)-1]) }
-func beginsWithWord(s string) bool { return s != "" && wordByte(s[0]) }
-func wordByte(c byte) bool {
+func endsInWord(s string) bool     { return s != "" && isWordByte(s[len(s)-1]) }
+func beginsWithWord(s string) bool { return s != "" && isWordByte(s[0]) }
+func isWordByte(c byte) bool {
 	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
 // callable returns a tool by its name and the action type that a person gave it, if any, or why it
 // must not be called.
-func (g *Gateway) callable(name string) (t *tool, kind, why string) {
+func (g *Gateway) callableTool(name string) (t *tool, kind, why string) {
 	g.catalog.mu.Lock()
 	defer g.catalog.mu.Unlock()
-	t = g.catalog.listed[name]
+	t = g.catalog.tools[name]
 	pins := g.opts.Pins
 	switch {
 	case name == "":
@@ -360,19 +362,19 @@ func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	if err := pins.refresh(); err != nil {
 		return nil, "", err.Error()
 	}
-	pin := pins.now.Tools[name]
+	pin := pins.content.Tools[name]
 	if pin.Hash != t.hash {
-		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", name, pins.now.Waiting[name].Why, g.opts.Server.Name)
+		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", name, pins.content.Waiting[name].Why, g.opts.Server.Name)
 	}
-	return t, pin.Type, ""
+	return t, pin.ActionType, ""
 }
 
 // answerHello forwards the response to initialize. The instructions to the model in it are pinned like
 // a tool, and removed unless they are accepted.
-func (g *Gateway) answerHello(c *call, m *message, result object) {
+func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 	said, _ := result["instructions"].(string)
 	if said == "" {
-		g.pass(c, m, "result", result)
+		g.examineAndForward(c, m, "result", result)
 		return
 	}
 	why := ""
@@ -380,12 +382,12 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 		why = "there is no state folder; set HOME or --state"
 	} else {
 		t := &tool{name: instructionsName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
-		t.hash = digest(t.definition)
+		t.hash = hashParts(t.definition)
 		_, t.findings = toolExaminer{}.Examine(said)
 		g.catalog.mu.Lock()
 		err := g.opts.Pins.update(context.Background(), func(f *PinFile) error {
 			_, known := f.Tools[instructionsName]
-			why = f.judge(t, !f.Listed && !known, nil)
+			why = f.judgeTool(t, !f.FirstListAccepted && !known, nil)
 			return nil
 		})
 		g.catalog.mu.Unlock()
@@ -394,16 +396,16 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 		}
 	}
 	if why == "" {
-		g.pass(c, m, "result", result)
+		g.examineAndForward(c, m, "result", result)
 		return
 	}
 	g.notify("the server's instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
 	out := maps.Clone(result)
 	delete(out, "instructions")
-	m, err := read(rebuilt(m, "result", out))
+	m, err := parseMessage(replaceMember(m, "result", out))
 	if err != nil {
-		g.refuse(c, err.Error())
+		g.withholdResponse(c, err.Error())
 		return
 	}
-	g.pass(c, m, "result", out)
+	g.examineAndForward(c, m, "result", out)
 }

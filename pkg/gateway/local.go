@@ -11,66 +11,66 @@ import (
 
 // Limits on the processes of one server.
 const (
-	maxLocal = 64 // sessions, each with its own process
-	maxPool  = 8  // processes for requests without a session, each for one request at a time
+	maxLocalSessions   = 64 // sessions, each with its own process
+	maxPooledProcesses = 8  // processes for requests without a session, each for one request at a time
 )
 
 // NewLocal returns an endpoint for a server on standard input and output. start starts a process: one
 // for each session, and up to maxPool that are reused for requests without a session.
 func NewLocal(opts Options, start func() (*Process, error)) *Endpoint {
-	return newEndpoint(opts, &locals{start: start, room: make(chan struct{}, maxPool)})
+	return newEndpoint(opts, &localServer{start: start, processSlots: make(chan struct{}, maxPooledProcesses)})
 }
 
-type locals struct {
-	start func() (*Process, error)
-	room  chan struct{} // limits the processes that serve requests without a session
+type localServer struct {
+	start        func() (*Process, error)
+	processSlots chan struct{} // limits the processes that serve requests without a session
 
-	mu   sync.Mutex
-	idle []*local
-	shut bool
+	mu     sync.Mutex
+	idle   []*localProcess
+	closed bool
 }
 
 // A local is a server process with its gateway.
-type local struct {
-	g       *Gateway
-	client  string // the only client that uses the process
-	process *Process
-	in      *outbox
-	dead    chan struct{} // closed when the process sends no more messages
+type localProcess struct {
+	gateway     *Gateway
+	client      string // the only client that uses the process
+	process     *Process
+	input       *outbox
+	outputEnded chan struct{} // closed when the process sends no more messages
 
-	mu      sync.Mutex
-	streams []*stream // streams of open exchanges, in order of arrival
-	listens *stream   // receives messages that belong to no request; nil if no client listens
+	mu       sync.Mutex
+	streams  []*responseStream // streams of open exchanges, in order of arrival
+	listener *responseStream   // receives messages that belong to no request; nil if no client listens
 }
 
 // run starts a process for the client of an exchange.
-func (l *locals) run(x *exchange, connected bool) (*local, error) {
+func (l *localServer) startFor(x *exchange, connected bool) (*localProcess, error) {
 	p, err := l.start()
 	if err != nil {
 		return nil, err
 	}
-	g := x.end.gateway(x.client, connected)
-	one := &local{g: g, client: x.client, process: p, in: newOutbox(p.In, g.maxQueue), dead: make(chan struct{})}
+	g := x.endpoint.gatewayFor(x.client, connected)
+	one := &localProcess{gateway: g, client: x.client, process: p, input: newOutbox(p.In, g.maxQueue), outputEnded: make(chan struct{})}
 	go func() {
-		defer close(one.dead)
-		err := g.fromServer(&route{client: one, server: one.in}, newFrames(p.Out, g.maxFrame))
-		g.answerAll()
-		one.in.close()
+		defer close(one.outputEnded)
+		err := g.fromServer(&route{client: one, server: one.input}, newFrameReader(p.Out, g.maxFrame))
+		g.failOpenCalls()
+		one.input.close()
 		_ = p.End(!errors.Is(err, io.EOF)) // kill it at once unless it ended by itself
 	}()
 	return one, nil
 }
 
 // stop ends the process.
-func (p *local) stop() {
-	p.in.close()
-	<-p.dead
+func (p *localProcess) stop() {
+	p.input.close()
+	<-p.outputEnded
 }
 
 // ended reports whether the process sends no more messages.
-func (p *local) ended() bool {
+func (p *localProcess) ended() bool {
 	select {
-	case <-p.dead:
+	case <-p.outputEnded:
 		return true
 	default:
 		return false
@@ -79,9 +79,9 @@ func (p *local) ended() bool {
 
 // put sends a message that belongs to no request to the listening client, or else to the stream of the
 // latest open request.
-func (p *local) put(raw []byte, wait bool) bool {
+func (p *localProcess) put(raw []byte, wait bool) bool {
 	p.mu.Lock()
-	to := p.listens
+	to := p.listener
 	if to == nil && len(p.streams) > 0 {
 		to = p.streams[len(p.streams)-1]
 	}
@@ -89,120 +89,120 @@ func (p *local) put(raw []byte, wait bool) bool {
 	return to != nil && to.put(raw, wait)
 }
 
-func (p *local) begin(s *stream) {
+func (p *localProcess) addStream(s *responseStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.streams = append(p.streams, s)
 }
 
-func (p *local) over(s *stream) {
+func (p *localProcess) removeStream(s *responseStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.streams = slices.DeleteFunc(p.streams, func(other *stream) bool { return other == s })
-	if p.listens == s {
-		p.listens = nil
+	p.streams = slices.DeleteFunc(p.streams, func(other *responseStream) bool { return other == s })
+	if p.listener == s {
+		p.listener = nil
 	}
 }
 
 // handle forwards one client message to the process.
-func (p *local) handle(x *exchange, m *message) {
+func (p *localProcess) handle(x *exchange, m *message) {
 	ctx, cancel := context.WithCancel(x.req.Context())
 	defer cancel()
-	r := &route{client: x.stream, server: p.in, stream: x.stream}
+	r := &route{client: x.stream, server: p.input, stream: x.stream}
 	if !m.isRequest() {
-		p.g.clientMessage(ctx, r, m)
-		x.w.WriteHeader(http.StatusAccepted)
+		p.gateway.clientMessage(ctx, r, m)
+		x.writer.WriteHeader(http.StatusAccepted)
 		return
 	}
-	p.begin(x.stream)
-	defer p.over(x.stream)
-	p.g.clientMessage(ctx, r, m)
-	x.wait()
+	p.addStream(x.stream)
+	defer p.removeStream(x.stream)
+	p.gateway.clientMessage(ctx, r, m)
+	x.waitForEnd()
 }
 
-func (l *locals) most() int { return maxLocal }
+func (l *localServer) maxSessions() int { return maxLocalSessions }
 
-func (l *locals) end(s *session) { s.local.stop() }
+func (l *localServer) endSession(s *session) { s.process.stop() }
 
-func (l *locals) post(x *exchange, s *session, m *message) {
+func (l *localServer) handlePost(x *exchange, s *session, m *message) {
 	if s != nil {
-		s.local.handle(x, m)
+		s.process.handle(x, m)
 		return
 	}
 	if m.method == "initialize" {
-		one, err := l.run(x, true)
+		one, err := l.startFor(x, true)
 		if err != nil {
-			refuseHTTP(x.w, http.StatusBadGateway, m.id, codeRefused, err.Error())
+			refuseHTTP(x.writer, http.StatusBadGateway, m.id, codeInternalError, err.Error())
 			return
 		}
-		s = &session{id: newID(), client: x.client, g: one.g, local: one, open: 1}
-		if !x.end.keep(s) {
+		s = &session{id: newID(), client: x.client, gateway: one.gateway, process: one, openExchanges: 1}
+		if !x.endpoint.storeSession(s) {
 			one.stop()
-			refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, "too many sessions are open; end one with DELETE, or try again later")
+			refuseHTTP(x.writer, http.StatusServiceUnavailable, m.id, codeInternalError, "too many sessions are open; end one with DELETE, or try again later")
 			return
 		}
-		defer x.end.rest(s)
+		defer x.endpoint.releaseSession(s)
 		go func() {
-			<-one.dead
-			x.end.forget(s)
+			<-one.outputEnded
+			x.endpoint.dropSession(s)
 		}()
-		x.w.Header().Set("Mcp-Session-Id", s.id)
+		x.writer.Header().Set("Mcp-Session-Id", s.id)
 		one.handle(x, m)
 		return
 	}
 	if !m.isRequest() {
-		x.w.WriteHeader(http.StatusAccepted) // without a session, no request waits for a notification or response
+		x.writer.WriteHeader(http.StatusAccepted) // without a session, no request waits for a notification or response
 		return
 	}
-	one, err := l.take(x)
+	one, err := l.takeProcess(x)
 	if err != nil {
-		refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, err.Error())
+		refuseHTTP(x.writer, http.StatusServiceUnavailable, m.id, codeInternalError, err.Error())
 		return
 	}
 	one.handle(x, m)
-	l.give(one)
+	l.returnProcess(one)
 }
 
 // take returns a process that no exchange uses and that served only this client; it starts one if
 // needed.
-func (l *locals) take(x *exchange) (*local, error) {
+func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
 	select {
-	case l.room <- struct{}{}:
+	case l.processSlots <- struct{}{}:
 	case <-x.req.Context().Done():
 		return nil, x.req.Context().Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut {
-		<-l.room
+	if l.closed {
+		<-l.processSlots
 		return nil, errors.New("shield is ending; try again")
 	}
-	l.idle = slices.DeleteFunc(l.idle, (*local).ended)
+	l.idle = slices.DeleteFunc(l.idle, (*localProcess).ended)
 	for i, one := range l.idle {
 		if one.client == x.client {
 			l.idle = slices.Delete(l.idle, i, i+1)
 			return one, nil
 		}
 	}
-	if len(l.idle) >= maxPool { // the idle processes belong to other clients
+	if len(l.idle) >= maxPooledProcesses { // the idle processes belong to other clients
 		go l.idle[0].stop()
 		l.idle = slices.Delete(l.idle, 0, 1)
 	}
-	one, err := l.run(x, false)
+	one, err := l.startFor(x, false)
 	if err != nil {
-		<-l.room
+		<-l.processSlots
 	}
 	return one, err
 }
 
 // give returns a process to the pool, and ends it if requests are still open.
-func (l *locals) give(one *local) {
-	defer func() { <-l.room }()
-	one.g.mu.Lock()
-	busy := len(one.g.calls) > 0 || len(one.g.asked) > 0
-	one.g.mu.Unlock()
+func (l *localServer) returnProcess(one *localProcess) {
+	defer func() { <-l.processSlots }()
+	one.gateway.mu.Lock()
+	busy := len(one.gateway.clientCalls) > 0 || len(one.gateway.serverRequests) > 0
+	one.gateway.mu.Unlock()
 	l.mu.Lock()
-	keep := !busy && !l.shut
+	keep := !busy && !l.closed
 	if keep {
 		l.idle = append(l.idle, one)
 	}
@@ -212,40 +212,40 @@ func (l *locals) give(one *local) {
 	}
 }
 
-func (l *locals) close() {
+func (l *localServer) close() {
 	l.mu.Lock()
 	idle := l.idle
-	l.idle, l.shut = nil, true
+	l.idle, l.closed = nil, true
 	l.mu.Unlock()
 	for _, one := range idle {
 		one.stop()
 	}
 }
 
-func (l *locals) listen(x *exchange, s *session) {
-	p := s.local
+func (l *localServer) handleGet(x *exchange, s *session) {
+	p := s.process
 	p.mu.Lock()
-	taken := p.listens != nil
+	taken := p.listener != nil
 	if !taken {
-		p.listens = x.stream
+		p.listener = x.stream
 	}
 	p.mu.Unlock()
 	if taken {
-		refuseHTTP(x.w, http.StatusConflict, nil, codeInvalid, "a client already listens to this session; close its GET request first")
+		refuseHTTP(x.writer, http.StatusConflict, nil, codeInvalidRequest, "a client already listens to this session; close its GET request first")
 		return
 	}
-	defer p.over(x.stream)
-	x.stream.begin()
+	defer p.removeStream(x.stream)
+	x.stream.beginEvents()
 	select {
-	case <-p.dead:
-		x.stream.finish(nil)
+	case <-p.outputEnded:
+		x.stream.writeResponse(nil)
 	case <-x.req.Context().Done():
 	case <-x.stream.done:
 	}
-	x.wait()
+	x.waitForEnd()
 }
 
-func (l *locals) hangUp(x *exchange, s *session) {
-	x.end.forget(s)
-	x.w.WriteHeader(http.StatusNoContent)
+func (l *localServer) handleDelete(x *exchange, s *session) {
+	x.endpoint.dropSession(s)
+	x.writer.WriteHeader(http.StatusNoContent)
 }

@@ -17,17 +17,17 @@ import (
 
 // A Server describes the MCP server behind a gateway.
 type Server struct {
-	Name    string   // for notices, the log and action types
-	Kind    string   // key in the table of known servers; "" if not there
-	Folders []string // absolute folders that relative paths are resolved against, if the server is given any
+	Name      string   // for notices, the log and action types
+	KnownName string   // key in the table of known servers; "" if not there
+	Folders   []string // absolute folders that relative paths are resolved against, if the server is given any
 }
 
 // A knownServer is a server whose tools have entries in the table.
 type knownServer struct {
-	name     string
-	packages []string // package names that identify it on a command line
-	folders  bool     // its operands are the folders that it serves
-	tools    []knownTool
+	name               string
+	packages           []string // package names that identify it on a command line
+	operandsAreFolders bool     // its operands are the folders that it serves
+	tools              []knownTool
 }
 
 // A knownTool is a tool's name and its action: a type, for some with a template of the request or
@@ -37,9 +37,9 @@ type knownTool struct{ name, action string }
 // A shape is a set of tool parameters with a known meaning. The tool must require one name of each
 // list in has; other parameters must be in may.
 type shape struct {
-	action string
-	has    [][]string
-	may    []string
+	action        string
+	requiredNames [][]string
+	optionalNames []string
 }
 
 // methodClass returns how requests of a method are handled: "pass", "list" or "judge"; "" if the
@@ -55,23 +55,23 @@ func methodClass(method string) string {
 
 // actionOf returns the action type of a tool, from the type that a person gave it, the server's
 // package, or the tool's parameters; "" if unknown. sure is false if only the parameters show it.
-func actionOf(t *tool, s *Server, accepted string) (action string, sure bool) {
+func toolActionType(t *tool, s *Server, accepted string) (action string, sure bool) {
 	if accepted != "" {
 		return accepted, true
 	}
 	for _, k := range knownServers {
-		if k.name != s.Kind {
+		if k.name != s.KnownName {
 			continue
 		}
 		if i := slices.IndexFunc(k.tools, func(kt knownTool) bool { return kt.name == t.name }); i >= 0 {
 			return k.tools[i].action, true
 		}
 	}
-	schema := inner(t.value, "inputSchema")
-	properties := inner(schema, "properties")
+	schema := objectMember(t.parsed, "inputSchema")
+	properties := objectMember(schema, "properties")
 	required, _ := schema["required"].([]any)
 	for _, sh := range shapes {
-		if sh.fits(properties, required) {
+		if sh.matches(properties, required) {
 			return sh.action, false
 		}
 	}
@@ -79,11 +79,11 @@ func actionOf(t *tool, s *Server, accepted string) (action string, sure bool) {
 }
 
 // fits reports whether parameters are those of the shape and no others.
-func (sh *shape) fits(properties object, required []any) bool {
+func (sh *shape) matches(properties object, required []any) bool {
 	used := map[string]bool{}
-	for _, names := range sh.has {
+	for _, names := range sh.requiredNames {
 		i := slices.IndexFunc(names, func(name string) bool {
-			return text(inner(properties, name), "type") == "string" && slices.Contains(required, any(name))
+			return stringMember(objectMember(properties, name), "type") == "string" && slices.Contains(required, any(name))
 		})
 		if i < 0 {
 			return false
@@ -91,7 +91,7 @@ func (sh *shape) fits(properties object, required []any) bool {
 		used[names[i]] = true
 	}
 	for name := range properties {
-		if !used[name] && !slices.Contains(sh.may, strings.ToLower(name)) {
+		if !used[name] && !slices.Contains(sh.optionalNames, strings.ToLower(name)) {
 			return false
 		}
 	}
@@ -99,8 +99,8 @@ func (sh *shape) fits(properties object, required []any) bool {
 }
 
 // changes reports whether a tool is known to modify something.
-func changes(t *tool, s *Server) bool {
-	action, _ := actionOf(t, s, "")
+func modifiesSomething(t *tool, s *Server) bool {
+	action, _ := toolActionType(t, s, "")
 	kind, _, _ := strings.Cut(action, " ")
 	for _, prefix := range []string{"write_", "delete_", "move_", "copy_", "create_", "send_", "execute_", "git_add", "git_commit", "git_checkout", "git_reset", "memory_write", "memory_delete"} {
 		if strings.HasPrefix(kind, prefix) {
@@ -111,29 +111,29 @@ func changes(t *tool, s *Server) bool {
 }
 
 // mapped fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
-func (g *Gateway) mapped(p *proposal, t *tool, accepted string, arguments object) error {
-	action, sure := actionOf(t, &g.opts.Server, accepted)
+func (g *Gateway) mapToolCall(p *proposedAction, t *tool, accepted string, arguments object) error {
+	action, sure := toolActionType(t, &g.opts.Server, accepted)
 	kind, template, _ := strings.Cut(action, " ")
-	p.kind, p.payload = kind, arguments
-	properties := inner(inner(t.value, "inputSchema"), "properties")
+	p.actionType, p.payload = kind, arguments
+	properties := objectMember(objectMember(t.parsed, "inputSchema"), "properties")
 	stray := !sure && slices.ContainsFunc(slices.Collect(maps.Keys(arguments)), func(name string) bool { return properties[name] == nil })
 	if template != "" {
-		if p.payload = filled(template, arguments); p.payload == nil {
+		if p.payload = fillTemplate(template, arguments); p.payload == nil {
 			kind = ""
 		}
 	}
 	if kind == "" || stray {
-		p.kind, p.payload = g.typeOf(t.name), arguments
+		p.actionType, p.payload = g.serverActionType(t.name), arguments
 	}
-	if !sure && hint(t.value, "destructiveHint") {
+	if !sure && hasHint(t.parsed, "destructiveHint") {
 		p.minTier = 2
 	}
-	return g.place(p)
+	return g.setWorkingDir(p)
 }
 
 // place sets the folder that the relative paths of a proposal are resolved against.
-func (g *Gateway) place(p *proposal) error {
-	if dir := text(p.payload, "repo_path"); strings.HasPrefix(p.kind, "git_") && filepath.IsAbs(dir) {
+func (g *Gateway) setWorkingDir(p *proposedAction) error {
+	if dir := stringMember(p.payload, "repo_path"); strings.HasPrefix(p.actionType, "git_") && filepath.IsAbs(dir) {
 		p.cwd = dir
 	}
 	switch folders := g.opts.Server.Folders; len(folders) {
@@ -142,7 +142,7 @@ func (g *Gateway) place(p *proposal) error {
 		p.cwd = folders[0]
 	default:
 		for _, name := range []string{"path", "source", "destination"} {
-			if path := text(p.payload, name); path != "" && !filepath.IsAbs(path) && path[0] != '~' {
+			if path := stringMember(p.payload, name); path != "" && !filepath.IsAbs(path) && path[0] != '~' {
 				return fmt.Errorf("%s is a relative path, and this server has %d folders; write an absolute path", name, len(folders))
 			}
 		}
@@ -159,23 +159,23 @@ func (g *Gateway) place(p *proposal) error {
 // filled returns the payload for a template filled with arguments: a request ("METHOD URL"; other
 // arguments become the body or, for GET, the query) or the words of a command. It returns nil if an
 // argument is missing.
-func filled(template string, arguments object) object {
+func fillTemplate(template string, arguments object) object {
 	rest := maps.Clone(arguments)
 	verb, address, isURL := strings.Cut(template, " ")
 	isURL = isURL && strings.HasPrefix(address, "https://")
 	if !isURL {
 		address = template
 	}
-	out, complete := expand(address, func(name string) (string, bool) {
+	out, complete := expandTemplate(address, func(name string) (string, bool) {
 		v, ok := arguments[name]
 		delete(rest, name)
 		if !ok {
 			return "", false
 		}
 		if isURL {
-			return escapePath(plain(v)), true
+			return escapePath(argumentText(v)), true
 		}
-		return command.Quote(plain(v)), true
+		return command.Quote(argumentText(v)), true
 	})
 	switch {
 	case !complete:
@@ -186,7 +186,7 @@ func filled(template string, arguments object) object {
 	case verb == "GET":
 		values := url.Values{}
 		for name, v := range rest {
-			values.Set(name, plain(v))
+			values.Set(name, argumentText(v))
 		}
 		if len(values) > 0 {
 			out += "?" + values.Encode()
@@ -199,7 +199,7 @@ func filled(template string, arguments object) object {
 }
 
 // expand replaces {name} in a text.
-func expand(s string, value func(name string) (string, bool)) (out string, complete bool) {
+func expandTemplate(s string, value func(name string) (string, bool)) (out string, complete bool) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(s, "{")
@@ -227,7 +227,7 @@ func escapePath(s string) string {
 }
 
 // plain returns an argument as text.
-func plain(v any) string {
+func argumentText(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -245,8 +245,8 @@ func NewServer(argv []string, dir, name string) Server {
 	for _, k := range knownServers {
 		for i, arg := range argv {
 			if slices.Contains(k.packages, packageName(arg)) {
-				s.Kind, at = k.name, i
-				if k.folders {
+				s.KnownName, at = k.name, i
+				if k.operandsAreFolders {
 					s.Folders = operands(argv[i+1:], dir)
 				}
 				break
@@ -257,12 +257,12 @@ func NewServer(argv []string, dir, name string) Server {
 		}
 	}
 	if s.Name == "" {
-		s.Name = s.Kind
+		s.Name = s.KnownName
 	}
 	if s.Name == "" {
-		s.Name = nameOf(argv)
+		s.Name = likelyServerName(argv)
 	}
-	s.Name = cleanName(s.Name)
+	s.Name = sanitizeName(s.Name)
 	return s
 }
 
@@ -302,7 +302,7 @@ func operands(args []string, dir string) (out []string) {
 
 // nameOf returns the likely name of the server: the first operand of a package runner or interpreter,
 // else the program.
-func nameOf(argv []string) string {
+func likelyServerName(argv []string) string {
 	for i, arg := range argv {
 		name := packageName(arg)
 		base := strings.TrimSuffix(path.Base(name), path.Ext(name))
@@ -315,7 +315,7 @@ func nameOf(argv []string) string {
 }
 
 // cleanName returns a name fit for an action type.
-func cleanName(s string) string {
+func sanitizeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', 'A' <= r && r <= 'Z', r == '-', r == '_':

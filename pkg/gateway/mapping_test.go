@@ -53,7 +53,7 @@ func TestMapping(t *testing.T) {
 		{"python3 -m weird__name", "a", "", `{}`, "mcp__weird_name__a", ""},
 	} {
 		argv := strings.Fields(one.command)
-		g := New(Options{Server: NewServer(argv, "/work", ""), Dir: "/work"})
+		g := New(Options{Server: NewServer(argv, "/work", ""), WorkingDir: "/work"})
 		if one.schema == "" {
 			one.schema = `{"type":"object"}`
 		}
@@ -61,12 +61,12 @@ func TestMapping(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := read([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + one.arguments + `}`))
+		m, err := parseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + one.arguments + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &proposal{cwd: g.opts.Dir}
-		err = g.mapped(p, tl, "", m.params)
+		p := &proposedAction{cwd: g.opts.WorkingDir}
+		err = g.mapToolCall(p, tl, "", m.params)
 		if one.kind == "refused" {
 			if err == nil || !strings.Contains(err.Error(), one.holds) {
 				t.Errorf("%s %s %s: %v", one.command, one.tool, one.arguments, err)
@@ -77,7 +77,7 @@ func TestMapping(t *testing.T) {
 			t.Errorf("%s %s %s: %v", one.command, one.tool, one.arguments, err)
 			continue
 		}
-		rec := p.record([]byte("1"), "s")
+		rec := p.actionRecord([]byte("1"), "s")
 		a, err := action.Parse(rec)
 		if err != nil {
 			t.Errorf("%s %s %s: %s: %v", one.command, one.tool, one.arguments, rec, err)
@@ -101,8 +101,8 @@ func TestAnnotationsRaise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p proposal
-		if err := g.mapped(&p, tl, "", object{}); err != nil || p.minTier != want {
+		var p proposedAction
+		if err := g.mapToolCall(&p, tl, "", object{}); err != nil || p.minTier != want {
 			t.Errorf("%s: least tier %d, %v", notes, p.minTier, err)
 		}
 	}

@@ -16,13 +16,13 @@ const maxDepth = 64
 // A message is a frame parsed as JSON-RPC: a request has an id and a method, a notification a method,
 // a response an id and a result or an error.
 type message struct {
-	raw    []byte
-	id     []byte // in canonical form
-	method string
-	params object
-	result any // of a response without an error
-	fault  object
-	member []canonjson.Member // of the envelope
+	raw      []byte
+	id       []byte // in canonical form
+	method   string
+	params   object
+	result   any // of a response without an error
+	rpcError object
+	members  []canonjson.Member // of the envelope
 }
 
 type object = map[string]any
@@ -31,24 +31,24 @@ func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
 func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
 
 // errBatch is the error for a JSON-RPC batch, which MCP does not allow.
-var errBatch = errors.New("the message is a batch, which MCP does not allow; send single messages")
+var errBatchMessage = errors.New("the message is a batch, which MCP does not allow; send single messages")
 
 // errLines is the error for a message with a line break: some readers treat a carriage return as a
 // line end, and the rest as a separate message.
-var errLines = errors.New("the message contains a line break; send it in one line")
+var errLineBreak = errors.New("the message contains a line break; send it in one line")
 
 // read parses a frame strictly: it rejects JSON that two parsers could interpret differently (such as
 // duplicate keys), and members that JSON-RPC does not define.
-func read(raw []byte) (*message, error) {
+func parseMessage(raw []byte) (*message, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t"), []byte("[")) {
-		return nil, errBatch
+		return nil, errBatchMessage
 	}
 	if bytes.ContainsAny(raw, "\r\n") {
-		return nil, errLines
+		return nil, errLineBreak
 	}
 	m := &message{raw: raw}
 	var err error
-	if m.member, err = canonjson.Object(nil, raw, maxDepth); err != nil {
+	if m.members, err = canonjson.Object(nil, raw, maxDepth); err != nil {
 		var e *canonjson.Error
 		if errors.As(err, &e) && e.Field != "" && e.Kind != canonjson.Depth {
 			return nil, fmt.Errorf("%s: %w", e.Field, err)
@@ -56,7 +56,7 @@ func read(raw []byte) (*message, error) {
 		return nil, err
 	}
 	var version, hasResult, hasParams bool
-	for _, member := range m.member {
+	for _, member := range m.members {
 		ok := true
 		switch member.Name {
 		case "jsonrpc":
@@ -74,7 +74,7 @@ func read(raw []byte) (*message, error) {
 		case "result":
 			m.result, hasResult = member.Value, true
 		case "error":
-			m.fault, ok = member.Value.(object)
+			m.rpcError, ok = member.Value.(object)
 		default:
 			return nil, fmt.Errorf("the JSON-RPC message has the unknown member %q", canonjson.Quote(member.Name))
 		}
@@ -82,13 +82,13 @@ func read(raw []byte) (*message, error) {
 			return nil, fmt.Errorf("the member %s has a value that JSON-RPC 2.0 does not allow", member.Name)
 		}
 	}
-	answer := hasResult || m.fault != nil
+	answer := hasResult || m.rpcError != nil
 	switch {
 	case !version:
 		return nil, errors.New(`"jsonrpc": "2.0" is missing`)
-	case hasResult && m.fault != nil, answer && (m.method != "" || hasParams), !answer && m.method == "":
+	case hasResult && m.rpcError != nil, answer && (m.method != "" || hasParams), !answer && m.method == "":
 		return nil, errors.New("the message is neither a request nor an answer")
-	case answer && m.id == nil && m.fault == nil:
+	case answer && m.id == nil && m.rpcError == nil:
 		return nil, errors.New("the answer has no id")
 	}
 	return m, nil
@@ -97,7 +97,7 @@ func read(raw []byte) (*message, error) {
 // canonicalID returns a request id in canonical form: a quoted string or a whole number; nil for
 // anything else.
 func canonicalID(raw []byte) []byte {
-	if len(raw) == 0 || len(raw) > maxID || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+	if len(raw) == 0 || len(raw) > maxIDBytes || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return nil
 	}
 	id, err := canonjson.Append(nil, raw, 1)
@@ -108,27 +108,27 @@ func canonicalID(raw []byte) []byte {
 }
 
 // text returns the string of a member, or "".
-func text(o object, name string) string {
+func stringMember(o object, name string) string {
 	s, _ := o[name].(string)
 	return s
 }
 
 // inner returns the object of a member, or nil.
-func inner(o object, name string) object {
+func objectMember(o object, name string) object {
 	v, _ := o[name].(object)
 	return v
 }
 
 // Error codes of JSON-RPC and MCP.
 const (
-	codeInvalid = -32600
-	codeUnknown = -32601
-	codeParams  = -32602
-	codeRefused = -32603 // the method exists and failed
+	codeInvalidRequest = -32600
+	codeUnknownMethod  = -32601
+	codeInvalidParams  = -32602
+	codeInternalError  = -32603 // the method exists and failed
 )
 
 // failure returns an error as the answer to a request; id may be nil.
-func failure(id []byte, code int, reason string) []byte {
+func errorResponse(id []byte, code int, reason string) []byte {
 	if id == nil {
 		id = []byte("null")
 	}
@@ -138,7 +138,7 @@ func failure(id []byte, code int, reason string) []byte {
 }
 
 // success returns a result as the answer to a request.
-func success(id []byte, result any) []byte {
+func resultResponse(id []byte, result any) []byte {
 	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	b = append(b, `,"result":`...)
 	return append(canonjson.AppendValue(b, result), '}')
@@ -155,7 +155,7 @@ func toolError(reason string, stateless bool) object {
 }
 
 // elements returns the JSON text of each element of an array.
-func elements(raw []byte) ([][]byte, error) {
+func arrayElements(raw []byte) ([][]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err

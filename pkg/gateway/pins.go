@@ -27,37 +27,37 @@ import (
 
 // Limits of pin files.
 const (
-	maxPinFile  = 64 << 20 // bytes
-	maxServers  = 500      // pin files that are searched for shadowed tools
-	lockWait    = 10 * time.Second
-	pinVersion  = 1
-	maxHashSize = 1 << 30 // bytes of a program that is hashed
+	maxPinFileBytes = 64 << 20 // bytes
+	maxPinFiles     = 500      // pin files that are searched for shadowed tools
+	pinLockWait     = 10 * time.Second
+	pinVersion      = 1
+	maxHashedBytes  = 1 << 30 // bytes of a program that is hashed
 )
 
 // A PinFile is the stored state of one server (one command line): its accepted tools, and the last
 // listed tools that are not accepted.
 type PinFile struct {
-	Version int               `json:"version"`
-	ID      string            `json:"id"`
-	Server  string            `json:"server"`
-	Command []string          `json:"command"` // secrets removed
-	Program Program           `json:"program"`
-	Listed  bool              `json:"listed"` // the first list was accepted
-	Tools   map[string]Pin    `json:"tools"`
-	Waiting map[string]Listed `json:"waiting"`
-	Sum     string            `json:"sum"` // SHA-256 of the other fields, to detect damage
+	Version           int                    `json:"version"`
+	ID                string                 `json:"id"`
+	Server            string                 `json:"server"`
+	Command           []string               `json:"command"` // secrets removed
+	Program           Program                `json:"program"`
+	FirstListAccepted bool                   `json:"listed"` // the first list was accepted
+	Tools             map[string]Pin         `json:"tools"`
+	Waiting           map[string]WaitingTool `json:"waiting"`
+	Checksum          string                 `json:"sum"` // SHA-256 of the other fields, to detect damage
 }
 
 // A Pin is an accepted tool.
 type Pin struct {
 	Hash       string         `json:"hash"`
-	Type       string         `json:"type,omitempty"` // the action type that a person gave it
+	ActionType string         `json:"type,omitempty"` // the action type that a person gave it
 	Gone       bool           `json:"gone,omitempty"` // the server no longer lists the tool
 	Definition jsontext.Value `json:"definition"`
 }
 
 // Listed is a tool that the server listed and a person has not yet accepted.
-type Listed struct {
+type WaitingTool struct {
 	Hash       string         `json:"hash"`
 	Why        string         `json:"why"`
 	Definition jsontext.Value `json:"definition"`
@@ -74,15 +74,15 @@ type Program struct {
 // Pins gives access to the pin file of one server in the state folder. Several processes can use the
 // file.
 type Pins struct {
-	state   string // the state folder
-	dir     string
-	id      string
-	server  string
-	command []string
-	program string
+	stateDir    string // the state folder
+	pinDir      string
+	pinFileID   string
+	serverName  string
+	command     []string
+	programPath string
 
-	now  PinFile     // content when last read
-	file os.FileInfo // info of the file when last read; nil if there was none
+	content  PinFile     // content when last read
+	fileInfo os.FileInfo // info of the file when last read; nil if there was none
 }
 
 // PinFolder returns the folder of the pin files below the state folder.
@@ -102,7 +102,7 @@ func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins,
 	for _, arg := range argv {
 		parts = append(parts, arg)
 	}
-	p := &Pins{state: stateDir, dir: dir, id: digest(parts...)[:32], server: s.Name, command: (*redact.Redactor)(nil).Args(argv[0], argv), program: program}
+	p := &Pins{stateDir: stateDir, pinDir: dir, pinFileID: hashParts(parts...)[:32], serverName: s.Name, command: (*redact.Redactor)(nil).Args(argv[0], argv), programPath: program}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -111,10 +111,10 @@ func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins,
 
 // Changed reports whether the executable differs from the one that listed the tools last, and stores
 // its current state.
-func (p *Pins) Changed(ctx context.Context) (bool, error) {
+func (p *Pins) ProgramChanged(ctx context.Context) (bool, error) {
 	changed := false
 	err := p.update(ctx, func(f *PinFile) error {
-		now, err := programAt(p.program, f.Program)
+		now, err := programState(p.programPath, f.Program)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (p *Pins) Changed(ctx context.Context) (bool, error) {
 
 // programAt returns the state of an executable. It does not read the file again if size and times are
 // those in known.
-func programAt(path string, known Program) (Program, error) {
+func programState(path string, known Program) (Program, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Program{}, err
@@ -145,7 +145,7 @@ func programAt(path string, known Program) (Program, error) {
 		return now, nil
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxHashSize)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, maxHashedBytes)); err != nil {
 		return Program{}, err
 	}
 	now.SHA256 = hex.EncodeToString(h.Sum(nil))
@@ -157,9 +157,9 @@ func programAt(path string, known Program) (Program, error) {
 func (p *Pins) refresh() error {
 	info, err := os.Stat(p.path())
 	switch {
-	case err != nil && p.file == nil && errors.Is(err, fs.ErrNotExist):
+	case err != nil && p.fileInfo == nil && errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err == nil && p.file != nil && os.SameFile(info, p.file) && info.ModTime().Equal(p.file.ModTime()) && info.Size() == p.file.Size():
+	case err == nil && p.fileInfo != nil && os.SameFile(info, p.fileInfo) && info.ModTime().Equal(p.fileInfo.ModTime()) && info.Size() == p.fileInfo.Size():
 		return nil
 	}
 	return p.read()
@@ -173,19 +173,19 @@ func (p *Pins) read() error {
 	}
 	f, err := readPins(p.path())
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = PinFile{Version: pinVersion, ID: p.id, Server: p.server, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]Listed{}}, nil
+		f, err = PinFile{Version: pinVersion, ID: p.pinFileID, Server: p.serverName, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]WaitingTool{}}, nil
 	}
 	if err != nil {
 		return err
 	}
-	if f.ID != p.id {
+	if f.ID != p.pinFileID {
 		return &DamagedError{p.path(), errors.New("it contains the tools of another server")}
 	}
-	p.now, p.file = f, info
+	p.content, p.fileInfo = f, info
 	return nil
 }
 
-func (p *Pins) path() string { return filepath.Join(p.dir, p.id+".json") }
+func (p *Pins) path() string { return filepath.Join(p.pinDir, p.pinFileID+".json") }
 
 // A DamagedError is the error for a pin file that is damaged.
 type DamagedError struct {
@@ -201,26 +201,26 @@ func (e *DamagedError) Error() string {
 func (e *DamagedError) Unwrap() error { return e.Err }
 
 func readPins(path string) (PinFile, error) {
-	data, info, err := owner.ReadFile(path, maxPinFile)
+	data, info, err := owner.ReadFile(path, maxPinFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return PinFile{}, err
 	}
 	if err == nil {
-		err = owner.Check(info, owner.Write)
+		err = owner.Check(info, owner.OtherWrite)
 	}
 	var f PinFile
 	if err == nil {
 		err = json.Unmarshal(data, &f, json.RejectUnknownMembers(true))
 	}
 	if err == nil {
-		sum := f.Sum
+		sum := f.Checksum
 		switch {
 		case f.Version != pinVersion:
 			err = fmt.Errorf("this shield does not know its version %d", f.Version)
-		case f.sum() != sum:
+		case f.checksum() != sum:
 			err = errors.New("its checksum is wrong")
 		}
-		f.Sum = sum
+		f.Checksum = sum
 	}
 	if err != nil {
 		return PinFile{}, &DamagedError{path, err}
@@ -229,8 +229,8 @@ func readPins(path string) (PinFile, error) {
 }
 
 // sum returns the checksum of all fields but Sum.
-func (f *PinFile) sum() string {
-	f.Sum = ""
+func (f *PinFile) checksum() string {
+	f.Checksum = ""
 	data, err := json.Marshal(f, json.Deterministic(true))
 	if err != nil {
 		return ""
@@ -238,42 +238,42 @@ func (f *PinFile) sum() string {
 	if data, err = canonjson.Append(nil, data, 2*maxDepth); err != nil {
 		return ""
 	}
-	return digest(data)
+	return hashParts(data)
 }
 
 // update changes the pin file under a lock that all processes use.
 func (p *Pins) update(ctx context.Context, change func(*PinFile) error) error {
-	lock, err := flock.New(filepath.Join(p.dir, "lock"))
+	lock, err := flock.New(filepath.Join(p.pinDir, "lock"))
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	if err := lock.Lock(ctx, lockWait); err != nil {
+	if err := lock.Lock(ctx, pinLockWait); err != nil {
 		return err
 	}
 	if err := p.read(); err != nil {
 		return err
 	}
-	before, err := json.Marshal(&p.now, json.Deterministic(true))
+	before, err := json.Marshal(&p.content, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	if err := change(&p.now); err != nil {
+	if err := change(&p.content); err != nil {
 		return err
 	}
-	p.now.Sum = p.now.sum()
-	data, err := json.Marshal(&p.now, json.Deterministic(true), jsontext.WithIndent(" "))
+	p.content.Checksum = p.content.checksum()
+	data, err := json.Marshal(&p.content, json.Deterministic(true), jsontext.WithIndent(" "))
 	if err != nil {
 		return err
 	}
-	if after, err := json.Marshal(&p.now, json.Deterministic(true)); err == nil && bytes.Equal(before, after) {
+	if after, err := json.Marshal(&p.content, json.Deterministic(true)); err == nil && bytes.Equal(before, after) {
 		return nil
 	}
-	return replace(p.path(), data)
+	return replaceFile(p.path(), data)
 }
 
 // replace replaces a file atomically.
-func replace(path string, data []byte) error {
+func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".pins-*")
 	if err != nil {
 		return err
@@ -300,8 +300,8 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 		if !strings.HasSuffix(e.Name(), ".json") || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if len(all) == maxServers {
-			return nil, nil, fmt.Errorf("more than %d servers have accepted tools; delete the files of servers that are no longer used in the folder mcp of the state folder", maxServers)
+		if len(all) == maxPinFiles {
+			return nil, nil, fmt.Errorf("more than %d servers have accepted tools; delete the files of servers that are no longer used in the folder mcp of the state folder", maxPinFiles)
 		}
 		f, err := readPins(filepath.Join(PinFolder(stateDir), e.Name()))
 		if err != nil {
@@ -321,7 +321,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 // of the tools, which can also be set for accepted tools. An accepted tool that the server no longer
 // lists is forgotten if kind is "". It returns the names of the tools.
 func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kind string) ([]string, error) {
-	p := &Pins{state: stateDir, dir: PinFolder(stateDir), id: f.ID, server: f.Server, command: f.Command}
+	p := &Pins{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.Server, command: f.Command}
 	var done []string
 	err := p.update(ctx, func(f *PinFile) error {
 		if len(names) == 0 {
@@ -343,7 +343,7 @@ func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kin
 				done = append(done, name)
 				continue
 			}
-			pin.Type = cmp.Or(kind, pin.Type)
+			pin.ActionType = cmp.Or(kind, pin.ActionType)
 			f.Tools[name] = pin
 			delete(f.Waiting, name)
 			done = append(done, name)

@@ -205,7 +205,7 @@ func TestPagesOfFirstList(t *testing.T) {
 		if len(list) == 0 {
 			return ""
 		}
-		return text(list[0].(object), "name")
+		return stringMember(list[0].(object), "name")
 	}
 	for params, want := range map[string]string{`{}`: "t"} {
 		if got := page(params); got != want {
@@ -233,7 +233,7 @@ func TestInstructionsArePinned(t *testing.T) {
 		if got := c.tools(); got != "echo" {
 			t.Errorf("tools: %q", got)
 		}
-		return text(result, "instructions")
+		return stringMember(result, "instructions")
 	}
 	for i, one := range []struct{ said, want string }{{"Be kind.", "Be kind."}, {"Be kind.", "Be kind."}, {"Be quick.", ""}, {"Be kind.", "Be kind."}} {
 		if got := hello(one.said); got != one.want {
@@ -265,7 +265,7 @@ func TestDamagedPins(t *testing.T) {
 			state := t.TempDir()
 			c := connect(t, state, nil, nil)
 			c.tools()
-			path := filepath.Join(PinFolder(state), openTestPins(t, state, "test").id+".json")
+			path := filepath.Join(PinFolder(state), openTestPins(t, state, "test").pinFileID+".json")
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -306,7 +306,7 @@ func TestProgramChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed, err := pins.Changed(t.Context())
+		changed, err := pins.ProgramChanged(t.Context())
 		if err != nil || changed != one.changed {
 			t.Errorf("%d: %t, %v", i, changed, err)
 		}

@@ -13,11 +13,11 @@ import (
 type rule struct{ id, name, pattern string }
 
 var (
-	poison = sync.OnceValue(func() []*regexp.Regexp { return compiled(poisonRules[:]) })
-	asked  = sync.OnceValue(func() []*regexp.Regexp { return compiled(askedRules[:]) })
+	poisonPatterns = sync.OnceValue(func() []*regexp.Regexp { return compileRules(poisonRules[:]) })
+	askedPatterns  = sync.OnceValue(func() []*regexp.Regexp { return compileRules(askedRules[:]) })
 )
 
-func compiled(rules []rule) (out []*regexp.Regexp) {
+func compileRules(rules []rule) (out []*regexp.Regexp) {
 	for _, r := range rules {
 		out = append(out, regexp.MustCompile(r.pattern))
 	}
@@ -26,12 +26,12 @@ func compiled(rules []rule) (out []*regexp.Regexp) {
 
 // folded returns a text in lower case, with look-alike letters folded, hidden characters removed, and
 // each run of white space replaced by one space.
-func folded(s string) string {
+func foldText(s string) string {
 	return strings.Join(strings.Fields(strings.ToLower(decode.Fold(s))), " ")
 }
 
 // met returns the name of the first rule that matches a text; "" if none does.
-func met(rules []rule, patterns []*regexp.Regexp, text string) string {
+func matchedRuleName(rules []rule, patterns []*regexp.Regexp, text string) string {
 	for i, p := range patterns {
 		if p.MatchString(text) {
 			return rules[i].name
@@ -46,17 +46,17 @@ type toolExaminer struct{ textExaminer }
 
 func (e toolExaminer) Examine(s string) (string, []Finding) {
 	clean, findings := e.textExaminer.Examine(s)
-	name := met(poisonRules[:], poison(), folded(s))
+	name := matchedRuleName(poisonRules[:], poisonPatterns(), foldText(s))
 	whole := decode.Guess([]string{s}, func(l decode.Layer) bool {
 		if name == "" {
-			name = met(poisonRules[:], poison(), folded(l.Text))
+			name = matchedRuleName(poisonRules[:], poisonPatterns(), foldText(l.Text))
 		}
 		return name == ""
 	})
 	if name == "" && !whole {
 		name = "more encoded text than shield decodes"
 	}
-	if name == "" && strings.ContainsFunc(s, unseen) {
+	if name == "" && strings.ContainsFunc(s, isInvisible) {
 		name = "invisible characters"
 	}
 	if name != "" {
@@ -68,7 +68,7 @@ func (e toolExaminer) Examine(s string) (string, []Finding) {
 // unseen reports whether a character is a control character, changes the text direction, or has zero
 // width. Tool definitions must not contain these; results can. Joiners (for scripts and emoji) and the
 // byte order mark are excepted.
-func unseen(r rune) bool {
+func isInvisible(r rune) bool {
 	switch {
 	case r < 0x80:
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r == 0x7f

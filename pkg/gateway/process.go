@@ -19,20 +19,20 @@ import (
 // Time for a server to exit after its input is closed, and again after SIGTERM; and time that its
 // remaining child processes may keep its output open.
 const (
-	endGrace  = 3 * time.Second
-	termGrace = 2 * time.Second
-	leftGrace = time.Second
+	exitGrace        = 3 * time.Second
+	termGrace        = 2 * time.Second
+	childOutputGrace = time.Second
 )
 
 // A Process is a server in its own process group. It should exit when its input is closed, and is
 // killed otherwise.
 type Process struct {
-	Side
-	cmd  *exec.Cmd
-	in   *contain.Process // the containment; nil if the process is not contained
-	done chan struct{}    // closed when the process has ended
-	err  error
-	once sync.Once
+	ConnectionEnd
+	cmd           *exec.Cmd
+	containment   *contain.Process // the containment; nil if the process is not contained
+	done          chan struct{}    // closed when the process has ended
+	err           error
+	terminateOnce sync.Once
 }
 
 // Start starts a server: the program at path, with argv, env and a working folder. Its standard error
@@ -52,13 +52,13 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	defer their.Close()
 	p := &Process{done: make(chan struct{})}
 	command := func() *exec.Cmd {
-		cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stdin: in, Stdout: their, Stderr: &visibleLines{w: errs}, WaitDelay: leftGrace}
+		cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stdin: in, Stdout: their, Stderr: &escapedLineWriter{w: errs}, WaitDelay: childOutputGrace}
 		subprocess.OwnGroup(cmd)
 		cmd.Cancel = nil // the command has no context
-		tie(cmd)
+		killWithParent(cmd)
 		return cmd
 	}
-	p.Side = Side{Out: out, In: &ending{its, p}}
+	p.ConnectionEnd = ConnectionEnd{Out: out, In: &processInput{its, p}}
 	started := make(chan error, 1)
 	go p.run(command, profile, with, refused, out, started)
 	if err := <-started; err != nil {
@@ -70,19 +70,19 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 }
 
 // Used returns the mechanisms that contain the process; 0 if it is not contained.
-func (p *Process) Used() contain.Mechanism {
-	if p.in == nil {
+func (p *Process) UsedMechanisms() contain.Mechanism {
+	if p.containment == nil {
 		return 0
 	}
-	return p.in.Used
+	return p.containment.UsedMechanisms
 }
 
 // Unseen returns the hidden folders that were not searched for hard links.
-func (p *Process) Unseen() []string {
-	if p.in == nil {
+func (p *Process) UnsearchedFolders() []string {
+	if p.containment == nil {
 		return nil
 	}
-	return p.in.Unseen
+	return p.containment.UnsearchedFolders
 }
 
 // run starts the process and waits for it on one OS thread, since the parent-death signal is bound to
@@ -94,8 +94,8 @@ func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with c
 	if profile == nil {
 		p.cmd = command()
 		err = p.cmd.Start()
-	} else if p.in, err = contain.Start(command, profile, with, refused); err == nil {
-		p.cmd = p.in.Cmd
+	} else if p.containment, err = contain.Start(command, profile, with, refused); err == nil {
+		p.cmd = p.containment.Cmd
 	}
 	if started <- err; err != nil {
 		return
@@ -104,10 +104,10 @@ func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with c
 		p.err = nil
 	}
 	subprocess.KillGroup(p.cmd)
-	if p.in != nil {
-		p.in.End()
+	if p.containment != nil {
+		p.containment.End()
 	}
-	time.AfterFunc(leftGrace, func() { out.Close() }) // a child that left the process group can keep it open
+	time.AfterFunc(childOutputGrace, func() { out.Close() }) // a child that left the process group can keep it open
 }
 
 // End ends the server: at once with hurry, otherwise after the time to exit by itself. It returns the
@@ -123,10 +123,10 @@ func (p *Process) End(hurry bool) error {
 
 // terminate sends SIGTERM to the process group, and later SIGKILL.
 func (p *Process) terminate() {
-	p.once.Do(func() {
+	p.terminateOnce.Do(func() {
 		subprocess.TerminateGroup(p.cmd)
-		if p.in != nil { // what contains it is not ended by that, or it would leave what has left the group
-			_ = p.in.Terminate()
+		if p.containment != nil { // what contains it is not ended by that, or it would leave what has left the group
+			_ = p.containment.Terminate()
 		}
 		time.AfterFunc(termGrace, func() {
 			select {
@@ -139,53 +139,53 @@ func (p *Process) terminate() {
 }
 
 // ending is the input of a process, which must exit after it is closed.
-type ending struct {
+type processInput struct {
 	io.WriteCloser
-	p *Process
+	process *Process
 }
 
-func (e *ending) Close() error {
+func (e *processInput) Close() error {
 	err := e.WriteCloser.Close()
-	time.AfterFunc(endGrace, func() {
+	time.AfterFunc(exitGrace, func() {
 		select {
-		case <-e.p.done:
+		case <-e.process.done:
 		default:
-			e.p.terminate()
+			e.process.terminate()
 		}
 	})
 	return err
 }
 
 // maxErrLine is the number of bytes shown of a line of a server's standard error.
-const maxErrLine = 4096
+const maxErrorLineBytes = 4096
 
 // visibleLines is a writer that forwards lines with control characters made visible.
-type visibleLines struct {
-	w    io.Writer
-	line []byte
-	over bool
+type escapedLineWriter struct {
+	w         io.Writer
+	line      []byte
+	truncated bool
 }
 
 // Write never returns an error, so that a server does not fail because its standard error is not read.
-func (v *visibleLines) Write(b []byte) (int, error) {
+func (v *escapedLineWriter) Write(b []byte) (int, error) {
 	for _, c := range b {
 		switch {
 		case c == '\n':
 			v.flush()
-		case len(v.line) < maxErrLine:
+		case len(v.line) < maxErrorLineBytes:
 			v.line = append(v.line, c)
 		default:
-			v.over = true
+			v.truncated = true
 		}
 	}
 	return len(b), nil
 }
 
-func (v *visibleLines) flush() {
+func (v *escapedLineWriter) flush() {
 	text := term.Escape(strings.ReplaceAll(strings.TrimSuffix(string(v.line), "\r"), "\t", "    "))
-	if v.over {
+	if v.truncated {
 		text += " …"
 	}
-	v.line, v.over = v.line[:0], false
+	v.line, v.truncated = v.line[:0], false
 	_, _ = fmt.Fprintln(v.w, text)
 }

@@ -6,4 +6,4 @@ import (
 )
 
 // tie makes the kernel kill a process when the thread that started it ends, as when shield is killed.
-func tie(cmd *exec.Cmd) { cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL }
+func killWithParent(cmd *exec.Cmd) { cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL }

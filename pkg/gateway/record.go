@@ -17,7 +17,7 @@ type Recorder struct {
 	mu       sync.Mutex
 	w        io.Writer
 	redactor *redact.Redactor
-	n        int
+	rowCount int
 	err      error
 }
 
@@ -25,7 +25,7 @@ type Recorder struct {
 func NewRecorder(w io.Writer, r *redact.Redactor) *Recorder { return &Recorder{w: w, redactor: r} }
 
 // keep writes one action with its verdict. A nil Recorder writes nothing.
-func (r *Recorder) keep(server string, c *call, a *action.Action, v *verdict.Verdict) error {
+func (r *Recorder) writeRow(server string, c *pendingCall, a *action.Action, v *verdict.Verdict) error {
 	if r == nil {
 		return nil
 	}
@@ -42,9 +42,9 @@ func (r *Recorder) keep(server string, c *call, a *action.Action, v *verdict.Ver
 	if r.err != nil {
 		return r.err
 	}
-	r.n++
+	r.rowCount++
 	row := canonjson.AppendValue(nil, object{
-		"id": server + "-" + strconv.Itoa(r.n), "source": "mcp " + server, "category": c.method + " " + c.subject,
+		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": c.method + " " + c.subject,
 		"label": label, "action": act, "reasoning": v.Reasoning,
 	})
 	_, r.err = r.w.Write(append(row, '\n'))

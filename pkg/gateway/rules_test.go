@@ -19,8 +19,8 @@ func TestRules(t *testing.T) {
 		key  string
 		find func(string) string
 	}{
-		"poison.yaml":   {"poison", func(s string) string { return met(poisonRules[:], poison(), folded(s)) }},
-		"protocol.yaml": {"asked", meansSecret},
+		"poison.yaml":   {"poison", func(s string) string { return matchedRuleName(poisonRules[:], poisonPatterns(), foldText(s)) }},
+		"protocol.yaml": {"asked", requestedSecret},
 	} {
 		text, err := os.ReadFile(filepath.Join("rules", file))
 		if err != nil {

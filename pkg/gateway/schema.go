@@ -9,39 +9,39 @@ import (
 )
 
 // maxCompared is how many bytes of schema values are compared with a call's arguments.
-const maxCompared = 8 << 20
+const maxComparedBytes = 8 << 20
 
 // misfit returns why arguments violate a tool's input schema, "" if they can be valid: a value outside
 // an enum, a missing required argument, or an unknown argument where the schema allows no additional
 // ones. Other keywords are left to the server.
-func misfit(schema, arguments object) string {
-	m := matcher{left: maxCompared}
-	return m.value("arguments", schema, arguments)
+func schemaViolation(schema, arguments object) string {
+	m := schemaMatcher{bytesLeft: maxComparedBytes}
+	return m.checkValue("arguments", schema, arguments)
 }
 
-type matcher struct{ left int }
+type schemaMatcher struct{ bytesLeft int }
 
-func (m *matcher) value(at string, schema object, v any) string {
+func (m *schemaMatcher) checkValue(at string, schema object, v any) string {
 	if listed, ok := schema["enum"].([]any); ok {
-		if why := m.among(at, listed, v); why != "" {
+		if why := m.checkEnum(at, listed, v); why != "" {
 			return why
 		}
 	}
 	if only, ok := schema["const"]; ok {
-		if why := m.among(at, []any{only}, v); why != "" {
+		if why := m.checkEnum(at, []any{only}, v); why != "" {
 			return why
 		}
 	}
 	switch v := v.(type) {
 	case object:
-		return m.object(at, schema, v)
+		return m.checkObject(at, schema, v)
 	case []any:
 		items, ok := schema["items"].(object)
 		if !ok {
 			return ""
 		}
 		for i, item := range v {
-			if why := m.value(fmt.Sprintf("%s[%d]", at, i), items, item); why != "" {
+			if why := m.checkValue(fmt.Sprintf("%s[%d]", at, i), items, item); why != "" {
 				return why
 			}
 		}
@@ -49,15 +49,15 @@ func (m *matcher) value(at string, schema object, v any) string {
 	return ""
 }
 
-func (m *matcher) object(at string, schema, v object) string {
+func (m *schemaMatcher) checkObject(at string, schema, v object) string {
 	required, _ := schema["required"].([]any)
 	for _, name := range required {
 		text, ok := name.(string)
 		if _, given := v[text]; ok && !given {
 			return fmt.Sprintf("%s: the required argument %q is missing; add it", at, canonjson.Quote(text))
 		}
-		if m.left -= len(text); m.left < 0 {
-			return m.tooLarge(at)
+		if m.bytesLeft -= len(text); m.bytesLeft < 0 {
+			return m.tooLargeReason(at)
 		}
 	}
 	properties, _ := schema["properties"].(object)
@@ -74,7 +74,7 @@ func (m *matcher) object(at string, schema, v object) string {
 		case !known:
 			of = others
 		}
-		if why := m.value(at+"."+canonjson.Quote(name), of, v[name]); why != "" {
+		if why := m.checkValue(at+"."+canonjson.Quote(name), of, v[name]); why != "" {
 			return why
 		}
 	}
@@ -82,12 +82,12 @@ func (m *matcher) object(at string, schema, v object) string {
 }
 
 // among returns an error text if a value is not in a list; "" if it is.
-func (m *matcher) among(at string, list []any, v any) string {
+func (m *schemaMatcher) checkEnum(at string, list []any, v any) string {
 	got := canonjson.AppendValue(nil, v)
 	for _, one := range list {
 		want := canonjson.AppendValue(nil, one)
-		if m.left -= len(want) + 1; m.left < 0 {
-			return m.tooLarge(at)
+		if m.bytesLeft -= len(want) + 1; m.bytesLeft < 0 {
+			return m.tooLargeReason(at)
 		}
 		if bytes.Equal(got, want) {
 			return ""
@@ -96,6 +96,6 @@ func (m *matcher) among(at string, list []any, v any) string {
 	return at + ": the tool's schema does not allow this value; correct it"
 }
 
-func (m *matcher) tooLarge(at string) string {
+func (m *schemaMatcher) tooLargeReason(at string) string {
 	return at + ": the arguments are too large to check against the tool's input schema; shorten them"
 }

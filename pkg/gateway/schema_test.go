@@ -27,7 +27,7 @@ func TestMisfit(t *testing.T) {
 		`{"mode":"read","one":2}`:             "",
 		`{"mode":"read","one":3}`:             "does not allow this value",
 	} {
-		got := misfit(readObject(t, schema), readObject(t, arguments))
+		got := schemaViolation(readObject(t, schema), readObject(t, arguments))
 		if got == "" != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", arguments, got)
 		}
@@ -36,12 +36,12 @@ func TestMisfit(t *testing.T) {
 		`{"enum":"read","required":"mode","properties":["a"],"additionalProperties":1}`: `{"a":1}`,
 		`{"$ref":"#","required":[1,{}]}`:                                                `{"a":{"a":{}}}`,
 	} {
-		if got := misfit(readObject(t, odd), readObject(t, arguments)); got != "" {
+		if got := schemaViolation(readObject(t, odd), readObject(t, arguments)); got != "" {
 			t.Errorf("a schema that says nothing clear, %s: %q", odd, got)
 		}
 	}
 	large := `{"properties":{"a":{"items":{"enum":[` + strings.Repeat(`"`+strings.Repeat("x", 100)+`",`, 2000) + `"y"]}}}}`
-	if got := misfit(readObject(t, large), readObject(t, `{"a":[`+strings.Repeat(`"y",`, 5000)+`"y"]}`)); !strings.Contains(got, "too large") {
+	if got := schemaViolation(readObject(t, large), readObject(t, `{"a":[`+strings.Repeat(`"y",`, 5000)+`"y"]}`)); !strings.Contains(got, "too large") {
 		t.Errorf("a schema that takes long to compare: %q", got)
 	}
 }

@@ -11,25 +11,25 @@ import (
 
 // fromServer handles the server's frames in order until they end. Results are examined concurrently;
 // all are finished when it returns.
-func (g *Gateway) fromServer(r *route, in *frames) error {
-	r.aside = newAside(g.maxQueue)
-	defer r.aside.wait()
+func (g *Gateway) fromServer(r *route, in *frameReader) error {
+	r.asyncExaminer = newAsyncExaminer(g.maxQueue)
+	defer r.asyncExaminer.waitForAll()
 	for {
 		f, err := in.next()
-		if err != nil && !errors.Is(err, errFrame) {
+		if err != nil && !errors.Is(err, errFrameTooLong) {
 			return err
 		}
 		var m *message
 		if err == nil {
-			m, err = read(f.raw)
+			m, err = parseMessage(f.raw)
 		}
 		if err != nil {
-			if c := g.take(f.id); c != nil && f.id != nil {
-				g.refuse(c, err.Error())
-				g.over(c)
+			if c := g.takeCall(f.id); c != nil && f.id != nil {
+				g.withholdResponse(c, err.Error())
+				g.finishCall(c)
 			}
-			if g.odd("dropped a message of the server: %v; update the server", err) {
-				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxRefused)
+			if g.countDroppedFrame("dropped a message of the server: %v; update the server", err) {
+				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxDroppedFrames)
 			}
 			continue
 		}
@@ -46,105 +46,105 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 	switch {
 	case m.isRequest():
 		err = g.serverRequest(r, m)
-	case m.isNotice() && r.aside != nil && !atOnce(m.method):
-		err = r.aside.notice(len(m.raw), func() error { return g.serverNotice(r, m) })
+	case m.isNotice() && r.asyncExaminer != nil && !refersToPendingRequest(m.method):
+		err = r.asyncExaminer.forwardNotice(len(m.raw), func() error { return g.serverNotice(r, m) })
 	case m.isNotice():
 		err = g.serverNotice(r, m)
 	default:
 		err = g.serverAnswer(r, m)
 	}
-	if err != nil && g.odd("%v", err) {
-		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxRefused)
+	if err != nil && g.countDroppedFrame("%v", err) {
+		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxDroppedFrames)
 	}
 	return nil
 }
 
 // atOnce reports whether a notification refers to a pending request, so that it does not have to wait
 // for earlier responses.
-func atOnce(method string) bool {
+func refersToPendingRequest(method string) bool {
 	return method == "notifications/progress" || method == "notifications/cancelled"
 }
 
 // refuse answers a client request with an error, since the server's response cannot be forwarded.
-func (g *Gateway) refuse(c *call, why string) {
-	if c.own != nil {
-		c.own <- nil
+func (g *Gateway) withholdResponse(c *pendingCall, why string) {
+	if c.ownResponse != nil {
+		c.ownResponse <- nil
 		return
 	}
 	reason := "shield: the server's answer is withheld: " + why
 	if c.method == "tools/call" {
-		c.route.answer(success(c.id, toolError(reason, c.stateless)))
+		c.route.answer(resultResponse(c.id, toolError(reason, c.stateless)))
 		return
 	}
-	c.route.answer(failure(c.id, codeRefused, reason))
+	c.route.answer(errorResponse(c.id, codeInternalError, reason))
 }
 
 // serverAnswer examines a response and forwards it, if the client has sent the request.
 func (g *Gateway) serverAnswer(r *route, m *message) error {
-	c := g.take(m.id)
+	c := g.takeCall(m.id)
 	if m.id == nil || c == nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.late[string(m.id)] {
-			delete(g.late, string(m.id))
+		if g.cancelledCalls[string(m.id)] {
+			delete(g.cancelledCalls, string(m.id))
 			return nil
 		}
 		return errors.New("dropped an answer of the server to a request that was never sent")
 	}
-	if r.aside != nil && c.action != nil && g.opts.Returned != nil {
-		r.aside.answer(len(m.raw), func() { g.answered(r, c, m) })
+	if r.asyncExaminer != nil && c.action != nil && g.opts.OnResult != nil {
+		r.asyncExaminer.examineResponse(len(m.raw), func() { g.forwardResponse(r, c, m) })
 		return nil
 	}
-	g.answered(r, c, m)
+	g.forwardResponse(r, c, m)
 	return nil
 }
 
 // answered examines the response to a request and forwards it.
-func (g *Gateway) answered(r *route, c *call, m *message) {
-	defer g.over(c)
+func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
+	defer g.finishCall(c)
 	if r.stream != nil && c.route.stream.ended() {
 		c.route = r // the client has resumed an interrupted stream
 	}
-	if c.own != nil {
-		c.own <- m
+	if c.ownResponse != nil {
+		c.ownResponse <- m
 		return
 	}
-	if m.fault != nil {
-		if why := g.linksOf(m.fault); why != "" {
-			g.refuse(c, why)
+	if m.rpcError != nil {
+		if why := g.errorLinksRefusal(m.rpcError); why != "" {
+			g.withholdResponse(c, why)
 			return
 		}
-		g.pass(c, m, "error", m.fault)
+		g.examineAndForward(c, m, "error", m.rpcError)
 		return
 	}
 	result, ok := m.result.(object)
 	if !ok {
-		g.refuse(c, "its result is not a JSON object; tell the user to update the server")
+		g.withholdResponse(c, "its result is not a JSON object; tell the user to update the server")
 		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
-		if why := g.inputs(c, result); why != "" {
-			g.refuse(c, why)
+		if why := g.inputRequestsRefusal(c, result); why != "" {
+			g.withholdResponse(c, why)
 			return
 		}
 	}
 	switch c.method {
 	case "tools/list":
-		g.answerList(c, m, result)
+		g.answerToolList(c, m, result)
 	case "initialize", "server/discover":
-		g.answerHello(c, m, result)
+		g.answerInitialize(c, m, result)
 	default:
-		g.pass(c, m, "result", result)
+		g.examineAndForward(c, m, "result", result)
 	}
 }
 
 // pass forwards a response after its examination.
-func (g *Gateway) pass(c *call, m *message, name string, value object) {
-	out, findings, changed := g.examined(value, c)
-	g.found(c.method+" "+c.subject, findings)
-	if g.opts.Returned != nil && c.action != nil {
-		if err := g.opts.Returned(context.Background(), c.action, value, findings); err != nil {
-			g.refuse(c, err.Error())
+func (g *Gateway) examineAndForward(c *pendingCall, m *message, name string, value object) {
+	out, findings, changed := g.examineTexts(value, c)
+	g.notifyFindings(c.method+" "+c.subject, findings)
+	if g.opts.OnResult != nil && c.action != nil {
+		if err := g.opts.OnResult(context.Background(), c.action, value, findings); err != nil {
+			g.withholdResponse(c, err.Error())
 			return
 		}
 	}
@@ -152,16 +152,16 @@ func (g *Gateway) pass(c *call, m *message, name string, value object) {
 	case !changed:
 		c.route.answer(m.raw)
 	case out == nil:
-		g.refuse(c, "it contains "+findings.String())
+		g.withholdResponse(c, "it contains "+findings.String())
 	default:
-		c.route.answer(rebuilt(m, name, out))
+		c.route.answer(replaceMember(m, name, out))
 	}
 }
 
 // rebuilt returns a message with one member replaced; the other members stay byte for byte.
-func rebuilt(m *message, name string, value object) []byte {
+func replaceMember(m *message, name string, value object) []byte {
 	b := []byte{'{'}
-	for i, member := range m.member {
+	for i, member := range m.members {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -181,47 +181,47 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	switch m.method {
 	case "ping", "roots/list":
 	case "sampling/createMessage", "elicitation/create":
-		why = g.refuseServerRequest(m.method, m.params)
+		why = g.serverRequestRefusal(m.method, m.params)
 	default:
 		why = "MCP clients have no method of that name"
 	}
 	raw := m.raw
 	if why == "" && m.params != nil {
-		out, findings, changed := g.examined(m.params, nil)
-		g.found(m.method, findings)
+		out, findings, changed := g.examineTexts(m.params, nil)
+		g.notifyFindings(m.method, findings)
 		switch {
 		case !changed:
 		case out == nil:
 			why = "it contains " + findings.String()
 		default:
-			raw = rebuilt(m, "params", out)
+			raw = replaceMember(m, "params", out)
 		}
 	}
 	g.mu.Lock()
 	switch {
 	case why != "":
-	case g.asked[string(m.id)]:
+	case g.serverRequests[string(m.id)]:
 		why = "a request with this id is already pending; use a new id for each request"
-	case len(g.asked) >= maxPending:
-		why = fmt.Sprintf("more than %d requests are pending; wait for answers before sending more", maxPending)
+	case len(g.serverRequests) >= maxPendingRequests:
+		why = fmt.Sprintf("more than %d requests are pending; wait for answers before sending more", maxPendingRequests)
 	default:
-		g.asked[string(m.id)] = true
+		g.serverRequests[string(m.id)] = true
 	}
 	g.mu.Unlock()
 	if why == "" {
-		if r.tell(raw) {
+		if r.sendToClient(raw) {
 			return nil
 		}
 		g.mu.Lock()
-		delete(g.asked, string(m.id))
+		delete(g.serverRequests, string(m.id))
 		g.mu.Unlock()
 		why = "no client is listening"
 	}
-	answer := failure(m.id, codeUnknown, "refused by shield: "+why)
+	answer := errorResponse(m.id, codeUnknownMethod, "refused by shield: "+why)
 	if m.method == "elicitation/create" {
-		answer = success(m.id, object{"action": "decline"})
+		answer = resultResponse(m.id, object{"action": "decline"})
 	}
-	_ = r.ask(answer) // ignore the error: the server does not read
+	_ = r.sendToServer(answer) // ignore the error: the server does not read
 	return fmt.Errorf("refused the server's request %s: %s", canonjson.Quote(m.method), why)
 }
 
@@ -230,7 +230,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	drop := ""
 	switch m.method {
 	case "notifications/progress":
-		at := g.progresses(m.params)
+		at := g.progressRoute(m.params)
 		if at == nil {
 			drop = "its progress token is unknown"
 		} else if !at.stream.ended() {
@@ -240,13 +240,13 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		id, ok := m.params["requestId"]
 		key := string(canonicalID(canonjson.AppendValue(nil, id)))
 		g.mu.Lock()
-		if !ok || !g.asked[key] {
+		if !ok || !g.serverRequests[key] {
 			drop = "it cancels an unknown request"
 		}
-		delete(g.asked, key)
+		delete(g.serverRequests, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		if g.knowsOfChange(m.method) {
+		if g.wasToldOfListChange(m.method) {
 			return nil
 		}
 	default:
@@ -257,46 +257,46 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	if drop != "" {
 		return fmt.Errorf("dropped the server's notification %q: %s", canonjson.Quote(m.method), drop)
 	}
-	out, findings, changed := g.examined(m.params, nil)
-	g.found(m.method, findings)
+	out, findings, changed := g.examineTexts(m.params, nil)
+	g.notifyFindings(m.method, findings)
 	switch {
 	case !changed:
-		r.tell(m.raw)
+		r.sendToClient(m.raw)
 	case out == nil:
 		return fmt.Errorf("withheld the server's notification %q: it contains %s", canonjson.Quote(m.method), findings)
 	default:
-		r.tell(rebuilt(m, "params", out))
+		r.sendToClient(replaceMember(m, "params", out))
 	}
 	return nil
 }
 
 // knowsOfChange reports whether the client was already told that a list has changed and has not
 // requested it since, and records that it is told.
-func (g *Gateway) knowsOfChange(method string) bool {
+func (g *Gateway) wasToldOfListChange(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	of := listOf(method)
-	known := g.changed[of]
-	g.changed[of] = true
+	of := listName(method)
+	known := g.changedLists[of]
+	g.changedLists[of] = true
 	return known
 }
 
 // asksFor records that the client requests a list.
-func (g *Gateway) asksFor(method string) {
+func (g *Gateway) recordListRequest(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.changed, listOf(method))
+	delete(g.changedLists, listName(method))
 }
 
 // listOf returns which list a method concerns, such as "tools".
-func listOf(method string) string {
+func listName(method string) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(method, "notifications/"), "/")
 	return of
 }
 
 // progresses returns the route of the client request whose progress token a notification has; nil if
 // there is none.
-func (g *Gateway) progresses(params object) *route {
+func (g *Gateway) progressRoute(params object) *route {
 	token, ok := params["progressToken"]
 	if !ok {
 		return nil
@@ -304,8 +304,8 @@ func (g *Gateway) progresses(params object) *route {
 	want := string(canonjson.AppendValue(nil, token))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, c := range g.calls {
-		if c.forwarded && c.token == want {
+	for _, c := range g.clientCalls {
+		if c.forwarded && c.progressToken == want {
 			return c.route
 		}
 	}

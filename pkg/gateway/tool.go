@@ -13,8 +13,8 @@ import (
 
 // Limits of the tools that a server can list.
 const (
-	maxTools = 1000
-	maxTool  = 256 << 10 // bytes of one tool
+	maxTools     = 1000
+	maxToolBytes = 256 << 10 // bytes of one tool
 )
 
 // A tool is an entry of a server's tool list.
@@ -23,7 +23,7 @@ type tool struct {
 	hash       string // SHA-256 of definition, in hex
 	definition []byte // canonical JSON without the members that normal removes
 	raw        []byte // as the server sent it
-	value      object
+	parsed     object
 	findings   Findings
 }
 
@@ -35,8 +35,8 @@ var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 const instructionsName = "(instructions)"
 
 func (g *Gateway) newTool(raw []byte) (*tool, error) {
-	if len(raw) > maxTool {
-		return nil, fmt.Errorf("its definition is longer than %d bytes", maxTool)
+	if len(raw) > maxToolBytes {
+		return nil, fmt.Errorf("its definition is longer than %d bytes", maxToolBytes)
 	}
 	v, err := canonjson.Value(raw, maxDepth)
 	if err != nil {
@@ -46,39 +46,39 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	if !ok {
 		return nil, errors.New("its definition is not a JSON object")
 	}
-	t := &tool{name: text(value, "name"), raw: raw, value: value}
+	t := &tool{name: stringMember(value, "name"), raw: raw, parsed: value}
 	if !toolName().MatchString(t.name) {
 		return nil, fmt.Errorf("its name %q has characters other than letters, digits and _ - . /", canonjson.Quote(t.name))
 	}
-	t.definition = canonjson.AppendValue(nil, normal(value))
-	t.hash = digest(t.definition)
-	w := walk{examiner: toolExaminer{}}
-	w.value("", "", nil, value)
+	t.definition = canonjson.AppendValue(nil, normalizeTool(value))
+	t.hash = hashParts(t.definition)
+	w := textWalker{examiner: toolExaminer{}}
+	w.examineValue("", "", nil, value)
 	t.findings = w.findings
-	if hint(value, "readOnlyHint") && changes(t, &g.opts.Server) {
+	if hasHint(value, "readOnlyHint") && modifiesSomething(t, &g.opts.Server) {
 		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint, although the name of the tool says that it changes data"})
 	}
 	return t, nil
 }
 
 // volatile are members of _meta that can differ between two lists of the same tool.
-var volatile = []string{"ttlMs", "cacheScope", "lastModified", "etag", "timestamp", "requestId", "progressToken"}
+var volatileMeta = []string{"ttlMs", "cacheScope", "lastModified", "etag", "timestamp", "requestId", "progressToken"}
 
 // normal returns a tool definition without members that do not affect its meaning: defaults that only
 // some library versions write, and volatile members.
-func normal(value object) object {
+func normalizeTool(value object) object {
 	out := maps.Clone(value)
 	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
-	if meta := inner(out, "_meta"); meta != nil {
+	if meta := objectMember(out, "_meta"); meta != nil {
 		meta = maps.Clone(meta)
-		maps.DeleteFunc(meta, func(name string, _ any) bool { return slices.Contains(volatile, name) })
+		maps.DeleteFunc(meta, func(name string, _ any) bool { return slices.Contains(volatileMeta, name) })
 		if out["_meta"] = meta; len(meta) == 0 {
 			delete(out, "_meta")
 		}
 	}
-	if notes := inner(out, "annotations"); notes != nil {
+	if notes := objectMember(out, "annotations"); notes != nil {
 		notes = maps.Clone(notes)
-		for name, usual := range hints {
+		for name, usual := range hintDefaults {
 			if notes[name] == usual {
 				delete(notes, name)
 			}
@@ -87,14 +87,14 @@ func normal(value object) object {
 			delete(out, "annotations")
 		}
 	}
-	if e := inner(out, "execution"); e != nil && (len(e) == 0 || len(e) == 1 && e["taskSupport"] == "forbidden") {
+	if e := objectMember(out, "execution"); e != nil && (len(e) == 0 || len(e) == 1 && e["taskSupport"] == "forbidden") {
 		delete(out, "execution")
 	}
 	return out
 }
 
 // hints are the tool annotations of the protocol, with their defaults.
-var hints = map[string]any{"readOnlyHint": false, "idempotentHint": false, "destructiveHint": true, "openWorldHint": true, "title": ""}
+var hintDefaults = map[string]any{"readOnlyHint": false, "idempotentHint": false, "destructiveHint": true, "openWorldHint": true, "title": ""}
 
 // hint reports whether a tool sets a boolean annotation to true.
-func hint(value object, name string) bool { return inner(value, "annotations")[name] == true }
+func hasHint(value object, name string) bool { return objectMember(value, "annotations")[name] == true }

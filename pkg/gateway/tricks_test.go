@@ -17,7 +17,7 @@ func TestLinesWithinMessages(t *testing.T) {
 	c := connect(t, "", nil, say("ping", true, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\r"+fmt.Sprintf(inner, "sampling/createMessage")+"\r}"))
 	c.tools()
 	c.send("{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"prompts/list\",\"params\":\r" + fmt.Sprintf(inner, "tools/call") + "\r}")
-	if m := c.got(); string(m.id) != "77" || m.fault == nil {
+	if m := c.got(); string(m.id) != "77" || m.rpcError == nil {
 		t.Errorf("the client gets %s", m.raw)
 	}
 	if c.heard("prompts/list") {
@@ -28,7 +28,7 @@ func TestLinesWithinMessages(t *testing.T) {
 		t.Errorf("the client gets %q", line)
 	}
 	c.send("{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"prompts/list\"}\r") // an end of two characters
-	if m := c.got(); string(m.id) != "6" || m.fault != nil {
+	if m := c.got(); string(m.id) != "6" || m.rpcError != nil {
 		t.Errorf("%s", m.raw)
 	}
 }
@@ -46,8 +46,8 @@ func TestAddressesThatLeadBack(t *testing.T) {
 		"note://x?page=2#top":                          "x",
 		"file:///w/a?b":                                "/w/a",
 	} {
-		p := &proposal{}
-		err := resource(p, uri)
+		p := &proposedAction{}
+		err := mapResource(p, uri)
 		if got, _ := p.payload["path"].(string); (err != nil) != (path == "") || got != path {
 			t.Errorf("%s is read as %q, %v", uri, got, err)
 		}
@@ -131,7 +131,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`)
 	c.send(fmt.Sprintf(call, "second"))
-	if m := c.got(); string(m.id) != "50" || m.fault == nil {
+	if m := c.got(); string(m.id) != "50" || m.rpcError == nil {
 		t.Errorf("the client gets %s", m.raw)
 	}
 	c.say(`{"jsonrpc":"2.0","id":50,"result":{"content":[{"type":"text","text":"of the first"}]}}`)
@@ -183,9 +183,9 @@ func TestEndlessPages(t *testing.T) {
 func TestEventsAreOneLine(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	s := newStream(w, time.Now)
+	s := newResponseStream(w, time.Now)
 	s.put([]byte("{\"a\":\"x\u2028\u2029data: {}\u0085\u0085\"}"), true)
-	s.finish([]byte(`{"b":"\u2028"}`))
+	s.writeResponse([]byte(`{"b":"\u2028"}`))
 	if got, want := w.Body.String(), "data: {\"a\":\"x\\u2028\\u2029data: {}\\u0085\\u0085\"}\n\ndata: {\"b\":\"\\u2028\"}\n\n"; got != want {
 		t.Errorf("the client gets %q, want %q", got, want)
 	}

@@ -16,13 +16,13 @@ import (
 // refuseServerRequest returns why a server request to the client is refused; "" if it is allowed.
 // Sampling needs the user's permission; elicitation must not ask for secrets or for following a link
 // to an untrusted host.
-func (g *Gateway) refuseServerRequest(method string, params object) string {
+func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	g.mu.Lock()
-	g.unasked++
-	over := g.unasked > maxUnasked
+	g.serverQuestions++
+	over := g.serverQuestions > maxServerQuestions
 	g.mu.Unlock()
 	if over {
-		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxUnasked)
+		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxServerQuestions)
 	}
 	if method == "sampling/createMessage" {
 		if !g.opts.Sampling {
@@ -32,10 +32,10 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	}
 	if address, isLink := params["url"]; isLink || params["mode"] == "url" {
 		address, _ := address.(string)
-		return g.link(address)
+		return g.linkRefusal(address)
 	}
-	w := walk{examiner: askExaminer{}}
-	w.value("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
+	w := textWalker{examiner: secretRequestExaminer{}}
+	w.examineValue("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
 	if len(w.findings) > 0 {
 		return "the server asks the user for a secret (" + w.findings[0].Kind + "); put the secret into the server's own settings"
 	}
@@ -44,11 +44,11 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 
 // linksOf returns why an error response is refused that asks the user to open links before the call
 // can work; "" if the links are allowed, or there are none.
-func (g *Gateway) linksOf(fault object) string {
-	all, _ := inner(fault, "data")["elicitations"].([]any)
+func (g *Gateway) errorLinksRefusal(fault object) string {
+	all, _ := objectMember(fault, "data")["elicitations"].([]any)
 	for _, one := range all {
 		params, _ := one.(object)
-		if why := g.refuseServerRequest("elicitation/create", params); why != "" {
+		if why := g.serverRequestRefusal("elicitation/create", params); why != "" {
 			return why
 		}
 	}
@@ -56,7 +56,7 @@ func (g *Gateway) linksOf(fault object) string {
 }
 
 // link returns why a server may not ask the user to open an address; "" if it may.
-func (g *Gateway) link(address string) string {
+func (g *Gateway) linkRefusal(address string) string {
 	canonical, host := effect.URL(address)
 	u, err := url.Parse(canonical)
 	switch {
@@ -76,11 +76,11 @@ func (g *Gateway) link(address string) string {
 
 // An askExaminer looks for names of things that a server should not ask a person for, such as
 // passwords.
-type askExaminer struct{}
+type secretRequestExaminer struct{}
 
-func (askExaminer) Examine(s string) (string, []Finding) {
-	name := meansSecret(s)
-	if name == "" && strings.ContainsFunc(s, unseen) {
+func (secretRequestExaminer) Examine(s string) (string, []Finding) {
+	name := requestedSecret(s)
+	if name == "" && strings.ContainsFunc(s, isInvisible) {
 		name = "text in invisible characters"
 	}
 	if name != "" {
@@ -92,16 +92,16 @@ func (askExaminer) Examine(s string) (string, []Finding) {
 // meansSecret returns the name of the first rule that matches a text; "" if none does. The text is
 // matched with and without folding look-alike letters to Latin, since rules can contain letters of
 // other scripts.
-func meansSecret(s string) string {
-	name := met(askedRules[:], asked(), words(s))
+func requestedSecret(s string) string {
+	name := matchedRuleName(askedRules[:], askedPatterns(), normalizeWords(s))
 	if name == "" {
-		name = met(askedRules[:], asked(), strings.ToLower(s))
+		name = matchedRuleName(askedRules[:], askedPatterns(), strings.ToLower(s))
 	}
 	return name
 }
 
 // words returns the words of a text in lower case, with apiKey and api_key split into two words.
-func words(s string) string {
+func normalizeWords(s string) string {
 	var b strings.Builder
 	lower := false
 	for _, r := range decode.Fold(s) {
@@ -114,41 +114,41 @@ func words(s string) string {
 		}
 		b.WriteRune(r)
 	}
-	return folded(b.String())
+	return foldText(b.String())
 }
 
 // inputs returns why the questions in a result are refused; "" if the client may answer them. It then
 // stores the result's requestState for this request.
-func (g *Gateway) inputs(c *call, result object) string {
-	requests := inner(result, "inputRequests")
+func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
+	requests := objectMember(result, "inputRequests")
 	for _, name := range sorted.Keys(requests) {
 		request, _ := requests[name].(object)
-		method := text(request, "method")
+		method := stringMember(request, "method")
 		if method == "roots/list" {
 			continue
 		}
 		if method != "sampling/createMessage" && method != "elicitation/create" {
 			return fmt.Sprintf("the server asks the client for %q, which MCP does not allow here; update the server", canonjson.Quote(method))
 		}
-		if why := g.refuseServerRequest(method, inner(request, "params")); why != "" {
+		if why := g.serverRequestRefusal(method, objectMember(request, "params")); why != "" {
 			return why
 		}
 	}
-	g.catalog.keep(c.state(result), slices.Collect(maps.Keys(requests)))
+	g.catalog.storeState(c.stateKey(result), slices.Collect(maps.Keys(requests)))
 	return ""
 }
 
 // state returns the key for a requestState: it binds the state to the call for which the server sent
 // it.
-func (c *call) state(o object) string {
-	return c.what + digest(canonjson.AppendValue(nil, o["requestState"]))
+func (c *pendingCall) stateKey(o object) string {
+	return c.requestDigest + hashParts(canonjson.AppendValue(nil, o["requestState"]))
 }
 
 // wasAsked reports whether the server has asked the questions that a request answers, in a result for
 // the same request of the same client; true if it answers none. With use, the answered questions of a
 // state are removed; for a task the unanswered ones stay. Without a requestState the server itself
 // does not distinguish rounds, and the question stays open.
-func (g *Gateway) wasAsked(c *call, params object, use bool) bool {
+func (g *Gateway) wasAsked(c *pendingCall, params object, use bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]
 	if !answered && !given {
@@ -156,5 +156,5 @@ func (g *Gateway) wasAsked(c *call, params object, use bool) bool {
 	}
 	named, ok := answers.(object)
 	task := c.method == "tasks/update"
-	return (ok || !answered) && g.catalog.answers(c.state(params), slices.Collect(maps.Keys(named)), use && (given || task), task)
+	return (ok || !answered) && g.catalog.consumeState(c.stateKey(params), slices.Collect(maps.Keys(named)), use && (given || task), task)
 }

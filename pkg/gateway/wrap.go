@@ -8,10 +8,10 @@ import (
 
 // A Client is a program that has a list of MCP servers.
 type Client struct {
-	Name    string
-	Title   string     // product name
-	Servers [][]string // key paths to the objects that contain the servers by name; "*" matches every key
-	Files   []ClientFile
+	Name           string
+	Title          string     // product name
+	ServerKeyPaths [][]string // key paths to the objects that contain the servers by name; "*" matches every key
+	Files          []ClientFile
 }
 
 // A ClientFile is a settings file with a server list.
@@ -27,7 +27,7 @@ func Wrap(program, name string, argv []string) ([]string, bool) {
 	if _, wrapped := Unwrap(argv); wrapped {
 		return argv, false
 	}
-	return append([]string{program, "mcp", "--name", cleanName(name), "--"}, argv...), true
+	return append([]string{program, "mcp", "--name", sanitizeName(name), "--"}, argv...), true
 }
 
 // Unwrap returns the command line of a server without shield, and whether the server was behind shield
@@ -45,7 +45,7 @@ func Unwrap(argv []string) ([]string, bool) {
 }
 
 // Made reports whether argv looks like a result of [Wrap] for a server, apart from flags added since.
-func Made(name string, argv []string) bool {
+func IsWrapped(name string, argv []string) bool {
 	_, wrapped := Unwrap(argv)
-	return wrapped && argv[2] == "--name" && argv[3] == cleanName(name)
+	return wrapped && argv[2] == "--name" && argv[3] == sanitizeName(name)
 }

@@ -9,7 +9,7 @@ import (
 func ExampleExtract() {
 	named, _ := grounding.Extract("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
 	for _, n := range named {
-		fmt.Println(n.Name, n.Does == grounding.Delete, n.Not)
+		fmt.Println(n.Name, n.Operations == grounding.Delete, n.Forbidden)
 	}
 	// Output:
 	// fix-retries true false

@@ -12,66 +12,66 @@ import (
 )
 
 // Doing is a set of kinds of operations that a user wants on an object.
-type Doing uint8
+type Operations uint8
 
 // The kinds of operations.
 const (
-	Delete Doing = 1 << iota
+	Delete Operations = 1 << iota
 	Change
 	Send
 	Fetch
 )
 
 // A Named is an object named in a prompt.
-type Named struct {
-	Name string `json:"name"`           // canonical name, see [Canonical]; in storage, a keyed hash of it
-	Noun string `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
-	Does Doing  `json:"does"`
-	Not  bool   `json:"not,omitempty"` // the user does not want the operation
-	Said string `json:"said"`          // the user's words, shortened
+type NamedObject struct {
+	Name       string     `json:"name"`           // canonical name, see [Canonical]; in storage, a keyed hash of it
+	Noun       string     `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
+	Operations Operations `json:"does"`
+	Forbidden  bool       `json:"not,omitempty"` // the user does not want the operation
+	Quote      string     `json:"said"`          // the user's words, shortened
 }
 
 // Everything is a name that matches all objects named before; it is used when the user retracts a request.
-const Everything = "*"
+const AllObjects = "*"
 
 // Limits of a prompt.
 const (
-	maxPrompt = 8 << 10 // bytes that are read; of a longer prompt only the first line counts
-	maxShort  = 600     // maximum characters of a prompt that counts as a whole
-	maxLines  = 8
-	maxNamed  = 32
-	maxName   = 200
-	maxSaid   = 80
+	maxPromptBytes      = 8 << 10 // bytes that are read; of a longer prompt only the first line counts
+	maxWholePromptRunes = 600     // maximum characters of a prompt that counts as a whole
+	maxWholePromptLines = 8
+	maxNamedObjects     = 32
+	maxNameBytes        = 200
+	maxQuoteBytes       = 80
 )
 
 // Extract returns the objects that a prompt names with a verb, each with the operation, and up to most names
 // of any kind.
-func Extract(prompt string, most int) (out []Named, names []string) {
-	if len(prompt) > maxPrompt {
-		prompt = prompt[:maxPrompt]
+func Extract(prompt string, most int) (out []NamedObject, names []string) {
+	if len(prompt) > maxPromptBytes {
+		prompt = prompt[:maxPromptBytes]
 	}
-	text := own(prompt)
+	text := userWrittenText(prompt)
 	names, _ = Names(text, most)
-	var about []Named // objects of the last sentence that had any
-	reported := false // the next sentences report somebody else's words, which can forbid but not request
-	for _, sentence := range sentences(text) {
-		taken := retracts().MatchString(sentence)
+	var about []NamedObject // objects of the last sentence that had any
+	reported := false       // the next sentences report somebody else's words, which can forbid but not request
+	for _, sentence := range splitSentences(text) {
+		taken := retraction().MatchString(sentence)
 		if taken { // a retraction also covers names in the same sentence before it
-			out = slices.DeleteFunc(out, func(n Named) bool { return !n.Not || n.Name == Everything })
-			out = slices.Insert(out, 0, Named{Name: Everything, Not: true})
+			out = slices.DeleteFunc(out, func(n NamedObject) bool { return !n.Forbidden || n.Name == AllObjects })
+			out = slices.Insert(out, 0, NamedObject{Name: AllObjects, Forbidden: true})
 		}
-		for _, n := range objects(sentence, &about) {
-			if (taken || reported) && !n.Not {
+		for _, n := range sentenceObjects(sentence, &about) {
+			if (taken || reported) && !n.Forbidden {
 				continue
 			}
-			if len(out) == maxNamed {
+			if len(out) == maxNamedObjects {
 				return out, names
 			}
 			if !slices.Contains(out, n) {
 				out = append(out, n)
 			}
 		}
-		reported = reported || strings.HasSuffix(sentence, ":") && slices.ContainsFunc(lowered(words(sentence)), func(w string) bool { return reports(w) })
+		reported = reported || strings.HasSuffix(sentence, ":") && slices.ContainsFunc(lowerWords(splitWords(sentence)), func(w string) bool { return quoteIntroductions(w) })
 	}
 	return out, names
 }
@@ -83,37 +83,37 @@ func Canonical(name string) string {
 		name = strings.TrimRight(name, "/")
 	}
 	name = strings.TrimPrefix(name, "./")
-	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if name == "" || len(name) > maxNameBytes || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}
 	return name
 }
 
 var (
-	fence  = prefilter.Lazy("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
-	quoted = prefilter.Lazy("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
-	single = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // does not match an apostrophe, as in don't
-	logged = prefilter.Lazy(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
-	tag    = prefilter.Lazy(`<[a-zA-Z_/!-]`)
+	fencedText       = prefilter.Lazy("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
+	doubleQuotedText = prefilter.Lazy("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
+	singleQuotedText = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // does not match an apostrophe, as in don't
+	logLine          = prefilter.Lazy(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
+	markupTag        = prefilter.Lazy(`<[a-zA-Z_/!-]`)
 )
 
 // own returns the parts of a prompt that its author certainly wrote: without code fences, quotes and log
 // lines; of a long prompt the first line.
-func own(prompt string) string {
+func userWrittenText(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
-	long := len([]rune(prompt)) > maxShort || strings.Count(strings.TrimSpace(prompt), "\n") >= maxLines
-	if tag().MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
+	long := len([]rune(prompt)) > maxWholePromptRunes || strings.Count(strings.TrimSpace(prompt), "\n") >= maxWholePromptLines
+	if markupTag().MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
 		return "" // output of another program
 	}
-	prompt = fence().ReplaceAllString(prompt, "\n")
+	prompt = fencedText().ReplaceAllString(prompt, "\n")
 	var lines []string
 	for line := range strings.SplitSeq(prompt, "\n") {
-		if logged().MatchString(line) {
+		if logLine().MatchString(line) {
 			lines = append(lines, "")
 			continue
 		}
-		line = single().ReplaceAllString(line, " , ")
-		line = quoted().ReplaceAllStringFunc(line, func(q string) string {
+		line = singleQuotedText().ReplaceAllString(line, " , ")
+		line = doubleQuotedText().ReplaceAllStringFunc(line, func(q string) string {
 			runes := []rune(q)
 			inside := strings.TrimSpace(string(runes[1 : len(runes)-1]))
 			if inside != "" && !strings.ContainsFunc(inside, unicode.IsSpace) {
@@ -133,12 +133,12 @@ func own(prompt string) string {
 }
 
 // retracts matches words by which a user retracts what was said before.
-var retracts = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
+var retraction = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
 
 var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
 
 // sentences splits a text into sentences. A sentence keeps a question mark or colon at its end.
-func sentences(text string) (out []string) {
+func splitSentences(text string) (out []string) {
 	at := 0
 	for _, m := range sentenceEnd().FindAllStringSubmatchIndex(text, -1) {
 		end := m[0]
@@ -159,7 +159,7 @@ func sentences(text string) (out []string) {
 }
 
 // words returns the words of a sentence.
-func words(sentence string) []string {
+func splitWords(sentence string) []string {
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ", "`", " ", "\"", " ").Replace(sentence))
 	out := make([]string, 0, 2*len(fields))
 	for _, w := range fields {
@@ -178,29 +178,29 @@ func words(sentence string) []string {
 
 // objects returns the objects of one sentence. about are the objects of the last sentence that had any, to
 // which "it" refers.
-func objects(sentence string, about *[]Named) (out []Named) {
-	list := words(joined(sentence))
+func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) {
+	list := splitWords(replacePhrases(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
 		return nil // another language, or look-alike letters
 	}
-	lower := lowered(list)
-	asks := strings.HasSuffix(sentence, "?") && !requests(lower)
-	if asks || supposes(lower[0]) && !requests(lower) {
+	lower := lowerWords(list)
+	asks := strings.HasSuffix(sentence, "?") && !isRequest(lower)
+	if asks || conditionStarts(lower[0]) && !isRequest(lower) {
 		return nil
 	}
 	said := sentence
-	if len(said) > maxSaid {
-		said = said[:maxSaid]
+	if len(said) > maxQuoteBytes {
+		said = said[:maxQuoteBytes]
 	}
 	negated := false
 	before := *about
-	topic := words(aside().ReplaceAllString(sentence, " "))
-	if mentioned := mentions(topic, lowered(topic)); len(mentioned) > 0 {
+	topic := splitWords(parenthesizedText().ReplaceAllString(sentence, " "))
+	if mentioned := mentionedNames(topic, lowerWords(topic)); len(mentioned) > 0 {
 		*about = mentioned
-	} else if mentioned := mentions(list, lower); len(mentioned) > 0 {
+	} else if mentioned := mentionedNames(list, lower); len(mentioned) > 0 {
 		*about = mentioned
 	}
-	var does Doing
+	var does Operations
 	governed := false // the verb does not request the operation, as in: explain how to …
 	ends := false     // governed ends with this part of the sentence
 	fresh := true     // a requested operation can begin here
@@ -208,89 +208,89 @@ func objects(sentence string, about *[]Named) (out []Named) {
 	apart := false    // a comma has followed the negation
 	within := false   // the next words say where, and are not the object
 	for i, w := range lower {
-		if deeds()[w] != 0 || w == "," || w == "and" {
+		if requestVerbs()[w] != 0 || w == "," || w == "and" {
 			within = false
-		} else if places(w) && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
+		} else if placePrepositions(w) && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
 			within = true
 		}
 		switch {
-		case foreign(w):
+		case foreignWords(w):
 			return nil
-		case done()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
-			from, not := subject(lower, i)
-			if !not && !negated && (!orders(lower[max(i-2, 0)]) || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reporting(w) && w != "that" || w == "that" && lower[0] != "that" })) {
+		case pastParticiples()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
+			from, not := subjectStart(lower, i)
+			if !not && !negated && (!obligationModals(lower[max(i-2, 0)]) || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reportedSpeechWords(w) && w != "that" || w == "that" && lower[0] != "that" })) {
 				does, fresh = 0, false
 				continue
 			}
-			for _, n := range mentions(list[from:i], lower[from:i]) {
-				out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: done()[w], Not: not, Said: said})
+			for _, n := range mentionedNames(list[from:i], lower[from:i]) {
+				out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: pastParticiples()[w], Forbidden: not, Quote: said})
 			}
 			if does, fresh = 0, false; negated { // nothing may be deleted on …
-				does = done()[w]
+				does = pastParticiples()[w]
 			}
 			continue
 		case w == "let" && fresh && !governed && i+2 < len(lower) && lower[i+2] == "know":
 			does, fresh, first = Send, false, true
 			continue
-		case (pronouns[w] || stands(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
+		case (pronouns[w] || refersBack(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
 			of := before
-			if here := mentions(list[:i], lower[:i]); len(here) > 0 {
+			if here := mentionedNames(list[:i], lower[:i]); len(here) > 0 {
 				of = here
 			}
-			if noun := nouns()[w]; noun != "" && !oneMention(of) {
-				of = slices.DeleteFunc(slices.Clone(of), func(n Named) bool {
+			if noun := objectNouns()[w]; noun != "" && !isSingleMention(of) {
+				of = slices.DeleteFunc(slices.Clone(of), func(n NamedObject) bool {
 					return n.Noun != noun && (n.Noun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
 				})
 			}
-			if telling := slices.DeleteFunc(slices.Clone(of), func(n Named) bool { return !telling(n.Name) }); len(telling) > 0 && !negated {
+			if telling := slices.DeleteFunc(slices.Clone(of), func(n NamedObject) bool { return !isCertainlyName(n.Name) }); len(telling) > 0 && !negated {
 				of = telling
 			}
-			if oneMention(of) || negated {
+			if isSingleMention(of) || negated {
 				for _, n := range of {
-					out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: does, Not: negated, Said: said})
+					out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: does, Forbidden: negated, Quote: said})
 				}
 			}
 			first = false
 			continue
-		case negates(lower, i):
+		case negatesFollowing(lower, i):
 			negated, fresh, apart = true, true, false
 			first = i+1 < len(lower) && (lower[i+1] == "to" || lower[i+1] == "on" || lower[i+1] == "in" || lower[i+1] == "from")
 			continue
-		case tells(w) && does == 0 && !governed: // this could delete …
+		case statementStarts(w) && does == 0 && !governed: // this could delete …
 			fresh = false
 			continue
 		case w == "," || w == "and" || w == "then" || w == "please":
 			fresh, governed, apart = true, governed && !ends, apart || w == ","
 			continue
-		case governed && relates(w) && (w != "to" || i+1 < len(lower) && (deeds()[lower[i+1]] != 0 || !ends)):
+		case governed && relativeWords(w) && (w != "to" || i+1 < len(lower) && (requestVerbs()[lower[i+1]] != 0 || !ends)):
 			ends = false
-		case w == "to" && i+1 < len(lower) && deeds()[lower[i+1]] != 0 && does != 0: // write a script to delete …
+		case w == "to" && i+1 < len(lower) && requestVerbs()[lower[i+1]] != 0 && does != 0: // write a script to delete …
 			governed, ends, does, fresh = true, false, 0, false
 			continue
-		case w == "to" && !governed && i > 0 && wants(lower[i-1]):
+		case w == "to" && !governed && i > 0 && wordsBeforeRequest(lower[i-1]):
 			fresh = true
 			continue
-		case governs(w) && fresh:
+		case discussionVerbs(w) && fresh:
 			governed, ends, does, fresh = true, false, 0, false
 			continue
-		case works(w) && fresh:
+		case otherWorkVerbs(w) && fresh:
 			governed, ends, does, fresh = true, true, 0, false
 			continue
 		}
-		if d := doing()[w]; negated && d != 0 && deeds()[w] == 0 {
+		if d := inflectedVerbs()[w]; negated && d != 0 && requestVerbs()[w] == 0 {
 			does, governed, first = d, false, true
 			continue
 		}
-		if d, ok := deeds()[w]; ok && (fresh || negated) && !(i > 0 && articles(lower[i-1])) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
+		if d, ok := requestVerbs()[w]; ok && (fresh || negated) && !(i > 0 && articles(lower[i-1])) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
 			if w == "push" && i > 0 && (lower[i-1] == "force" || strings.HasPrefix(lower[i-1], "--force")) {
 				d |= Delete
 			}
 			if !governed || lower[max(i-1, 0)] == "then" {
 				does, governed, first = d, false, true
 			}
-			if i+1 == len(lower) && i == 0 && !governed && oneMention(before) { // …: delete
+			if i+1 == len(lower) && i == 0 && !governed && isSingleMention(before) { // …: delete
 				for _, n := range before {
-					out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: does, Not: negated, Said: said})
+					out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: does, Forbidden: negated, Quote: said})
 				}
 			}
 			if fresh = w == "force" || w == "force-push"; w == "force-push" {
@@ -301,38 +301,38 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		if strings.HasPrefix(w, "--delete") && does != 0 || w == "--force" || w == "--force-with-lease" {
 			does |= Delete
 		}
-		if opens(w) || fresh && (programs(w) || nouns()[w] != "" && i > 0 && programs(lower[i-1])) {
+		if fillerWords(w) || fresh && (commandPrograms(w) || objectNouns()[w] != "" && i > 0 && commandPrograms(lower[i-1])) {
 			continue
 		}
 		fresh = false
 		if does == 0 || governed {
 			continue
 		}
-		name, noun, ok := named(list, lower, i, negated && first && !apart)
-		first = first && nouns()[w] != ""
+		name, noun, ok := nameAt(list, lower, i, negated && first && !apart)
+		first = first && objectNouns()[w] != ""
 		if !ok {
 			continue
 		}
-		of := variants(name, does)
+		of := nameVariants(name, does)
 		if len(of) == 0 && negated {
-			of = []Named{{Name: name, Does: does}}
+			of = []NamedObject{{Name: name, Operations: does}}
 		}
 		for _, n := range of {
 			if within && !negated {
-				n.Does &^= Delete
+				n.Operations &^= Delete
 			}
-			if n.Does != 0 {
-				out = append(out, Named{Name: n.Name, Noun: noun, Does: n.Does, Not: negated, Said: said})
+			if n.Operations != 0 {
+				out = append(out, NamedObject{Name: n.Name, Noun: noun, Operations: n.Operations, Forbidden: negated, Quote: said})
 			}
 		}
 	}
-	return scaled(lower, out)
+	return addScaleToZero(lower, out)
 }
 
 // aside matches text in parentheses.
-var aside = prefilter.Lazy(`\([^()]*\)`)
+var parenthesizedText = prefilter.Lazy(`\([^()]*\)`)
 
-func lowered(list []string) []string {
+func lowerWords(list []string) []string {
 	out := make([]string, len(list))
 	for i, w := range list {
 		out[i] = strings.ToLower(w)
@@ -341,17 +341,17 @@ func lowered(list []string) []string {
 }
 
 // stands reports whether a noun refers to an object mentioned before, as in: that queue.
-func stands(lower []string, i int) bool {
-	return nouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
+func refersBack(lower []string, i int) bool {
+	return objectNouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
 }
 
 // scaled adds Delete to the objects of a sentence that asks to scale them to zero.
-func scaled(lower []string, out []Named) []Named {
+func addScaleToZero(lower []string, out []NamedObject) []NamedObject {
 	at := slices.Index(lower, "scale")
 	for i := max(at, 0); at >= 0 && i+1 < len(lower); i++ {
 		if lower[i] == "to" && (lower[i+1] == "zero" || lower[i+1] == "0") {
 			for k := range out {
-				out[k].Does |= Delete
+				out[k].Operations |= Delete
 			}
 		}
 	}
@@ -359,22 +359,22 @@ func scaled(lower []string, out []Named) []Named {
 }
 
 // articles are words before nouns. A verb after one is a noun: the push to main-1 fails.
-var articles = set("the a an this that every each our my your their its last first previous")
+var articles = wordSet("the a an this that every each our my your their its last first previous")
 
 // oneMention reports whether all names come from one mention of an object.
-func oneMention(list []Named) bool {
-	return len(list) > 0 && !slices.ContainsFunc(list, func(n Named) bool { return n.Said != list[0].Said })
+func isSingleMention(list []NamedObject) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(n NamedObject) bool { return n.Quote != list[0].Quote })
 }
 
 // subject returns the index at which the subject of a participle begins, and whether the participle is
 // negated.
-func subject(lower []string, i int) (from int, not bool) {
+func subjectStart(lower []string, i int) (from int, not bool) {
 	modal := false
 	for from = i - 1; from > 0; from-- {
 		switch w := lower[from]; {
-		case negations(w) || strings.HasSuffix(w, "n't") || w == "cannot":
+		case negationWords(w) || strings.HasSuffix(w, "n't") || w == "cannot":
 			not, modal = true, true
-		case modals(w):
+		case modalVerbs(w):
 			modal = true
 		case modal && (w == "," || w == "and" || w == "so" || w == "means" || w == "because" || w == "since" || w == "but"):
 			return from + 1, not
@@ -388,11 +388,11 @@ func subject(lower []string, i int) (from int, not bool) {
 
 // mentions returns the names in a sentence to which a pronoun may refer. Names from one mention have the same
 // words.
-func mentions(list, lower []string) (out []Named) {
+func mentionedNames(list, lower []string) (out []NamedObject) {
 	for i := range lower {
-		if name, noun, ok := named(list, lower, i, false); ok && !opens(lower[i]) && !programs(lower[i]) && Doing(0) == deeds()[lower[i]] {
-			for _, n := range variants(name, Delete|Change|Send|Fetch) {
-				out = append(out, Named{Name: n.Name, Noun: noun, Said: list[i]})
+		if name, noun, ok := nameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !commandPrograms(lower[i]) && Operations(0) == requestVerbs()[lower[i]] {
+			for _, n := range nameVariants(name, Delete|Change|Send|Fetch) {
+				out = append(out, NamedObject{Name: n.Name, Noun: noun, Quote: list[i]})
 			}
 		}
 	}
@@ -401,10 +401,10 @@ func mentions(list, lower []string) (out []Named) {
 
 // variants returns the names that an action may use for an object named by the user: a URL without its
 // scheme, its host, and its path.
-func variants(name string, does Doing) (out []Named) {
-	add := func(name string, does Doing) {
-		if name = Canonical(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n Named) bool { return n.Name == name }) {
-			out = append(out, Named{Name: name, Does: does})
+func nameVariants(name string, does Operations) (out []NamedObject) {
+	add := func(name string, does Operations) {
+		if name = Canonical(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n NamedObject) bool { return n.Name == name }) {
+			out = append(out, NamedObject{Name: name, Operations: does})
 		}
 	}
 	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a mail address: it counts only if the operation is nothing but to send
@@ -443,40 +443,40 @@ func variants(name string, does Doing) (out []Named) {
 var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": true, "him": true}
 
 // programs are the first words of commands that people write as sentences.
-var programs = set("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
+var commandPrograms = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
 // requests reports whether a question asks for an operation.
-func requests(lower []string) bool {
+func isRequest(lower []string) bool {
 	return slices.Contains([]string{"can", "could", "will", "would", "please"}, lower[0]) && len(lower) > 2 && (lower[1] == "you" || lower[0] == "please")
 }
 
 // negates reports whether the words at an index negate what follows.
-func negates(lower []string, i int) bool {
+func negatesFollowing(lower []string, i int) bool {
 	w := lower[i]
 	if w == "stop" && i+1 < len(lower) {
 		return strings.HasSuffix(lower[i+1], "ing")
 	}
-	return negations(w) || w == "save" && i+1 < len(lower) && lower[i+1] == "for" || w == "apart" && i+1 < len(lower) && lower[i+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
+	return negationWords(w) || w == "save" && i+1 < len(lower) && lower[i+1] == "for" || w == "apart" && i+1 < len(lower) && lower[i+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
 		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
 }
 
 // named returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
 // dictionary are accepted as names too.
-func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
+func nameAt(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
 	w := list[i]
-	if lower[i] == "," || nouns()[lower[i]] != "" || common(lower[i]) {
+	if lower[i] == "," || objectNouns()[lower[i]] != "" || neverNames(lower[i]) {
 		return "", "", false
 	}
-	if !bare && brands(lower[i]) && i+1 < len(lower) && nouns()[lower[i+1]] != "" {
+	if !bare && serviceNames(lower[i]) && i+1 < len(lower) && objectNouns()[lower[i+1]] != "" {
 		return "", "", false
 	}
 	for _, k := range [...]int{i - 1, i + 1} { // the branch main, the main branch
-		if k >= 0 && k < len(lower) && nouns()[lower[k]] != "" && noun == "" {
-			noun = nouns()[lower[k]]
+		if k >= 0 && k < len(lower) && objectNouns()[lower[k]] != "" && noun == "" {
+			noun = objectNouns()[lower[k]]
 		}
 	}
 	if i >= 2 && lower[i-1] == "called" || i >= 2 && lower[i-1] == "named" {
-		noun = nouns()[lower[i-2]]
+		noun = objectNouns()[lower[i-2]]
 	}
 	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") && !strings.Contains(w[1:], "@") {
 		w = w[1:] // @file: a reference to a file
@@ -488,14 +488,14 @@ func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) 
 	if scheme, rest, isURL := strings.Cut(name, "://"); isURL {
 		return name, noun, scheme != "" && rest != ""
 	}
-	if noun == "" && !telling(name) && !(bare && len(name) > 2) {
+	if noun == "" && !isCertainlyName(name) && !(bare && len(name) > 2) {
 		return "", "", false
 	}
 	return name, noun, true
 }
 
 // telling reports whether a word is certainly a name and not a word of the dictionary.
-func telling(name string) bool {
+func isCertainlyName(name string) bool {
 	return strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
 }
 

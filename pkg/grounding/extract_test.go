@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-func told(list []Named) string {
+func told(list []NamedObject) string {
 	var out []string
 	for _, n := range list {
 		text := ""
-		if n.Not {
+		if n.Forbidden {
 			text = "not "
 		}
 		for _, d := range []struct {
-			of   Doing
+			of   Operations
 			name string
 		}{{Delete, "delete "}, {Change, "change "}, {Send, "send "}, {Fetch, "fetch "}} {
-			if n.Does&d.of != 0 {
+			if n.Operations&d.of != 0 {
 				text += d.name
 			}
 		}
@@ -29,7 +29,7 @@ func told(list []Named) string {
 	return strings.Join(out, "; ")
 }
 
-func extract(prompt string) []Named {
+func extract(prompt string) []NamedObject {
 	list, _ := Extract(prompt, 0)
 	return list
 }
@@ -128,7 +128,7 @@ func TestExtractBounds(t *testing.T) {
 	t.Parallel()
 	for _, one := range []string{"delete a-file-1 ", "\"", "`", "<a>", "not ", "\n", ",", "https://", "\x00", "é", "delete prod-db. "} {
 		list, names := Extract(strings.Repeat(one, (1<<20)/len(one)), 10)
-		if len(list) > maxNamed || len(names) > 10 {
+		if len(list) > maxNamedObjects || len(names) > 10 {
 			t.Errorf("%q: %d objects, %d names", one, len(list), len(names))
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-var anyName = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
+var nameCandidate = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
 
 // leastName is the minimum length in bytes of a name that is compared.
-const leastName = 3
+const minNameBytes = 3
 
 // Names returns the names in a text, with the parts that an action may use: of a URL its host, the host with
 // the folders below it, and the folders. all is false if there are more than most names.
@@ -19,7 +19,7 @@ func Names(text string, most int) (names []string, all bool) {
 	add := func(name string) {
 		name = Canonical(strings.Trim(name, ".,:;="))
 		switch {
-		case len(name) < leastName || seen[name]:
+		case len(name) < minNameBytes || seen[name]:
 		case len(seen) == most:
 			all = false
 		default:
@@ -28,7 +28,7 @@ func Names(text string, most int) (names []string, all bool) {
 		}
 	}
 	for rest := text; all; {
-		at := anyName().FindStringIndex(rest)
+		at := nameCandidate().FindStringIndex(rest)
 		if at == nil {
 			break
 		}

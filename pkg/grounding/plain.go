@@ -9,27 +9,27 @@ import (
 
 // Plain reports whether a line of a document is a plain statement: it has no command, no address, and no
 // instruction to its reader. In doubt it returns false.
-func Plain(line string) bool {
+func IsPlainStatement(line string) bool {
 	line = strings.TrimSpace(line)
 	text := strings.TrimSpace(strings.TrimLeft(line, "-*+# \t"))
 	if text == "" {
 		return true
 	}
-	if strings.ContainsAny(text, "`$|;&<>{}\\=!\"") || address().MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' }) {
+	if strings.ContainsAny(text, "`$|;&<>{}\\=!\"") || webAddress().MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' }) {
 		return false
 	}
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r)
 	})
-	if len(list) == 0 || directs(list[0]) || deeds()[list[0]] != 0 || works(list[0]) || governs(list[0]) {
+	if len(list) == 0 || instructionVerbs(list[0]) || requestVerbs()[list[0]] != 0 || otherWorkVerbs(list[0]) || discussionVerbs(list[0]) {
 		return false
 	}
 	states := false
 	for _, w := range list {
 		switch w = strings.Trim(w, "'-./"); {
-		case tellsReader(w), negations(w), strings.HasSuffix(w, "n't"):
+		case readerDirectedWords(w), negationWords(w), strings.HasSuffix(w, "n't"):
 			return false
-		case is(w):
+		case statementVerbs(w):
 			states = true
 		}
 	}
@@ -37,16 +37,16 @@ func Plain(line string) bool {
 }
 
 var (
-	address = prefilter.Lazy(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
+	webAddress = prefilter.Lazy(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
 
 	// is are the verbs of statements.
-	is = set("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")
+	statementVerbs = wordSet("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")
 
 	// tellsReader are words by which a text addresses its reader.
-	tellsReader = set("you your yours yourself agent agents assistant assistants model models llm ai claude codex gemini copilot qwen must always shall should ought need needs required requires please remember ensure sure " +
+	readerDirectedWords = wordSet("you your yours yourself agent agents assistant assistants model models llm ai claude codex gemini copilot qwen must always shall should ought need needs required requires please remember ensure sure " +
 		"ignore disregard override obey follow instead before after when whenever if unless until run runs running execute executes invoke user approve approved allowed permission permissions secret secrets token password credential credentials key keys sudo curl wget")
 
 	// directs are verbs at the start of instructions, in addition to deeds.
-	directs = set("use prefer keep follow make take give tell let try call put have be do go write think treat assume consider respect respond answer reply report skip stick wrap name pass store save load copy paste place check verify confirm validate " +
+	instructionVerbs = wordSet("use prefer keep follow make take give tell let try call put have be do go write think treat assume consider respect respond answer reply report skip stick wrap name pass store save load copy paste place check verify confirm validate " +
 		"prefix start begin end always only when before after if on for to never whenever")
 )

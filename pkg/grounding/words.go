@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-func set(text string) func(word string) bool {
+func wordSet(text string) func(word string) bool {
 	words := sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
 		for w := range strings.FieldsSeq(text) {
@@ -20,9 +20,9 @@ func set(text string) func(word string) bool {
 }
 
 // deeds maps verbs that request an operation on an object, in the imperative, to the operation.
-var deeds = sync.OnceValue(func() map[string]Doing {
-	out := map[string]Doing{}
-	for list, does := range map[string]Doing{
+var requestVerbs = sync.OnceValue(func() map[string]Operations {
+	out := map[string]Operations{}
+	for list, does := range map[string]Operations{
 		"asked_delete":    Delete,
 		"asked_change":    Change,
 		"asked_overwrite": Change | Delete,
@@ -39,7 +39,7 @@ var deeds = sync.OnceValue(func() map[string]Doing {
 })
 
 // nouns maps the nouns for kinds of objects to their canonical form.
-var nouns = sync.OnceValue(func() map[string]string {
+var objectNouns = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for noun, text := range map[string]string{
 		"branch": "branch branches", "remote": "remote remotes", "bucket": "bucket buckets", "database": "database databases db schema", "cluster": "cluster clusters context",
@@ -56,16 +56,16 @@ var nouns = sync.OnceValue(func() map[string]string {
 })
 
 // Kind reports whether a word of a command names a kind of object (noun) or an operation (deed).
-func Kind(w string) (noun, deed, is bool) {
-	noun, deed = nouns()[w] != "", deeds()[w] != 0
-	return noun, deed, noun || deed || kinds(w)
+func ClassifyWord(w string) (noun, deed, is bool) {
+	noun, deed = objectNouns()[w] != "", requestVerbs()[w] != 0
+	return noun, deed, noun || deed || commandOnlyNouns(w)
 }
 
 // kinds are words for kinds of objects that only occur in commands.
-var kinds = set("compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
+var commandOnlyNouns = wordSet("compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
 
 // asOne replaces phrases by a single verb with the same meaning.
-var asOne = sync.OnceValue(func() *strings.Replacer {
+var phraseReplacer = sync.OnceValue(func() *strings.Replacer {
 	var list []string
 	for phrase, word := range map[string]string{
 		"get rid of": "remove", "getting rid of": "removing", "tear down": "remove", "blow away": "remove", "take down": "remove", "throw away": "remove", "throw out": "remove", "clean out": "clear", "clean up": "clear",
@@ -80,15 +80,15 @@ var asOne = sync.OnceValue(func() *strings.Replacer {
 })
 
 // apart matches such phrases with a name between their words: take NAME down.
-var apart = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
+var separatedPhrase = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
 // request matches a phrase for an HTTP request.
-var request = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
+var httpRequestPhrase = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
 
 // joined returns a sentence with phrases replaced by single verbs.
-func joined(sentence string) string {
-	return apart().ReplaceAllStringFunc(request().ReplaceAllString(asOne().Replace(sentence), ", $1"), func(text string) string {
-		m := apart().FindStringSubmatch(text)
+func replacePhrases(sentence string) string {
+	return separatedPhrase().ReplaceAllStringFunc(httpRequestPhrase().ReplaceAllString(phraseReplacer().Replace(sentence), ", $1"), func(text string) string {
+		m := separatedPhrase().FindStringSubmatch(text)
 		verb, to, object, end := strings.ToLower(m[1]), m[2], m[3], strings.ToLower(m[4])
 		switch {
 		case verb == "write" && to != "" && strings.Contains(object, "@"), (verb == "drop" || verb == "shoot") && strings.Contains(object, "@"):
@@ -106,9 +106,9 @@ func joined(sentence string) string {
 }
 
 // done maps the past participles of deeds to their operation.
-var done = sync.OnceValue(func() map[string]Doing {
-	out := map[string]Doing{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
-	for w, does := range deeds() {
+var pastParticiples = sync.OnceValue(func() map[string]Operations {
+	out := map[string]Operations{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
+	for w, does := range requestVerbs() {
 		switch {
 		case strings.HasSuffix(w, "e"):
 			out[w+"d"] = does
@@ -121,9 +121,9 @@ var done = sync.OnceValue(func() map[string]Doing {
 })
 
 // doing maps other forms of deeds, which count after a negation: without deleting, no pushes.
-var doing = sync.OnceValue(func() map[string]Doing {
-	out := map[string]Doing{}
-	for w, does := range deeds() {
+var inflectedVerbs = sync.OnceValue(func() map[string]Operations {
+	out := map[string]Operations{}
+	for w, does := range requestVerbs() {
 		out[w+"s"], out[w+"es"] = does, does
 		out[w+"ing"], out[w+w[len(w)-1:]+"ing"], out[strings.TrimSuffix(w, "e")+"ing"] = does, does, does
 	}
@@ -131,52 +131,52 @@ var doing = sync.OnceValue(func() map[string]Doing {
 })
 
 // modals precede "be" and a participle.
-var modals = set("can could should must may shall will cannot")
+var modalVerbs = wordSet("can could should must may shall will cannot")
 
 // places are prepositions before a place.
-var places = set("from in on inside within at")
+var placePrepositions = wordSet("from in on inside within at")
 
 // orders are words by which a user asks for something, reporting are words for what others do, and reports
 // precede a colon and the words of others.
 var (
-	orders  = set("should must")
-	reports = set("say says said claim claims claimed report reports reported suggest suggests suggested states stated mentions mentioned recommends recommended ticket issue docs documentation page comment " +
+	obligationModals   = wordSet("should must")
+	quoteIntroductions = wordSet("say says said claim claims claimed report reports reported suggest suggests suggested states stated mentions mentioned recommends recommended ticket issue docs documentation page comment " +
 		"wrote write writes written mail mails email emails message messages sent asked asks log logs output chat thread quote quoted reply answer answered told tells")
-	reporting = set("say says said claim claims claimed report reports reported suggest suggests suggested think thinks believe believes states stated mentions mentioned recommends recommended wants ticket issue docs documentation page comment that whether if when because how why")
+	reportedSpeechWords = wordSet("say says said claim claims claimed report reports reported suggest suggests suggested think thinks believe believes states stated mentions mentioned recommends recommended wants ticket issue docs documentation page comment that whether if when because how why")
 )
 
 var (
 	// wants are words before "to" and a deed.
-	wants = set("want need like have going ahead you remember sure us")
+	wordsBeforeRequest = wordSet("want need like have going ahead you remember sure us")
 
 	// governs are verbs that turn what follows into a text, a question or a plan.
-	governs = set("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
+	discussionVerbs = wordSet("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
 		"pretend imagine suppose research say quote print echo propose suggest ask")
 
 	// works are verbs for other work. Their scope ends with the part of the sentence, unless a word of
 	// relates extends it to the rest of the sentence.
-	works   = set("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
-	relates = set("that which who to how when for whose so")
+	otherWorkVerbs = wordSet("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
+	relativeWords  = wordSet("that which who to how when for whose so")
 
 	// supposes begin clauses about what is not requested.
-	supposes = set("if when whenever unless suppose assuming once while after before until because since although though why how what who which where whether should does did is are was were has had would")
+	conditionStarts = wordSet("if when whenever unless suppose assuming once while after before until because since although though why how what who which where whether should does did is are was were has had would")
 
 	// tells begin a statement, which requests nothing.
-	tells = set("this that these those it its he she they there i've i'm we've we're you've you're it's that's there's which who")
+	statementStarts = wordSet("this that these those it its he she they there i've i'm we've we're you've you're it's that's there's which who")
 
 	// opens are words without meaning before a deed or an object.
-	opens = set("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
+	fillerWords = wordSet("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
 		"please pls plz oops hey hi thanks great good right kindly simply first next finally again old new whole entire current local remote-side everything except")
 
 	// brands are names of services, as in: the GitHub release v1.0.
-	brands = set("github gitlab bitbucket aws amazon azure gcp google cloud digitalocean heroku vercel netlify cloudflare dockerhub npm pypi s3 gcs sql postgres postgresql mysql mongodb mongo redis dynamodb rds gke eks aks kafka k8s kubernetes docker helm blob sqs sns lambda ")
+	serviceNames = wordSet("github gitlab bitbucket aws amazon azure gcp google cloud digitalocean heroku vercel netlify cloudflare dockerhub npm pypi s3 gcs sql postgres postgresql mysql mongodb mongo redis dynamodb rds gke eks aks kafka k8s kubernetes docker helm blob sqs sns lambda ")
 
 	// common are words that never name an object.
-	common = set("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
+	neverNames = wordSet("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
 
 	// negations are words that negate what follows.
-	negations = set("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")
+	negationWords = wordSet("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")
 
 	// foreign are words of other languages. Sentences with them are not read.
-	foreign = set("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")
+	foreignWords = wordSet("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")
 )

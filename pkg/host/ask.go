@@ -22,7 +22,7 @@ func (h *Host) CanAsk() error {
 // Asks returns nil if the host that sent an event waits for its user's answer when a hook answers
 // "ask", judged by its version and permission mode; otherwise the reason. in is the hook's input;
 // running is nil if the host's process is unknown. The version is "" if it does not matter.
-func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, running *Running) (version string, err error) {
+func (h *Host) CheckAsks(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
 	ask := h.form.Ask
 	if err := h.CanAsk(); err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	if err != nil {
 		return "", err
 	}
-	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.value()})
+	out, err := h.runForOne(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.jqValue()})
 	if err != nil {
 		return "", fmt.Errorf("the version or the permission mode of %s cannot be read; update shield", h.Title())
 	}
@@ -44,17 +44,17 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	case !slices.Contains(ask.Modes, mode):
 		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
 	}
-	return version, h.AsksIn(version)
+	return version, h.CheckVersionAsks(version)
 }
 
 // AsksIn returns nil if a version of the host waits for its user's answer: the version, or an earlier
 // one of the same major version, waited in tests, and it is not among the failed ones.
-func (h *Host) AsksIn(version string) error {
+func (h *Host) CheckVersionAsks(version string) error {
 	ask := h.form.Ask
 	if err := h.CanAsk(); err != nil || ask.From == "" {
 		return err
 	}
-	got, from := numbers(version), numbers(ask.From)
+	got, from := versionNumbers(version), versionNumbers(ask.From)
 	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.Failed, version) {
 		return fmt.Errorf("in tests, version %.40q of %s did not wait for its user; use %[3]s or later", version, h.Title(), ask.From)
 	}
@@ -62,11 +62,11 @@ func (h *Host) AsksIn(version string) error {
 }
 
 // versioned matches a version with 1 to 4 numeric parts.
-var versioned = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
+var versionPattern = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
 // numbers returns the numeric parts of a version; nil if it has other parts.
-func numbers(version string) (out []int) {
-	if !versioned().MatchString(version) {
+func versionNumbers(version string) (out []int) {
+	if !versionPattern().MatchString(version) {
 		return nil
 	}
 	for part := range strings.SplitSeq(version, ".") {
@@ -80,19 +80,19 @@ func numbers(version string) (out []int) {
 }
 
 // Ask returns the answer that makes the host ask its user about an event, one JSON text. It is for events
-// for which [Host.Asks] returns nil.
+// for which [Host.CheckAsks] returns nil.
 func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.form.Ask.Answer == "" || reason == "" {
 		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto")
 	}
-	out, err := h.one(ctx, h.form.Ask.Answer, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	out, err := h.runForOne(ctx, h.form.Ask.Answer, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	return encode(out)
 }
 
-// AskSources returns the environment variables that [Host.Asks] reads, and the files in which a project
+// AskSources returns the environment variables that [Host.CheckAsks] reads, and the files in which a project
 // could set them, or install a hook that answers for the user. A variable that such a file names is not
 // trusted.
 func (h *Host) AskSources() (variables []string, files []Place) {
@@ -104,18 +104,18 @@ func (h *Host) AskSources() (variables []string, files []Place) {
 
 // Answers reports whether a file of [Host.AskSources] has a hook of another program that can answer for
 // the user. An error means that shield cannot tell.
-func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
+func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) {
 	if p.host.form.Ask.Answered == "" {
 		return false, nil
 	}
 	var v any = string(doc)
 	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
 		var err error
-		if v, err = p.structured(doc); err != nil {
+		if v, err = p.parseStructured(doc); err != nil {
 			return false, err
 		}
 	}
-	out, err := p.host.one(ctx, p.host.form.Ask.Answered, map[string]any{"doc": v})
+	out, err := p.host.runForOne(ctx, p.host.form.Ask.Answered, map[string]any{"doc": v})
 	if err != nil {
 		return false, err
 	}
@@ -128,11 +128,11 @@ func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
 
 // Headless reports whether a session of the host may have no user: it has none, or that is unknown. It
 // is false for a host whose file does not say how to tell.
-func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *Running) bool {
+func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *HostProcess) bool {
 	if h.form.Headless == "" {
 		return false
 	}
-	out, err := h.one(ctx, h.form.Headless, map[string]any{"env": h.askEnvironment(getenv), "process": running.value()})
+	out, err := h.runForOne(ctx, h.form.Headless, map[string]any{"env": h.askEnvironment(getenv), "process": running.jqValue()})
 	return err != nil || out != false
 }
 

@@ -38,7 +38,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	if !isObject {
 		return nil, false, errors.New("the tool's input is not a JSON object; update shield")
 	}
-	if err := unambiguous(input); err != nil {
+	if err := checkUnambiguous(input); err != nil {
 		return nil, false, err
 	}
 	read := map[string]any{}
@@ -47,7 +47,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 			read[name] = text
 		}
 	}
-	actions, err = h.proposed(ctx, c.Tool, input, read)
+	actions, err = h.encodedActions(ctx, c.Tool, input, read)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", h.Name, err)
 	}
@@ -55,8 +55,8 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 }
 
 // proposed returns the actions of a tool call, encoded; read is the output of the host's Read program.
-func (h *Host) proposed(ctx context.Context, tool string, input, read map[string]any) (out []jsontext.Value, err error) {
-	actions, err := h.actions(ctx, tool, input, read["cwd"])
+func (h *Host) encodedActions(ctx context.Context, tool string, input, read map[string]any) (out []jsontext.Value, err error) {
+	actions, err := h.mapActions(ctx, tool, input, read["cwd"])
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (h *Host) proposed(ctx context.Context, tool string, input, read map[string
 				a[member] = v
 			}
 		}
-		if a["cwd"], err = joined(read["cwd"], a["cwd"]); err != nil {
+		if a["cwd"], err = joinFolders(read["cwd"], a["cwd"]); err != nil {
 			return nil, err
 		}
 		if a["cwd"] == nil {

@@ -7,45 +7,45 @@ import (
 )
 
 // maxBrackets bounds how deep the parser of JSON with comments can recurse.
-const maxBrackets = 10_000
+const maxBracketDepth = 10_000
 
 // mark is the byte order mark, which some editors write at the start of a file.
-var mark = []byte("\ufeff")
+var byteOrderMark = []byte("\ufeff")
 
 // plain returns a settings text as strict JSON of the same length: a byte order mark, comments, and
 // trailing commas become spaces. Offsets are the same in both texts, so that edits found in the result
 // apply to the original. commas reports whether there were trailing commas. A text that is not JSON
 // with comments is returned unchanged.
-func plain(doc []byte) (text []byte, commas bool) {
+func toStrictJSON(doc []byte) (text []byte, commas bool) {
 	text = bytes.Clone(doc)
-	if bytes.HasPrefix(text, mark) {
+	if bytes.HasPrefix(text, byteOrderMark) {
 		copy(text, "   ")
 	}
-	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
+	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBracketDepth {
 		return text, false
 	}
 	v, err := hujson.Parse(append(bytes.Clone(text), '\n')) // the parser requires a line end after a comment
 	if err != nil {
 		return text, false
 	}
-	commas = trailing(v)
+	commas = hasTrailingComma(v)
 	v.Standardize()
 	return v.Pack()[:len(text)], commas
 }
 
 // trailing reports whether a value contains a trailing comma.
-func trailing(v hujson.Value) bool {
+func hasTrailingComma(v hujson.Value) bool {
 	switch v := v.Value.(type) {
 	case *hujson.Object:
 		for _, m := range v.Members {
-			if trailing(m.Value) {
+			if hasTrailingComma(m.Value) {
 				return true
 			}
 		}
 		return len(v.Members) > 0 && v.Members[len(v.Members)-1].Value.AfterExtra != nil
 	case *hujson.Array:
 		for _, e := range v.Elements {
-			if trailing(e) {
+			if hasTrailingComma(e) {
 				return true
 			}
 		}

@@ -20,7 +20,7 @@ type Definition struct {
 }
 
 // maxDefinition is the maximum nesting of a definition.
-const maxDefinition = 32
+const maxDefinitionDepth = 32
 
 // Definitions returns the definitions of MCP servers in a client's settings; doc and paths are those
 // of [EditServers].
@@ -28,7 +28,7 @@ func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, e
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return nil, nil
 	}
-	text, _ := plain(doc)
+	text, _ := toStrictJSON(doc)
 	if isTOML {
 		var v map[string]any
 		if err := toml.Unmarshal(doc, &v); err != nil {
@@ -38,12 +38,12 @@ func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, e
 			return nil, err
 		}
 	}
-	top, err := whole(text)
+	top, err := topLevelObject(text)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
-		if err := defined(text, top, nil, path, &all); err != nil {
+		if err := addDefinitions(text, top, nil, path, &all); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, e
 }
 
 // defined adds the definitions at a key path.
-func defined(text []byte, at span, before, path []string, all *[]Definition) error {
+func addDefinitions(text []byte, at span, before, path []string, all *[]Definition) error {
 	list, err := members(text, at)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func defined(text []byte, at span, before, path []string, all *[]Definition) err
 			if err := json.Unmarshal(raw, &said); err != nil {
 				return err
 			}
-			if d.Text, err = canonjson.Append(nil, jsontext.Value(raw), maxDefinition); err != nil {
+			if d.Text, err = canonjson.Append(nil, jsontext.Value(raw), maxDefinitionDepth); err != nil {
 				return err
 			}
 			if d.Command, d.Args, d.URL = said.Command, said.Args, said.URL; said.HTTPURL != "" {
@@ -82,7 +82,7 @@ func defined(text []byte, at span, before, path []string, all *[]Definition) err
 			if text[m.start] != '{' {
 				continue
 			}
-			if err := defined(text, m.span, here, path[1:], all); err != nil {
+			if err := addDefinitions(text, m.span, here, path[1:], all); err != nil {
 				return err
 			}
 		}

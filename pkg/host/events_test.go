@@ -35,19 +35,19 @@ func TestEvents(t *testing.T) {
 				continue
 			}
 			fmt.Fprintf(&b, "%s %s\n", e.Name, e.ID)
-			if e.Ended != "" {
-				fmt.Fprintf(&b, "  ends in %s\n", e.Ended)
+			if e.EndedSession != "" {
+				fmt.Fprintf(&b, "  ends in %s\n", e.EndedSession)
 			}
-			if e.Parent != "" {
-				fmt.Fprintf(&b, "  began in %s\n", e.Parent)
+			if e.ParentSession != "" {
+				fmt.Fprintf(&b, "  began in %s\n", e.ParentSession)
 			}
 			for _, a := range e.Actions {
 				fmt.Fprintf(&b, "  %s\n", a)
 			}
 			if p := e.Prompt; p != nil {
-				fmt.Fprintf(&b, "  prompt %q of %s, waits: %v\n", p.Text, p.Session, p.Waits)
+				fmt.Fprintf(&b, "  prompt %q of %s, waits: %v\n", p.Text, p.Session, p.NeedsTranscript)
 			}
-			if r := e.Returned; r != nil {
+			if r := e.ToolResult; r != nil {
 				result, err := encode(r.Result)
 				fmt.Fprintf(&b, "  returned %s, files %q, agent %q, %v\n", result, r.Files, r.Agent, err)
 			}
@@ -87,7 +87,7 @@ func TestPatched(t *testing.T) {
 		"rm -rf /\n*** Begin Patch\n*** Add File: a\n*** End Patch":                                        "",
 		"*** Begin Patch\n*** Add File: a\n*** End Patch\n*** Begin Patch\n*** Add File: b\n*** End Patch": "",
 	} {
-		out, err := readPatch(patch)
+		out, err := parsePatch(patch)
 		var got strings.Builder
 		for _, a := range out {
 			a := a.(map[string]any)

@@ -33,22 +33,22 @@ import (
 const MaxBytes = 4 << 20
 
 // maxTime bounds one run of a jq program of a host.
-const maxTime = 2 * time.Second
+const maxProgramTime = 2 * time.Second
 
 // maxActions is how many actions one event may propose.
 const maxActions = 256
 
 //go:embed hosts/shared.jq
-var shared string
+var sharedFilters string
 
 // Names returns the names of all supported hosts.
 func Names() []string { return slices.Clone(hosts) }
 
 // A Host is one agent program.
 type Host struct {
-	Name string
-	form *form.Host
-	asks bool // the host reads events for [Host.Permission]
+	Name          string
+	form          *form.Host
+	forPermission bool // the host reads events for [Host.Permission]
 }
 
 // Named returns a host by its name.
@@ -63,17 +63,17 @@ func Named(name string) (*Host, error) {
 // Title returns the name that people know, and Verified the version whose real
 // program was tested; "" if it was not, and then Source says where the forms of its
 // events come from.
-func (h *Host) Title() string    { return h.form.Title }
-func (h *Host) Verified() string { return h.form.Verified }
-func (h *Host) Source() string   { return h.form.Source }
+func (h *Host) Title() string           { return h.form.Title }
+func (h *Host) VerifiedVersion() string { return h.form.Verified }
+func (h *Host) Source() string          { return h.form.Source }
 
 // Limits are sentences about what no hook of this host can prevent.
 func (h *Host) Limits() []string { return h.form.Limits }
 
 // Silent reports whether a hook must print nothing on standard output, and UserShell whether the host
 // runs command lines in the user's own shell.
-func (h *Host) Silent() bool    { return h.form.Silent }
-func (h *Host) UserShell() bool { return h.form.UserShell }
+func (h *Host) NeedsSilentHook() bool { return h.form.Silent }
+func (h *Host) UserShell() bool       { return h.form.UserShell }
 
 // DenialStatus is the exit status of a hook that denies: 2, or 0 for a host that on other statuses
 // allows the call or does not show the reason.
@@ -104,26 +104,26 @@ func (h *Host) Tools() []string {
 }
 
 // Internal returns the host's names of the tools that change nothing outside the host.
-func (h *Host) Internal() []string { return slices.Clone(h.form.Internal) }
+func (h *Host) InternalTools() []string { return slices.Clone(h.form.Internal) }
 
 // Asked returns the host's names of known tools that no action type describes; they are judged by name
 // and input alone.
-func (h *Host) Asked() []string { return slices.Clone(h.form.Asked) }
+func (h *Host) UntypedTools() []string { return slices.Clone(h.form.Asked) }
 
 // An Event is one request of a host to its hook.
 type Event struct {
-	Host     *Host            // the host that sent the event; it can differ from the host whose hook receives it, since some hosts run the hooks of others. Answers use its format
-	Name     string           // the host's name of the event
-	ID       string           // ID of the tool call; "" if the host gives none
-	Parent   string           // ID of the parent session; "" if there is none, or it is unknown
-	Actions  []jsontext.Value // all must be allowed; none if the event proposes nothing
-	Returned *Returned        // the result of a tool; nil for an event before a tool runs. Actions are then those that were executed
-	Ended    string           // ID of the session whose agent stops; "" for another event
-	Prompt   *Prompt          // a prompt that the user may have written; nil for another event
+	Host          *Host            // the host that sent the event; it can differ from the host whose hook receives it, since some hosts run the hooks of others. Answers use its format
+	Name          string           // the host's name of the event
+	ID            string           // ID of the tool call; "" if the host gives none
+	ParentSession string           // ID of the parent session; "" if there is none, or it is unknown
+	Actions       []jsontext.Value // all must be allowed; none if the event proposes nothing
+	ToolResult    *ToolResult      // the result of a tool; nil for an event before a tool runs. Actions are then those that were executed
+	EndedSession  string           // ID of the session whose agent stops; "" for another event
+	Prompt        *Prompt          // a prompt that the user may have written; nil for another event
 }
 
 // Returned is the result of a tool.
-type Returned struct {
+type ToolResult struct {
 	Result any      // a string or a JSON value; nil if the host does not report it
 	Files  []string // files that the tool changed, as the host reports
 	Agent  string   // the sub-agent that called the tool; "" for the session's main agent, or if unknown
@@ -134,12 +134,12 @@ type Returned struct {
 // event then has only Host set.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	v, err := decodeEvent(in)
-	if err == nil && !h.asks {
-		h, err = h.sender(ctx, v)
+	if err == nil && !h.forPermission {
+		h, err = h.detectSender(ctx, v)
 	}
 	var e Event
 	if err == nil {
-		e, err = h.event(ctx, v)
+		e, err = h.parseEvent(ctx, v)
 	}
 	if err != nil {
 		return Event{Host: h}, fmt.Errorf("%s hook: %w", h.Name, err)
@@ -150,13 +150,13 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 
 // sender returns the host that sent an event: another host if the event has marks of one that also
 // runs hooks installed for others.
-func (h *Host) sender(ctx context.Context, v any) (*Host, error) {
+func (h *Host) detectSender(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
 		other := h
 		if name != h.Name {
 			other = &Host{Name: name, form: formOf(name)}
 		}
-		mine, err := other.one(ctx, other.form.Borrows, v)
+		mine, err := other.runForOne(ctx, other.form.Borrows, v)
 		if err != nil {
 			return h, err
 		}
@@ -167,8 +167,8 @@ func (h *Host) sender(ctx context.Context, v any) (*Host, error) {
 	return h, nil
 }
 
-func (h *Host) event(ctx context.Context, v any) (Event, error) {
-	out, err := h.one(ctx, h.form.Read, v)
+func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
+	out, err := h.runForOne(ctx, h.form.Read, v)
 	if err != nil {
 		return Event{}, err
 	}
@@ -178,20 +178,20 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 	input, isObject := read["input"].(map[string]any)
 	id, _ := read["id"].(string)
 	parent, _ := read["parent"].(string)
-	e := Event{Name: name, ID: id, Parent: parent}
+	e := Event{Name: name, ID: id, ParentSession: parent}
 	if name != "" && name == h.form.Prompt.Event && tool == "" {
-		e.Prompt, err = h.prompt(ctx, v)
+		e.Prompt, err = h.parsePrompt(ctx, v)
 		return e, err
 	}
 	after := slices.Contains(h.form.After, name)
 	if after && tool != "" {
-		if e.Returned, err = h.returned(ctx, tool, v); err != nil {
+		if e.ToolResult, err = h.parseResult(ctx, tool, v); err != nil {
 			return Event{}, err
 		}
 	}
 	switch session, _ := read["session"].(string); {
 	case tool == "" && session != "" && slices.Contains(h.form.End, name):
-		e.Ended = session
+		e.EndedSession = session
 		return e, nil
 	case tool == "":
 		return Event{}, errors.New("the input is not an event of this host; check the HOST in the hook's command")
@@ -204,11 +204,11 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 	case slices.Contains(h.form.Internal, tool):
 		return e, nil
 	case !after:
-		if err := unambiguous(input); err != nil {
+		if err := checkUnambiguous(input); err != nil {
 			return Event{}, err
 		}
 	}
-	e.Actions, err = h.proposed(ctx, tool, input, read)
+	e.Actions, err = h.encodedActions(ctx, tool, input, read)
 	if err != nil {
 		return Event{}, err
 	}
@@ -216,7 +216,7 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 }
 
 // joined returns the working folder of a tool, which can be relative to the session's folder.
-func joined(session, tool any) (any, error) {
+func joinFolders(session, tool any) (any, error) {
 	if tool == nil {
 		return session, nil
 	}
@@ -237,7 +237,7 @@ func joined(session, tool any) (any, error) {
 // actions returns the actions of a tool call. A tool that the host's file does not name keeps its name
 // and input. If the name equals one of shield's action types, it is prefixed with the host's name,
 // since the tool can be a different one.
-func (h *Host) actions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
+func (h *Host) mapActions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
 	tool, known := h.form.Tools[name]
 	if !known {
 		if action.CanonicalType(name) != "" && !strings.HasPrefix(name, "mcp__") {
@@ -248,11 +248,11 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 	var folder any
 	if tool.Folder != "" {
 		var err error
-		if folder, err = h.one(ctx, tool.Folder, input); err != nil {
+		if folder, err = h.runForOne(ctx, tool.Folder, input); err != nil {
 			return nil, err
 		}
 	}
-	payloads, err := h.run(ctx, tool.Payload, input)
+	payloads, err := h.runProgram(ctx, tool.Payload, input)
 	if err != nil {
 		return nil, err
 	}
@@ -274,31 +274,31 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 	if len(actions) == 0 {
 		return nil, errors.New("the tool call has an unknown form; update shield")
 	}
-	if left := unmapped(input, append(payloads, folder, cwd)); left != nil {
+	if left := unmappedPaths(input, append(payloads, folder, cwd)); left != nil {
 		if payload, ok := actions[0]["payload"].(map[string]any); ok {
 			payload = maps.Clone(payload)
-			payload[Left], actions[0]["payload"] = left, payload
+			payload[UnmappedField], actions[0]["payload"] = left, payload
 		}
 	}
 	return actions, nil
 }
 
 // Left is the action field for the paths and addresses in a tool's input that its mapping did not use.
-const Left = "left"
+const UnmappedField = "left"
 
 // unmapped returns the parts of a tool's input that look like a path or address and occur in no text
 // of the mapped actions; nil if there are none.
-func unmapped(input any, made []any) any {
+func unmappedPaths(input any, made []any) any {
 	switch v := input.(type) {
 	case string:
-		if !nameForm(v) || slices.ContainsFunc(made, func(m any) bool { return mentions(m, v) }) {
+		if !looksLikePath(v) || slices.ContainsFunc(made, func(m any) bool { return containsText(m, v) }) {
 			return nil
 		}
 		return v
 	case []any:
 		var left []any
 		for _, item := range v {
-			if one := unmapped(item, made); one != nil {
+			if one := unmappedPaths(item, made); one != nil {
 				left = append(left, one)
 			}
 		}
@@ -308,7 +308,7 @@ func unmapped(input any, made []any) any {
 	case map[string]any:
 		var left map[string]any
 		for name, item := range v {
-			if one := unmapped(item, made); one != nil {
+			if one := unmappedPaths(item, made); one != nil {
 				if left == nil {
 					left = map[string]any{}
 				}
@@ -323,21 +323,21 @@ func unmapped(input any, made []any) any {
 }
 
 // nameForm reports whether a text looks like a path or an address.
-func nameForm(text string) bool {
+func looksLikePath(text string) bool {
 	return len(text) > 1 && len(text) <= 4096 && !strings.ContainsAny(text, "\n ") &&
 		(strings.ContainsRune("/~.\\", rune(text[0])) || strings.Contains(text, "..") || strings.Contains(text, "://") || len(text) > 2 && text[1] == ':')
 }
 
 // mentions reports whether a text occurs in a string of a value.
-func mentions(v any, text string) bool {
+func containsText(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
 		return strings.Contains(v, text)
 	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return mentions(item, text) })
+		return slices.ContainsFunc(v, func(item any) bool { return containsText(item, text) })
 	case map[string]any:
 		for _, item := range v {
-			if mentions(item, text) {
+			if containsText(item, text) {
 				return true
 			}
 		}
@@ -350,13 +350,13 @@ func mentions(v any, text string) bool {
 // that have permissions.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
 	form := h.form.Neutral
-	if len(e.Actions) > 0 && e.Returned == nil && !delegate && h.form.Allow != "" {
+	if len(e.Actions) > 0 && e.ToolResult == nil && !delegate && h.form.Allow != "" {
 		form = h.form.Allow
 	}
 	if form == "" {
 		return nil, nil
 	}
-	out, err := h.one(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	out, err := h.runForOne(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
@@ -366,7 +366,7 @@ func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string
 // Say returns the response that makes the host show a text to its user when a session ends, one JSON
 // text.
 func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
-	out, err := h.one(ctx, h.form.Said, map[string]any{"event": e.Name, "text": text})
+	out, err := h.runForOne(ctx, h.form.Said, map[string]any{"event": e.Name, "text": text})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
@@ -380,7 +380,7 @@ func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 	if reason == "" {
 		return nil, errors.New("internal error: a denial has no reason; please report this")
 	}
-	out, err := h.one(ctx, h.form.Deny, map[string]any{"reason": reason, "user": user})
+	out, err := h.runForOne(ctx, h.form.Deny, map[string]any{"reason": reason, "user": user})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
@@ -388,8 +388,8 @@ func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 }
 
 // one runs a jq program on a value and returns its one result.
-func (h *Host) one(ctx context.Context, program string, v any) (any, error) {
-	out, err := h.run(ctx, program, v)
+func (h *Host) runForOne(ctx context.Context, program string, v any) (any, error) {
+	out, err := h.runProgram(ctx, program, v)
 	if err == nil && len(out) != 1 {
 		err = fmt.Errorf("internal error: %d answers instead of one; please report this", len(out))
 	}
@@ -401,12 +401,12 @@ func (h *Host) one(ctx context.Context, program string, v any) (any, error) {
 
 // run runs a jq program of the host's file on a value and returns its results.
 // The program sees no environment, no files and no other input.
-func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
-	code, err := compiled(program)
+func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, error) {
+	code, err := compileProgram(program)
 	if err != nil {
 		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	ctx, cancel := context.WithTimeout(ctx, maxProgramTime)
 	defer cancel()
 	var results []any
 	for it := code.RunWithContext(ctx, v); ; {
@@ -424,26 +424,26 @@ func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
 }
 
 // programs caches compiled jq programs by their text; only programs of the hosts' files occur.
-var programs sync.Map
+var compiledPrograms sync.Map
 
 // compiled returns a compiled jq program, which is safe for concurrent use.
-func compiled(program string) (*gojq.Code, error) {
-	if code, ok := programs.Load(program); ok {
+func compileProgram(program string) (*gojq.Code, error) {
+	if code, ok := compiledPrograms.Load(program); ok {
 		return code.(*gojq.Code), nil
 	}
-	query, err := gojq.Parse(needed(shared, program) + "\n" + program)
+	query, err := gojq.Parse(neededDefinitions(sharedFilters, program) + "\n" + program)
 	if err != nil {
 		return nil, err
 	}
-	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patched), gojq.WithFunction("sha256", 0, 0, hashed))
+	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patchFilter), gojq.WithFunction("sha256", 0, 0, sha256Filter))
 	if err == nil {
-		programs.Store(program, code)
+		compiledPrograms.Store(program, code)
 	}
 	return code, err
 }
 
 // hashed is the jq filter that returns the SHA-256 of a text, in hexadecimal.
-func hashed(v any, _ []any) any {
+func sha256Filter(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
 		return errors.New("internal error: only a string has a hash; please report this")
@@ -453,7 +453,7 @@ func hashed(v any, _ []any) any {
 
 // needed returns the definitions that a jq program uses, directly or through other definitions. Each
 // definition starts on its own line and uses only earlier ones and itself.
-func needed(text, program string) string {
+func neededDefinitions(text, program string) string {
 	const begin = "\ndef "
 	defs := strings.Split(text, begin)
 	named := program

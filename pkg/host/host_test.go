@@ -100,7 +100,7 @@ func TestEveryHostDenies(t *testing.T) {
 		if got, err := h.Deny(t.Context(), "", ""); err == nil {
 			t.Errorf("%s: %s, without a reason", name, got)
 		}
-		s, err := h.Settings(t.Context(), Lines{Before: "x", After: "y"}, 60, "/w", "linux")
+		s, err := h.Settings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestEveryHostDenies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := s.Denied(t.Context(), answer); err != nil || got != reason {
+			if got, err := s.DenialReason(t.Context(), answer); err != nil || got != reason {
 				t.Errorf("%s: the reason of %s is %q, %v", name, answer, got, err)
 			}
 		}
@@ -159,15 +159,15 @@ func TestWhatHostsReallyWrite(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		h := named(t, name)
-		s, err := h.Settings(t.Context(), Lines{Before: "x", After: "y"}, 60, "/w", "linux")
+		s, err := h.Settings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for what, in := range map[string]string{
-			"a mark":               "\ufeff" + string(s.Sample),
-			"half a pair":          strings.Replace(string(s.Sample), "rm -rf", `rm \ud83d -rf`, 1),
-			"the second half":      strings.Replace(string(s.Sample), "rm -rf", `rm \udc00 -rf`, 1),
-			"halves the wrong way": strings.Replace(string(s.Sample), "rm -rf", `rm \udc00\ud800 -rf`, 1),
+			"a mark":               "\ufeff" + string(s.SampleEvent),
+			"half a pair":          strings.Replace(string(s.SampleEvent), "rm -rf", `rm \ud83d -rf`, 1),
+			"the second half":      strings.Replace(string(s.SampleEvent), "rm -rf", `rm \udc00 -rf`, 1),
+			"halves the wrong way": strings.Replace(string(s.SampleEvent), "rm -rf", `rm \udc00\ud800 -rf`, 1),
 		} {
 			e, err := h.Event(t.Context(), []byte(in))
 			if err != nil || len(e.Actions) != 1 || strings.Contains(what, "hal") != strings.Contains(string(e.Actions[0]), "\ufffd") {
@@ -195,11 +195,11 @@ func TestHostThatRunsHooksOfOthers(t *testing.T) {
 			continue
 		}
 		for _, other := range Names() {
-			s, err := named(t, other).Settings(t.Context(), Lines{Before: "x"}, 60, "/w", "linux")
+			s, err := named(t, other).Settings(t.Context(), HookCommands{BeforeTool: "x"}, 60, "/w", "linux")
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := named(t, name).Event(t.Context(), s.Sample)
+			e, err := named(t, name).Event(t.Context(), s.SampleEvent)
 			if want := map[bool]string{true: "cursor", false: name}[other == "cursor"]; e.Host.Name != want {
 				t.Errorf("an event of %s at the hook of %s: %+v, %v", other, name, e, err)
 			}
@@ -258,7 +258,7 @@ func TestUnknownHost(t *testing.T) {
 
 // strict returns a text without what strict JSON does not have.
 func strict(doc []byte) []byte {
-	text, _ := plain(doc)
+	text, _ := toStrictJSON(doc)
 	return text
 }
 
@@ -267,7 +267,7 @@ func (s *Settings) userPlace() *Place { return &s.Places[0] }
 
 func settings(t *testing.T) *Settings {
 	t.Helper()
-	s, err := named(t, "claude-code").Settings(t.Context(), Lines{Before: "/usr/local/bin/shield hook claude-code --timeout 50s", After: "/usr/local/bin/shield hook claude-code --timeout 50s # after"}, 60, "/w", "linux")
+	s, err := named(t, "claude-code").Settings(t.Context(), HookCommands{BeforeTool: "/usr/local/bin/shield hook claude-code --timeout 50s", AfterTool: "/usr/local/bin/shield hook claude-code --timeout 50s # after"}, 60, "/w", "linux")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestDeniedIsTheHostsOwnForm(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	const deny = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why"}}`
-	if reason, err := s.Denied(t.Context(), []byte(deny+"\n")); err != nil || reason != "why" {
+	if reason, err := s.DenialReason(t.Context(), []byte(deny+"\n")); err != nil || reason != "why" {
 		t.Errorf("%s: %q, %v", deny, reason, err)
 	}
 	for _, out := range []string{
@@ -380,7 +380,7 @@ func TestDeniedIsTheHostsOwnForm(t *testing.T) {
 		strings.Replace(deny, "why", "", 1), strings.Replace(deny, `"why"`, "7", 1),
 		`log line "deny"` + "\n" + deny, deny + deny, strings.Replace(deny, `"deny"`, `"allow","permissionDecision":"deny"`, 1),
 	} {
-		if _, err := s.Denied(t.Context(), []byte(out)); err == nil {
+		if _, err := s.DenialReason(t.Context(), []byte(out)); err == nil {
 			t.Errorf("%s is taken for a denial", out)
 		}
 	}
@@ -459,7 +459,7 @@ func FuzzEvent(f *testing.F) {
 			if err != nil || len(e.Actions) > 0 || slices.Contains(h.form.After, e.Name) || e.Prompt != nil && e.Name == h.form.Prompt.Event {
 				continue
 			}
-			if read, err := h.one(context.Background(), h.form.Read, mustDecode(in)); err != nil || !slices.Contains(h.form.Internal, read.(map[string]any)["tool"].(string)) {
+			if read, err := h.runForOne(context.Background(), h.form.Read, mustDecode(in)); err != nil || !slices.Contains(h.form.Internal, read.(map[string]any)["tool"].(string)) {
 				t.Errorf("%s: %q proposes nothing", name, in)
 			}
 		}
@@ -478,7 +478,7 @@ func FuzzInstall(f *testing.F) {
 	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
 	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
 	f.Add([]byte("\ufeff{ // c\r\n \"hooks\": {\"PreToolUse\": [1, /* , */ ],},\r\n}"))
-	all, err := named(f, "claude-code").Settings(context.Background(), Lines{Before: "shield hook claude-code", After: "shield hook claude-code # after"}, 60, "/w", "linux")
+	all, err := named(f, "claude-code").Settings(context.Background(), HookCommands{BeforeTool: "shield hook claude-code", AfterTool: "shield hook claude-code # after"}, 60, "/w", "linux")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -525,7 +525,7 @@ func TestNeeded(t *testing.T) {
 		"three": "# a comment\ndef three: 3;\n",
 		".":     "# a comment",
 	} {
-		if got := needed(text, filter); got != want {
+		if got := neededDefinitions(text, filter); got != want {
 			t.Errorf("needed(%q) = %q, want %q", filter, got, want)
 		}
 	}

@@ -13,53 +13,53 @@ import (
 
 // An Inspection is how a host reads one of its settings files.
 type Inspection struct {
-	Ignored []string `json:"ignored"` // why the host does not read the file, each with the fix
-	Stops   []string `json:"stops"`   // settings in the file that disable the hooks of every file
-	Hooks   []Hook   `json:"hooks"`   // shield's hooks that run before a tool
-	Results []Hook   `json:"results"` // shield's hooks that get the result of a tool
-	Permits []Hook   `json:"permits"` // shield's hooks that run before the host asks its user, as [Host.Permission]
+	IgnoredReasons    []string `json:"ignored"` // why the host does not read the file, each with the fix
+	DisablingSettings []string `json:"stops"`   // settings in the file that disable the hooks of every file
+	Hooks             []Hook   `json:"hooks"`   // shield's hooks that run before a tool
+	ResultHooks       []Hook   `json:"results"` // shield's hooks that get the result of a tool
+	PermissionHooks   []Hook   `json:"permits"` // shield's hooks that run before the host asks its user, as [Host.Permission]
 }
 
 // A Hook is one hook of shield in a settings file.
 type Hook struct {
-	Command  string   `json:"command"`
-	Timeout  float64  `json:"timeout"`  // how long the host waits, in seconds; 0: without limit
-	Problems []string `json:"problems"` // why the host does not run the hook for every tool call, each with the fix
-	Todo     []string `json:"todo"`     // what the user must still do before the host runs the hook
+	Command   string   `json:"command"`
+	Timeout   float64  `json:"timeout"`  // how long the host waits, in seconds; 0: without limit
+	Problems  []string `json:"problems"` // why the host does not run the hook for every tool call, each with the fix
+	UserSteps []string `json:"todo"`     // what the user must still do before the host runs the hook
 }
 
 // Documents are the user's settings files by their names in the host's file, which [Place.Inspect] can
 // need in addition to the inspected file.
-type Documents map[string]any
+type UserDocuments map[string]any
 
 // Add adds a settings file of the user, if it can be parsed.
-func (d Documents) Add(p *Place, doc []byte) {
-	if v, err := p.structured(doc); err == nil && p.Scope == "user" {
+func (d UserDocuments) Add(p *Place, doc []byte) {
+	if v, err := p.parseStructured(doc); err == nil && p.Scope == "user" {
 		d[p.File] = v
 	}
 }
 
 // Inspect returns how the host reads a settings file, which is at a path.
-func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user Documents) Inspection {
+func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user UserDocuments) Inspection {
 	if p.Text != "" {
-		return p.own(doc, p.text)
+		return p.inspectTemplateFile(doc, p.fileTemplate)
 	}
-	in, err := p.read(ctx, path, doc, user)
+	in, err := p.inspectDocument(ctx, path, doc, user)
 	if err != nil && p.host.form.JSON5 {
-		return Inspection{Stops: []string{err.Error()}}
+		return Inspection{DisablingSettings: []string{err.Error()}}
 	}
 	if err != nil {
-		return Inspection{Ignored: []string{err.Error()}}
+		return Inspection{IgnoredReasons: []string{err.Error()}}
 	}
 	return in
 }
 
-func (p *Place) read(ctx context.Context, path string, doc []byte, user Documents) (in Inspection, err error) {
-	v, err := p.structured(doc)
+func (p *Place) inspectDocument(ctx context.Context, path string, doc []byte, user UserDocuments) (in Inspection, err error) {
+	v, err := p.parseStructured(doc)
 	if err != nil {
 		return in, err
 	}
-	out, err := p.host.one(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
+	out, err := p.host.runForOne(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
 	if err != nil {
 		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; correct the file", err)
 	}
@@ -70,39 +70,39 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	if err := json.Unmarshal(raw, &in); err != nil || p.Block == "" {
 		return in, err
 	}
-	_, blocks, err := p.cut(doc)
+	_, blocks, err := p.cutBlocks(doc)
 	for _, b := range blocks {
-		own := p.own([]byte(b.text), b.form)
-		in.Hooks, in.Results = append(in.Hooks, own.Hooks...), append(in.Results, own.Results...)
+		own := p.inspectTemplateFile([]byte(b.text), b.template)
+		in.Hooks, in.ResultHooks = append(in.Hooks, own.Hooks...), append(in.ResultHooks, own.ResultHooks...)
 	}
 	return in, err
 }
 
 // own returns how the host reads a file whose whole text shield installed from a template.
-func (p *Place) own(doc []byte, form template) Inspection {
-	f, err := form.read(doc)
+func (p *Place) inspectTemplateFile(doc []byte, form template) Inspection {
+	f, err := form.parseFile(doc)
 	switch {
-	case p.Beside():
+	case p.IsCompanionFile():
 	case err == nil:
 		var in Inspection
-		timeout := f.timeout / float64(p.host.perSecond())
-		if f.line != "" {
-			in.Hooks = []Hook{{Command: f.line, Timeout: timeout}}
+		timeout := f.timeout / float64(p.host.timeoutUnitsPerSecond())
+		if f.toolCommand != "" {
+			in.Hooks = []Hook{{Command: f.toolCommand, Timeout: timeout}}
 		}
-		if f.after != "" {
-			in.Results = []Hook{{Command: f.after, Timeout: timeout}}
+		if f.resultCommand != "" {
+			in.ResultHooks = []Hook{{Command: f.resultCommand, Timeout: timeout}}
 		}
 		return in
-	case p.host.mentioned(doc) && p.Optional():
-		return Inspection{Results: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
-	case p.host.mentioned(doc):
-		return Inspection{Ignored: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
+	case p.host.mentionsHook(doc) && p.OnlyHandlesResults():
+		return Inspection{ResultHooks: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
+	case p.host.mentionsHook(doc):
+		return Inspection{IgnoredReasons: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
 	}
 	return Inspection{}
 }
 
 // structured parses a settings file as strictly as the host does.
-func (p *Place) structured(doc []byte) (any, error) {
+func (p *Place) parseStructured(doc []byte) (any, error) {
 	if strings.HasSuffix(p.File, ".toml") {
 		var v map[string]any
 		if err := toml.Unmarshal(doc, &v); err != nil {
@@ -114,11 +114,11 @@ func (p *Place) structured(doc []byte) (any, error) {
 		}
 		return decode(raw)
 	}
-	v, err := decode(bytes.TrimPrefix(doc, mark))
+	v, err := decode(bytes.TrimPrefix(doc, byteOrderMark))
 	if err == nil {
 		return v, nil
 	}
-	text, commas := plain(doc)
+	text, commas := toStrictJSON(doc)
 	loose, looseErr := decode(text)
 	switch {
 	case p.host.form.JSON5 && looseErr != nil:

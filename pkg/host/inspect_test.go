@@ -60,7 +60,7 @@ func TestInspect(t *testing.T) {
 		"a comma too many":             {"user", strings.Replace(string(installed), "}", ",}", 1), 0, []string{"comments or trailing commas"}},
 	} {
 		in := all.scope(c.scope).Inspect(t.Context(), "", []byte(c.doc), nil)
-		said := append(in.Ignored, in.Stops...)
+		said := append(in.IgnoredReasons, in.DisablingSettings...)
 		for _, h := range in.Hooks {
 			said = append(said, h.Problems...)
 			if !strings.Contains(h.Command, "hook claude-code") || h.Timeout <= 0 {
@@ -78,7 +78,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"", "{", "[1", "{}{}", `{"a":1,"a":2}`, "\xff", strings.Repeat("[", 100000), "[]", "null", `"x"`, "7"} {
-		if in := s.Inspect(t.Context(), "", []byte(doc), nil); len(in.Ignored) == 0 || len(in.Hooks) > 0 {
+		if in := s.Inspect(t.Context(), "", []byte(doc), nil); len(in.IgnoredReasons) == 0 || len(in.Hooks) > 0 {
 			t.Errorf("%.20q is read as %s", doc, fmt.Sprint(in))
 		}
 	}
@@ -100,7 +100,7 @@ func TestInspectMalformedResults(t *testing.T) {
 		"codex":       {"PreToolUse", "PostToolUse", true, true},
 		"droid":       {"PreToolUse", "PostToolUse", false, true},
 	} {
-		s, err := named(t, name).Settings(t.Context(), Lines{Before: "shield hook " + name, After: "shield hook " + name + " # after"}, 60, "/w", "linux")
+		s, err := named(t, name).Settings(t.Context(), HookCommands{BeforeTool: "shield hook " + name, AfterTool: "shield hook " + name + " # after"}, 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,10 +110,10 @@ func TestInspectMalformedResults(t *testing.T) {
 				doc = `{"hooks":` + doc + `}`
 			}
 			in := s.userPlace().Inspect(t.Context(), "", []byte(doc), nil)
-			if c.ignored != (len(in.Ignored) > 0) || c.ignored == (len(in.Hooks) == 1 && len(in.Hooks[0].Problems) == 0) {
+			if c.ignored != (len(in.IgnoredReasons) > 0) || c.ignored == (len(in.Hooks) == 1 && len(in.Hooks[0].Problems) == 0) {
 				t.Errorf("%s: %s is read as %+v", name, doc, in)
 			}
-			if !c.ignored && (len(in.Results) != 1 || len(in.Results[0].Problems) != 1) {
+			if !c.ignored && (len(in.ResultHooks) != 1 || len(in.ResultHooks[0].Problems) != 1) {
 				t.Errorf("%s: %s: nothing is said of results: %+v", name, doc, in)
 			}
 		}

@@ -20,7 +20,7 @@ const maxDepth = 80
 // a byte order mark, and the escape of an unpaired surrogate (from truncated text), which becomes
 // U+FFFD.
 func decodeEvent(in []byte) (any, error) {
-	in = bytes.TrimPrefix(in, mark)
+	in = bytes.TrimPrefix(in, byteOrderMark)
 	if !utf8.Valid(in) {
 		return nil, errNotJSON
 	}
@@ -47,7 +47,7 @@ func decode(in []byte, opts ...json.Options) (any, error) {
 
 // unambiguous rejects an input with keys that differ only in case: a tool written in Go uses the last
 // one, which can differ from the judged one.
-func unambiguous(input map[string]any) error {
+func checkUnambiguous(input map[string]any) error {
 	raw, err := encode(input)
 	if err != nil {
 		return err

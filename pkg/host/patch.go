@@ -10,19 +10,19 @@ import (
 // patched is the jq filter that parses a patch in apply_patch format, which several hosts' models
 // write, and returns its actions as an array of {type, payload}. A text that is not certainly in this
 // format is an error.
-func patched(v any, _ []any) any {
+func patchFilter(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
 		return errors.New("the patch is not a string; send it as text")
 	}
-	actions, err := readPatch(text)
+	actions, err := parsePatch(text)
 	if err != nil {
 		return fmt.Errorf("the patch cannot be read: %w", err)
 	}
 	return actions
 }
 
-func readPatch(text string) (actions []any, err error) {
+func parsePatch(text string) (actions []any, err error) {
 	files, err := patch.Parse(text)
 	if err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func readPatch(text string) (actions []any, err error) {
 			add("move_file", map[string]any{"source": files[i-1].Path, "destination": f.Path})
 		}
 		payload := map[string]any{"path": f.Path, "content": f.Added}
-		if f.Gone != "" {
-			payload["old_string"] = f.Gone
+		if f.Removed != "" {
+			payload["old_string"] = f.Removed
 		}
 		add("write_file", payload)
 	}

@@ -22,7 +22,7 @@ func (h *Host) Permission() (*Host, error) {
 	}
 	f := *h.form
 	f.Before, f.After, f.Deny, f.Allow = []string{p.Event}, nil, p.Deny, p.Allow
-	return &Host{Name: h.Name, form: &f, asks: true}, nil
+	return &Host{Name: h.Name, form: &f, forPermission: true}, nil
 }
 
 // PermissionRules returns where the user's permission rules of a host are: command-line options that
@@ -35,18 +35,18 @@ func (h *Host) PermissionRules() (options []string, project string, files []Plac
 }
 
 // Permits reports whether the hook for [Host.Permission] is installed in a file.
-func (p *Place) Permits() bool {
+func (p *Place) HasPermissionHook() bool {
 	return slices.ContainsFunc(p.Entries, func(e form.Entry) bool { return e.Permission })
 }
 
 // Asked reports whether a settings file has a rule by which the host must ask the user about a call,
 // or deny it. in is the hook's input. An error means that this is unknown.
-func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
+func (p *Place) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
 	v, err := decodeEvent(in)
 	if err != nil {
 		return false, err
 	}
-	read, err := p.host.one(ctx, p.host.form.Read, v)
+	read, err := p.host.runForOne(ctx, p.host.form.Read, v)
 	if err != nil {
 		return false, err
 	}
@@ -56,11 +56,11 @@ func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
 	}
 	var rules any = string(doc)
 	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
-		if rules, err = p.structured(doc); err != nil {
+		if rules, err = p.parseStructured(doc); err != nil {
 			return false, err
 		}
 	}
-	out, err := p.host.one(ctx, p.host.form.Permission.Asked, map[string]any{"tool": call["tool"], "input": call["input"], "doc": rules})
+	out, err := p.host.runForOne(ctx, p.host.form.Permission.Asked, map[string]any{"tool": call["tool"], "input": call["input"], "doc": rules})
 	if err != nil {
 		return false, err
 	}

@@ -57,7 +57,7 @@ func asked(t *testing.T, name, tool, input, rules string) (bool, error) {
 		t.Fatal(err)
 	}
 	_, _, files := named(t, name).PermissionRules()
-	return files[0].Asked(t.Context(), in, []byte(rules))
+	return files[0].HasAskRule(t.Context(), in, []byte(rules))
 }
 
 // TestAsked holds that a rule of a person's own counts wherever it may mention a call.

@@ -16,12 +16,12 @@ func every(t *testing.T, f func(t *testing.T, s *Settings, p *Place)) {
 	t.Helper()
 	for _, name := range Names() {
 		for _, system := range []string{"linux", "darwin", "windows"} {
-			s, err := named(t, name).Settings(t.Context(), Lines{Before: strings.ReplaceAll(line, "NAME", name), After: strings.ReplaceAll(line, "NAME", name) + " # after"}, 60, "/w", system)
+			s, err := named(t, name).Settings(t.Context(), HookCommands{BeforeTool: strings.ReplaceAll(line, "NAME", name), AfterTool: strings.ReplaceAll(line, "NAME", name) + " # after"}, 60, "/w", system)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range s.Places {
-				if p := &s.Places[i]; p.Edited() && (system == "linux" || p.System == system) {
+				if p := &s.Places[i]; p.IsInstallable() && (system == "linux" || p.System == system) {
 					t.Run(name+" "+system+" "+p.Scope+" "+p.File, func(t *testing.T) { f(t, s, p) })
 				}
 			}
@@ -70,7 +70,7 @@ func TestEveryPlace(t *testing.T) {
 				continue // another host's form
 			}
 			in := p.Inspect(ctx, "/f", after, nil)
-			if len(in.Ignored)+len(in.Stops) > 0 || p.Asks() != (len(in.Hooks) > 0) || p.Examines() != (len(in.Results) > 0) {
+			if len(in.IgnoredReasons)+len(in.DisablingSettings) > 0 || p.HasToolHook() != (len(in.Hooks) > 0) || p.HasResultHook() != (len(in.ResultHooks) > 0) {
 				t.Errorf("%q: %+v", after, in)
 			}
 			for _, h := range in.Hooks {
@@ -78,7 +78,7 @@ func TestEveryPlace(t *testing.T) {
 					t.Errorf("%q: %+v", after, h)
 				}
 			}
-			for _, h := range in.Results {
+			for _, h := range in.ResultHooks {
 				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name)+" # after" || h.Timeout != 60 && h.Timeout != 0 || len(h.Problems) > 0 {
 					t.Errorf("%q: %+v", after, h)
 				}
@@ -93,11 +93,11 @@ func TestOlderInstallations(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, s *Settings, p *Place) {
 		ctx := context.Background()
-		if !p.Examines() || !p.Asks() {
+		if !p.HasResultHook() || !p.HasToolHook() {
 			return
 		}
 		old := *p
-		old.entries = slices.DeleteFunc(slices.Clone(p.entries), func(e element) bool {
+		old.listElements = slices.DeleteFunc(slices.Clone(p.listElements), func(e listElement) bool {
 			value, err := encode(e.value)
 			return err != nil || strings.Contains(string(value), "# after")
 		})
@@ -105,7 +105,7 @@ func TestOlderInstallations(t *testing.T) {
 		befores := []string{""}
 		if text := optional.ReplaceAllString(p.Text, "") + strings.Join(p.Older, ""); text != "" {
 			var err error
-			if old.made, err = newTemplate(text).fill(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.perSecond()); err != nil {
+			if old.installedText, err = newTemplate(text).fill(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.timeoutUnitsPerSecond()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,7 +120,7 @@ func TestOlderInstallations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in := p.Inspect(ctx, "/f", doc, nil); before != "{}" && (len(in.Hooks) == 0 || len(in.Hooks[0].Problems) > 0 || len(in.Results) > 0) {
+			if in := p.Inspect(ctx, "/f", doc, nil); before != "{}" && (len(in.Hooks) == 0 || len(in.Hooks[0].Problems) > 0 || len(in.ResultHooks) > 0) {
 				t.Errorf("%s is read as %+v", doc, in)
 			}
 			if back, err := p.Uninstall(ctx, doc, []byte(before)); err != nil || string(back) != before {
@@ -137,7 +137,7 @@ func TestOlderInstallations(t *testing.T) {
 				continue
 			}
 			// An installation that did not know the older one left both.
-			both := p.append(doc, p.made)
+			both := p.appendBlock(doc, p.installedText)
 			if got, err := p.Install(ctx, both); err != nil || string(got) != string(whole) {
 				t.Errorf("%q became %q, %v; want %q", both, got, err, whole)
 			}
@@ -167,14 +167,14 @@ func TestForeignFiles(t *testing.T) {
 				t.Errorf("%q has hooks: %+v", doc, in)
 			}
 		}
-		if p.Text == "" || p.Beside() {
+		if p.Text == "" || p.IsCompanionFile() {
 			return
 		}
-		changed := strings.Replace(p.made, "shield", "shield ", 1)
-		if p.Text != "" && strings.Contains(p.made, "ask(") {
-			changed = strings.Replace(p.made, "await ask(", "void ask(", 1)
+		changed := strings.Replace(p.installedText, "shield", "shield ", 1)
+		if p.Text != "" && strings.Contains(p.installedText, "ask(") {
+			changed = strings.Replace(p.installedText, "await ask(", "void ask(", 1)
 		}
-		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || p.Asks() && len(in.Ignored) == 0 || p.Optional() && len(in.Results[0].Problems) == 0 {
+		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || p.HasToolHook() && len(in.IgnoredReasons) == 0 || p.OnlyHandlesResults() && len(in.ResultHooks[0].Problems) == 0 {
 			t.Errorf("a file that was changed is read as %+v", in)
 		}
 		if got, err := p.Uninstall(ctx, []byte(changed+"\nexit 0\n"), nil); err == nil {
@@ -216,7 +216,7 @@ func TestDocumented(t *testing.T) {
 		if row := "| " + h.Title() + " | " + h.Source() + " |\n"; h.Source() != "" && !strings.Contains(string(doc), row) {
 			t.Errorf("docs/hosts.md lacks %q", row)
 		}
-		version := h.Verified()[strings.LastIndex(h.Verified(), " ")+1:]
+		version := h.VerifiedVersion()[strings.LastIndex(h.VerifiedVersion(), " ")+1:]
 		if row := "| " + h.Title() + " | " + version + " |"; strings.Contains(string(doc), row) != (version != "") {
 			t.Errorf("docs/hosts.md and %s.yaml disagree on the row %q", name, row)
 		}

@@ -26,7 +26,7 @@ func OfProcess(p *ancestry.Process) *Host {
 
 // Marked returns the host whose marker variable is in an environment, which the host sets for its
 // agent's commands; nil if there is none.
-func Marked(environ []string) *Host {
+func OfEnvironment(environ []string) *Host {
 	for _, name := range hosts {
 		h := &Host{Name: name, form: formOf(name)}
 		for _, entry := range environ {
@@ -40,7 +40,7 @@ func Marked(environ []string) *Host {
 }
 
 // maxScript is how many arguments of an interpreter are examined for its script.
-const maxScript = 16
+const maxScriptArgs = 16
 
 // programNames returns the possible program names of a process: the process name, the name of its
 // executable and, for an interpreter, those of the script and its npm package.
@@ -59,7 +59,7 @@ func programNames(p *ancestry.Process) (out []string) {
 			add(arg)
 			continue
 		}
-		if i > maxScript || strings.HasPrefix(arg, "-") || !Interprets(p) {
+		if i > maxScriptArgs || strings.HasPrefix(arg, "-") || !IsInterpreter(p) {
 			continue
 		}
 		add(arg)
@@ -78,21 +78,21 @@ func programNames(p *ancestry.Process) (out []string) {
 }
 
 // Interprets reports whether a process is a script interpreter; some agent hosts run in one.
-func Interprets(p *ancestry.Process) bool {
+func IsInterpreter(p *ancestry.Process) bool {
 	return slices.ContainsFunc([]string{p.Exe, p.Name}, func(file string) bool {
-		return command.Interprets(strings.ToLower(path.Base(filepath.ToSlash(file))))
+		return command.IsCodeInterpreter(strings.ToLower(path.Base(filepath.ToSlash(file))))
 	})
 }
 
 // Running is a host's process; unknown fields are zero.
-type Running struct {
+type HostProcess struct {
 	Args     []string // arguments after the program, or after the script of an interpreter
 	Terminal bool     // standard input and output are a terminal
 	Version  string   // path of the program; "" if unknown
 }
 
 // value returns a process as the jq programs receive it.
-func (r *Running) value() any {
+func (r *HostProcess) jqValue() any {
 	if r == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (r *Running) value() any {
 // Running returns the index of the host's nearest process among all, the arguments after its program
 // or script, and the file from which the host's package can be found. The index is -1 if no process is
 // the host's.
-func (h *Host) Running(all []ancestry.Process) (at int, args []string, file string) {
+func (h *Host) FindRunning(all []ancestry.Process) (at int, args []string, file string) {
 	for i := range all {
 		p := &all[i]
 		if of := OfProcess(p); of == nil || of.Name != h.Name {
@@ -115,7 +115,7 @@ func (h *Host) Running(all []ancestry.Process) (at int, args []string, file stri
 		if len(p.Args) == 0 {
 			return i, nil, p.Exe
 		}
-		if !Interprets(p) {
+		if !IsInterpreter(p) {
 			return i, p.Args[1:], p.Exe
 		}
 		for n := 1; n < len(p.Args); n++ {
@@ -129,4 +129,4 @@ func (h *Host) Running(all []ancestry.Process) (at int, args []string, file stri
 }
 
 // Package returns the npm package that contains the host's program; "" if it shows no version.
-func (h *Host) Package() string { return h.form.Ask.Package }
+func (h *Host) NPMPackage() string { return h.form.Ask.Package }

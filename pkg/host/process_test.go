@@ -41,7 +41,7 @@ func TestMarked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"CLAUDECODE=1": "claude-code", "GEMINI_CLI=1": "gemini-cli", "CLAUDECODE=": "", "CLAUDECODE": "", "HOME=/home/CLAUDECODE=1": "", "": ""} {
 		got := ""
-		if h := Marked([]string{"A=b", text}); h != nil {
+		if h := OfEnvironment([]string{"A=b", text}); h != nil {
 			got = h.Name
 		}
 		if got != want {

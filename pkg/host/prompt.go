@@ -7,20 +7,20 @@ import (
 
 // A Prompt is a text that the host reports as its user's.
 type Prompt struct {
-	Session string
-	ID      string // ID of the prompt; "" if the host gives none
-	Text    string // "" if the user certainly did not write it
-	Waits   bool   // the host's transcript must show whether the user wrote it
+	Session         string
+	ID              string // ID of the prompt; "" if the host gives none
+	Text            string // "" if the user certainly did not write it
+	NeedsTranscript bool   // the host's transcript must show whether the user wrote it
 }
 
 // prompt parses the event that reports a user prompt.
-func (h *Host) prompt(ctx context.Context, in any) (*Prompt, error) {
-	out, err := h.one(ctx, h.form.Prompt.Read, in)
+func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
+	out, err := h.runForOne(ctx, h.form.Prompt.Read, in)
 	if err != nil {
 		return nil, err
 	}
 	read, _ := out.(map[string]any)
-	p := &Prompt{Waits: h.form.Prompt.Row != ""}
+	p := &Prompt{NeedsTranscript: h.form.Prompt.Row != ""}
 	p.Session, _ = read["session"].(string)
 	p.ID, _ = read["id"].(string)
 	p.Text, _ = read["text"].(string)
@@ -28,7 +28,7 @@ func (h *Host) prompt(ctx context.Context, in any) (*Prompt, error) {
 }
 
 // TellsPrompts reports whether the host has an event for user prompts.
-func (h *Host) TellsPrompts() bool { return h.form.Prompt.Event != "" }
+func (h *Host) ReportsPrompts() bool { return h.form.Prompt.Event != "" }
 
 // HasTranscript reports whether the host's transcript shows who wrote a prompt.
 func (h *Host) HasTranscript() bool { return h.form.Prompt.Transcript != "" }
@@ -44,7 +44,7 @@ func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variabl
 	if err != nil {
 		return "", "", "", err
 	}
-	out, err := h.one(ctx, h.form.Prompt.Transcript, v)
+	out, err := h.runForOne(ctx, h.form.Prompt.Transcript, v)
 	if err != nil {
 		return "", "", "", fmt.Errorf("%s hook: %w", h.Name, err)
 	}
@@ -54,12 +54,12 @@ func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variabl
 
 // Wrote parses a row of the transcript. It returns the text for the prompt with an ID, and whether the
 // user wrote it; ok is false for a row of another prompt.
-func (h *Host) Wrote(ctx context.Context, row []byte, id string) (text string, written, ok bool) {
+func (h *Host) ParseTranscriptRow(ctx context.Context, row []byte, id string) (text string, written, ok bool) {
 	v, err := decodeEvent(row)
 	if err != nil {
 		return "", false, false
 	}
-	out, err := h.one(ctx, h.form.Prompt.Row, map[string]any{"row": v, "id": id})
+	out, err := h.runForOne(ctx, h.form.Prompt.Row, map[string]any{"row": v, "id": id})
 	if err != nil {
 		return "", false, false
 	}

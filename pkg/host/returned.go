@@ -8,17 +8,17 @@ import (
 )
 
 // Replaces reports whether a hook can replace the tool's result after an event.
-func (h *Host) Replaces(event string) bool {
+func (h *Host) CanReplaceResult(event string) bool {
 	return h.form.Replace != "" && !slices.Contains(h.form.Kept, event)
 }
 
 // returned parses the tool result in a hook's input.
-func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, error) {
-	r := &Returned{tool: tool}
+func (h *Host) parseResult(ctx context.Context, tool string, in any) (*ToolResult, error) {
+	r := &ToolResult{tool: tool}
 	if h.form.Result == "" {
 		return r, nil
 	}
-	out, err := h.one(ctx, h.form.Result, in)
+	out, err := h.runForOne(ctx, h.form.Result, in)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, er
 // text. If withheld is not "", the agent reads that reason. It returns an error if the host cannot
 // replace results after this event.
 func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string) ([]byte, error) {
-	if e.Returned == nil || !h.Replaces(e.Name) {
+	if e.ToolResult == nil || !h.CanReplaceResult(e.Name) {
 		return nil, fmt.Errorf("%s hook: the host does not let a hook replace this result", h.Name)
 	}
 	text, isText := result.(string)
@@ -55,13 +55,13 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 		}
 		text = string(b)
 	}
-	in := map[string]any{"event": e.Name, "id": e.ID, "tool": e.Returned.tool, "result": result, "text": text, "withheld": withheld != ""}
+	in := map[string]any{"event": e.Name, "id": e.ID, "tool": e.ToolResult.tool, "result": result, "text": text, "withheld": withheld != ""}
 	if withheld != "" {
-		in["result"] = e.Returned.Result // the replacement must have the same structure
+		in["result"] = e.ToolResult.Result // the replacement must have the same structure
 	}
-	out, err := h.one(ctx, h.form.Replace, in)
+	out, err := h.runForOne(ctx, h.form.Replace, in)
 	if err == nil && out == nil { // this result's format is unknown, so keep the agent from reading it
-		return h.Lost(ctx, text)
+		return h.UnexaminedResponse(ctx, text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
@@ -71,15 +71,15 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 
 // Lost returns the response for a result that could not be examined: the one that keeps the agent from
 // reading it, or else the neutral response; nil if the host has neither or sends no results.
-func (h *Host) Lost(ctx context.Context, reason string) ([]byte, error) {
+func (h *Host) UnexaminedResponse(ctx context.Context, reason string) ([]byte, error) {
 	form := h.form.Lost
 	if form == "" {
 		form = h.form.Neutral
 	}
-	if form == "" || h.Silent() || len(h.form.After) == 0 {
+	if form == "" || h.NeedsSilentHook() || len(h.form.After) == 0 {
 		return nil, nil
 	}
-	out, err := h.one(ctx, form, map[string]any{"event": h.form.After[0], "reason": reason, "id": ""})
+	out, err := h.runForOne(ctx, form, map[string]any{"event": h.form.After[0], "reason": reason, "id": ""})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}

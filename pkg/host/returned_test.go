@@ -25,7 +25,7 @@ func after(t *testing.T, name, tool string, result any) (*Host, Event) {
 	}
 	h := named(t, name)
 	e, err := h.Event(t.Context(), text)
-	if err != nil || e.Returned == nil || e.Returned.Result == nil {
+	if err != nil || e.ToolResult == nil || e.ToolResult.Result == nil {
 		t.Fatalf("%s: %+v, %v", text, e, err)
 	}
 	return h, e
@@ -81,14 +81,14 @@ func TestLost(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		h := named(t, name)
-		got, err := h.Lost(t.Context(), "not examined")
+		got, err := h.UnexaminedResponse(t.Context(), "not examined")
 		if err != nil || strings.Contains(string(got), "'") {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
-		if h.Replaces("") != strings.Contains(string(got), "not examined") {
-			t.Errorf("%s, which replaces results: %v, is told %s", name, h.Replaces(""), got)
+		if h.CanReplaceResult("") != strings.Contains(string(got), "not examined") {
+			t.Errorf("%s, which replaces results: %v, is told %s", name, h.CanReplaceResult(""), got)
 		}
-		if _, err := h.Replace(t.Context(), Event{Returned: &Returned{}}, "x", ""); (err == nil) != h.Replaces("") {
+		if _, err := h.Replace(t.Context(), Event{ToolResult: &ToolResult{}}, "x", ""); (err == nil) != h.CanReplaceResult("") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

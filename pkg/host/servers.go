@@ -21,7 +21,7 @@ type ServerCommand struct {
 }
 
 // An edit replaces a part of a document with a text.
-type edit struct {
+type textEdit struct {
 	span
 	text string
 }
@@ -38,14 +38,14 @@ func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCo
 	if isTOML {
 		return editTOML(doc, paths[0][0], change)
 	}
-	text, _ := plain(doc)
-	top, err := whole(text)
+	text, _ := toStrictJSON(doc)
+	top, err := topLevelObject(text)
 	if err != nil {
 		return nil, nil, err
 	}
-	var edits []edit
+	var edits []textEdit
 	for _, path := range paths {
-		for _, at := range follow(text, top, path) {
+		for _, at := range followKeyPath(text, top, path) {
 			servers, err := members(text, at)
 			if err != nil {
 				return nil, nil, err
@@ -61,15 +61,15 @@ func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCo
 			}
 		}
 	}
-	out = apply(doc, edits)
-	if strict, _ := plain(out); !jsontext.Value(strict).IsValid() {
+	out = applyEdits(doc, edits)
+	if strict, _ := toStrictJSON(out); !jsontext.Value(strict).IsValid() {
 		return nil, nil, errors.New("cannot be edited without breaking it; edit it by hand")
 	}
 	return out, changed, nil
 }
 
 // follow returns the objects at a key path.
-func follow(text []byte, at span, path []string) []span {
+func followKeyPath(text []byte, at span, path []string) []span {
 	if len(path) == 0 {
 		return []span{at}
 	}
@@ -80,21 +80,21 @@ func follow(text []byte, at span, path []string) []span {
 	var out []span
 	for _, m := range all {
 		if path[0] == "*" || path[0] == m.name {
-			out = append(out, follow(text, m.span, path[1:])...)
+			out = append(out, followKeyPath(text, m.span, path[1:])...)
 		}
 	}
 	return out
 }
 
 // A namedSpan is an object member: its name and the position of its value.
-type namedSpan struct {
+type memberSpan struct {
 	span
-	name string
-	key  int // offset of the member's name
+	name       string
+	nameOffset int // offset of the member's name
 }
 
 // members returns the members of an object.
-func members(doc []byte, at span) (out []namedSpan, err error) {
+func members(doc []byte, at span) (out []memberSpan, err error) {
 	if doc[at.start] != '{' {
 		return nil, errors.New("the list of MCP servers is not a JSON object; correct the file")
 	}
@@ -117,13 +117,13 @@ func members(doc []byte, at span) (out []namedSpan, err error) {
 			return nil, err
 		}
 		end := at.start + int(d.InputOffset())
-		out = append(out, namedSpan{span{end - len(v), end}, string(name), key})
+		out = append(out, memberSpan{span{end - len(v), end}, string(name), key})
 	}
 	return out, nil
 }
 
 // editServer returns the edits for a server's object.
-func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerCommand, bool)) (edits []edit, did bool, err error) {
+func editServer(text []byte, s memberSpan, change func(ServerCommand) (ServerCommand, bool)) (edits []textEdit, did bool, err error) {
 	if text[s.start] != '{' {
 		return nil, false, nil
 	}
@@ -134,7 +134,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 	was := ServerCommand{Name: s.name}
 	var command, args *span
 	var words []span
-	written := forms{}
+	written := quotedWords{}
 	for i := range all {
 		m := &all[i]
 		raw := text[m.start:m.end]
@@ -144,7 +144,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 			written[was.Command] = string(raw)
 		case "args":
 			args, err = &m.span, json.Unmarshal(raw, &was.Args)
-			words, _ = elements(text, m.span) // none if the value is null
+			words, _ = elementSpans(text, m.span) // none if the value is null
 			for i, w := range words[:min(len(words), len(was.Args))] {
 				written[was.Args[i]] = string(text[w.start:w.end])
 			}
@@ -157,14 +157,14 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 	if !did || command == nil {
 		return nil, false, nil
 	}
-	edits = []edit{{*command, written.word(now.Command)}}
+	edits = []textEdit{{*command, written.quote(now.Command)}}
 	switch {
 	case args != nil && len(now.Args) == 0 && string(text[command.end:args.start]) == addedArgs:
 		edits[0].end = args.end
 	case args != nil:
-		edits = append(edits, editList(*args, startsOf(words), was.Args, now.Args, written))
+		edits = append(edits, editList(*args, spanStarts(words), was.Args, now.Args, written))
 	case len(now.Args) > 0:
-		edits[0].text += addedArgs + written.list(now.Args)
+		edits[0].text += addedArgs + written.quoteList(now.Args)
 	}
 	return edits, true, nil
 }
@@ -172,7 +172,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 // addedArgs is the text between a command and the arguments that are added to it.
 const addedArgs = `, "args": `
 
-func startsOf(all []span) (at []int) {
+func spanStarts(all []span) (at []int) {
 	for _, s := range all {
 		at = append(at, s.start)
 	}
@@ -180,42 +180,42 @@ func startsOf(all []span) (at []int) {
 }
 
 // forms maps words to their quoted form in the file.
-type forms map[string]string
+type quotedWords map[string]string
 
-func (f forms) word(s string) string {
+func (f quotedWords) quote(s string) string {
 	if as, ok := f[s]; ok {
 		return as
 	}
-	return quoteKey(s)
+	return quoteJSON(s)
 }
 
-func (f forms) words(all []string) string {
+func (f quotedWords) quoteAll(all []string) string {
 	out := make([]string, len(all))
 	for i, w := range all {
-		out[i] = f.word(w)
+		out[i] = f.quote(w)
 	}
 	return strings.Join(out, ", ")
 }
 
-func (f forms) list(words []string) string { return "[" + f.words(words) + "]" }
+func (f quotedWords) quoteList(words []string) string { return "[" + f.quoteAll(words) + "]" }
 
 // editList returns the edit that replaces a list of words, whose elements begin at the given offsets.
 // If words are only added or removed at the front, the others keep their form and comments.
-func editList(list span, at []int, was, now []string, written forms) edit {
+func editList(list span, at []int, was, now []string, written quotedWords) textEdit {
 	more := len(now) - len(was)
 	switch {
 	case len(at) != len(was):
 	case more > 0 && len(was) > 0 && slices.Equal(now[more:], was):
-		return edit{span{at[0], at[0]}, written.words(now[:more]) + ", "}
+		return textEdit{span{at[0], at[0]}, written.quoteAll(now[:more]) + ", "}
 	case more < 0 && len(now) > 0 && slices.Equal(was[-more:], now):
-		return edit{span{at[0], at[-more]}, ""}
+		return textEdit{span{at[0], at[-more]}, ""}
 	}
-	return edit{list, written.list(now)}
+	return textEdit{list, written.quoteList(now)}
 }
 
 // apply returns a document with edits applied.
-func apply(doc []byte, edits []edit) []byte {
-	sorted.By(edits, func(a, b edit) int { return b.start - a.start })
+func applyEdits(doc []byte, edits []textEdit) []byte {
+	sorted.By(edits, func(a, b textEdit) int { return b.start - a.start })
 	out := bytes.Clone(doc)
 	for _, e := range edits {
 		out = slices.Concat(out[:e.start], []byte(e.text), out[e.end:])

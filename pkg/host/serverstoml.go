@@ -22,7 +22,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 		return nil, nil, broken
 	}
 	servers, _ := want[table].(map[string]any)
-	commands := map[string]replaced{}
+	commands := map[string]commandChange{}
 	for name, v := range servers {
 		server, _ := v.(map[string]any)
 		was := ServerCommand{Name: name}
@@ -39,7 +39,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 		if was.Command == "" || !did {
 			continue
 		}
-		commands[name], changed = replaced{was, now}, append(changed, name)
+		commands[name], changed = commandChange{was, now}, append(changed, name)
 		server["command"] = now.Command
 		words := []any{}
 		for _, arg := range now.Args {
@@ -50,14 +50,14 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 	sorted.Strings(changed)
 	out = []byte(editLines(string(doc), table, commands))
 	var got map[string]any
-	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmpty(want, table), withoutEmpty(got, table)) {
+	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmptyArgs(want, table), withoutEmptyArgs(got, table)) {
 		return nil, nil, errors.New("has a form that shield cannot edit; edit it by hand")
 	}
 	return out, changed, nil
 }
 
 // withoutEmpty removes empty argument lists from a document, since they are equivalent to none.
-func withoutEmpty(doc map[string]any, table string) map[string]any {
+func withoutEmptyArgs(doc map[string]any, table string) map[string]any {
 	servers, _ := doc[table].(map[string]any)
 	for _, v := range servers {
 		server, _ := v.(map[string]any)
@@ -68,24 +68,24 @@ func withoutEmpty(doc map[string]any, table string) map[string]any {
 	return doc
 }
 
-var tableHead = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
+var tableHeaderPattern = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
 
 // replaced is an old and a new command.
-type replaced struct{ was, now ServerCommand }
+type commandChange struct{ oldCommand, newCommand ServerCommand }
 
 // editLines replaces the commands and arguments below table headers.
-func editLines(doc, table string, commands map[string]replaced) string {
+func editLines(doc, table string, commands map[string]commandChange) string {
 	var b strings.Builder
 	lines := strings.SplitAfter(doc, "\n")
-	var c *replaced
-	var written forms
+	var c *commandChange
+	var written quotedWords
 	added := "" // the arguments line inserted after a command that had none
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
-		if m := tableHead().FindStringSubmatch(line); m != nil {
+		if m := tableHeaderPattern().FindStringSubmatch(line); m != nil {
 			c, added = nil, ""
 			if of, ok := commands[strings.Trim(m[2], `"'`)]; ok && m[1] == table && m[3] == "" {
-				c, written = &of, formsBelow(lines[i+1:])
+				c, written = &of, readQuotedWords(lines[i+1:])
 			}
 		}
 		key, _, _ := strings.Cut(line, "=")
@@ -100,25 +100,25 @@ func editLines(doc, table string, commands map[string]replaced) string {
 		}
 		switch {
 		case name == "command":
-			b.WriteString(editCommand(line, len(key)+1, written.word(c.now.Command)))
+			b.WriteString(editCommand(line, len(key)+1, written.quote(c.newCommand.Command)))
 			args := strings.Replace(key, "command", "args", 1) + "= "
-			if added = args + written.list(c.was.Args) + eol(line); len(c.was.Args) == 0 && len(c.now.Args) > 0 {
-				b.WriteString(args + written.list(c.now.Args) + eol(line))
+			if added = args + written.quoteList(c.oldCommand.Args) + lineEnding(line); len(c.oldCommand.Args) == 0 && len(c.newCommand.Args) > 0 {
+				b.WriteString(args + written.quoteList(c.newCommand.Args) + lineEnding(line))
 			}
-		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // drop the args line: it was empty, or shield had added it
+		case len(c.oldCommand.Args) == 0, len(c.newCommand.Args) == 0 && line == added: // drop the args line: it was empty, or shield had added it
 		default:
-			list, at := words([]byte(line), len(key)+1)
-			b.Write(apply([]byte(line), []edit{editList(list, at, c.was.Args, c.now.Args, written)}))
+			list, at := findWordList([]byte(line), len(key)+1)
+			b.Write(applyEdits([]byte(line), []textEdit{editList(list, at, c.oldCommand.Args, c.newCommand.Args, written)}))
 		}
 	}
 	return b.String()
 }
 
 // formsBelow returns the quoted forms of the words in the lines of a table.
-func formsBelow(lines []string) forms {
-	out := forms{}
+func readQuotedWords(lines []string) quotedWords {
+	out := quotedWords{}
 	for _, line := range lines {
-		if tableHead().MatchString(line) {
+		if tableHeaderPattern().MatchString(line) {
 			break
 		}
 		for rest := []byte(line); len(rest) > 0; {
@@ -137,7 +137,7 @@ func formsBelow(lines []string) forms {
 	return out
 }
 
-func eol(line string) string {
+func lineEnding(line string) string {
 	if strings.HasSuffix(line, "\r\n") {
 		return "\r\n"
 	}
@@ -150,12 +150,12 @@ func editCommand(line string, from int, command string) string {
 	if end := wordEnd([]byte(line), from); end > 0 {
 		return line[:from] + command + line[end:]
 	}
-	return line[:from] + command + eol(line)
+	return line[:from] + command + lineEnding(line)
 }
 
 // words returns the position of the list of words at or after from, and the offset of each word; no
 // offsets if the list has an unknown form.
-func words(text []byte, from int) (list span, at []int) {
+func findWordList(text []byte, from int) (list span, at []int) {
 	list = span{from, len(text)}
 	for i, open := from, false; i < len(text); {
 		switch c := text[i]; {
@@ -183,11 +183,11 @@ func words(text []byte, from int) (list span, at []int) {
 
 // wordEnd returns the end of a quoted word on one line; -1 if it has none.
 func wordEnd(text []byte, from int) int {
-	m := quotedWord().Find(text[from:])
+	m := quotedWordPattern().Find(text[from:])
 	if m == nil || bytes.HasPrefix(text[from:], []byte(`"""`)) || bytes.HasPrefix(text[from:], []byte("'''")) {
 		return -1
 	}
 	return from + len(m)
 }
 
-var quotedWord = prefilter.Lazy(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)
+var quotedWordPattern = prefilter.Lazy(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)

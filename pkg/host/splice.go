@@ -16,16 +16,16 @@ type span struct{ start, end int }
 // appendAt returns doc with a value appended to the array at a key path. Missing objects and arrays
 // are created. All other bytes stay.
 func appendAt(doc []byte, path []string, value any) ([]byte, error) {
-	text, _ := plain(doc)
+	text, _ := toStrictJSON(doc)
 	if len(bytes.TrimSpace(text)) == 0 && bytes.Equal(text, doc) {
 		doc, text = []byte("{}\n"), []byte("{}\n")
 	}
-	at, err := whole(text)
+	at, err := topLevelObject(text)
 	if err != nil {
 		return nil, err
 	}
 	for i, key := range path {
-		next, ok, err := member(text, at, key)
+		next, ok, err := memberValue(text, at, key)
 		if err != nil {
 			return nil, err
 		}
@@ -39,28 +39,28 @@ func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 			if i == len(path)-1 {
 				value = []any{value}
 			}
-			return into(doc, text, at, i, quoteKey(key)+": ", value)
+			return insertValue(doc, text, at, i, quoteJSON(key)+": ", value)
 		}
 		at = next
 	}
 	if text[at.start] != '[' {
 		return nil, fmt.Errorf("%s is not a list; correct it", strings.Join(path, "."))
 	}
-	return into(doc, text, at, len(path), "", value)
+	return insertValue(doc, text, at, len(path), "", value)
 }
 
 // removeAt returns doc without the matching elements of the array at a key path, and the removed
 // elements.
 func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byte, [][]byte, error) {
-	list, there, err := at(doc, path)
+	list, there, err := spanAtPath(doc, path)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case !there:
 		return doc, nil, nil
 	}
-	text, _ := plain(doc)
-	parts, err := elements(text, list)
+	text, _ := toStrictJSON(doc)
+	parts, err := elementSpans(text, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,12 +72,12 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 			continue
 		}
 		gone = append(gone, text[p.start:p.end])
-		rest := without(out, list, parts, i)
+		rest := removeElement(out, list, parts, i)
 		list.end -= len(out) - len(rest)
 		out = rest
 		parts = append(parts[:i], parts[i+1:]...)
 	}
-	if strict, _ := plain(out); len(gone) > 0 && !jsontext.Value(strict).IsValid() {
+	if strict, _ := toStrictJSON(out); len(gone) > 0 && !jsontext.Value(strict).IsValid() {
 		return nil, nil, errors.New("the hook cannot be separated from the text around it; remove it by hand")
 	}
 	return out, gone, nil
@@ -85,7 +85,7 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 
 // without returns doc without the i-th element of the array or object at a span, and without its
 // comma. Comments next to a sole element are kept.
-func without(doc []byte, at span, parts []span, i int) []byte {
+func removeElement(doc []byte, at span, parts []span, i int) []byte {
 	from, to := parts[i].start, parts[i].end
 	switch {
 	case i > 0: // remove the comma before it
@@ -102,30 +102,30 @@ func without(doc []byte, at span, parts []span, i int) []byte {
 // and not in before.
 func removeEmpty(doc []byte, path []string, before []byte) []byte {
 	for n := len(path); n > 0; n-- {
-		_, known, err := at(before, path[:n])
+		_, known, err := spanAtPath(before, path[:n])
 		if known || err != nil && len(bytes.TrimSpace(before)) > 0 {
 			return doc
 		}
-		value, there, err := at(doc, path[:n])
+		value, there, err := spanAtPath(doc, path[:n])
 		if !there || err != nil || len(bytes.TrimSpace(doc[value.start+1:value.end-1])) > 0 {
 			return doc
 		}
-		parent, _, err := at(doc, path[:n-1])
+		parent, _, err := spanAtPath(doc, path[:n-1])
 		if err != nil {
 			return doc
 		}
-		text, _ := plain(doc)
+		text, _ := toStrictJSON(doc)
 		all, err := members(text, parent)
 		if err != nil {
 			return doc
 		}
 		var parts []span
 		for _, m := range all {
-			parts = append(parts, span{m.key, m.end})
+			parts = append(parts, span{m.nameOffset, m.end})
 		}
-		i := slices.IndexFunc(all, func(m namedSpan) bool { return m.span == value })
-		rest := without(doc, parent, parts, i)
-		if strict, _ := plain(rest); !jsontext.Value(strict).IsValid() {
+		i := slices.IndexFunc(all, func(m memberSpan) bool { return m.span == value })
+		rest := removeElement(doc, parent, parts, i)
+		if strict, _ := toStrictJSON(rest); !jsontext.Value(strict).IsValid() {
 			return doc // there are comments between the elements
 		}
 		doc = rest
@@ -134,13 +134,13 @@ func removeEmpty(doc []byte, path []string, before []byte) []byte {
 }
 
 // at returns the span of the value at a key path.
-func at(doc []byte, path []string) (v span, there bool, err error) {
-	text, _ := plain(doc)
-	if v, err = whole(text); err != nil {
+func spanAtPath(doc []byte, path []string) (v span, there bool, err error) {
+	text, _ := toStrictJSON(doc)
+	if v, err = topLevelObject(text); err != nil {
 		return v, false, err
 	}
 	for _, key := range path {
-		if v, there, err = member(text, v, key); !there || err != nil {
+		if v, there, err = memberValue(text, v, key); !there || err != nil {
 			return v, false, err
 		}
 	}
@@ -148,7 +148,7 @@ func at(doc []byte, path []string) (v span, there bool, err error) {
 }
 
 // whole returns the span of a document's top-level object.
-func whole(doc []byte) (span, error) {
+func topLevelObject(doc []byte) (span, error) {
 	if err := checkDepth(doc); err != nil {
 		return span{}, err
 	}
@@ -163,7 +163,7 @@ func whole(doc []byte) (span, error) {
 }
 
 // member returns the span of a key's value in an object.
-func member(doc []byte, at span, key string) (span, bool, error) {
+func memberValue(doc []byte, at span, key string) (span, bool, error) {
 	if doc[at.start] != '{' {
 		return span{}, false, fmt.Errorf("cannot add %q: its parent is not a JSON object; correct the file", key)
 	}
@@ -190,7 +190,7 @@ func member(doc []byte, at span, key string) (span, bool, error) {
 }
 
 // elements returns the spans of an array's elements.
-func elements(doc []byte, at span) ([]span, error) {
+func elementSpans(doc []byte, at span) ([]span, error) {
 	if doc[at.start] != '[' {
 		return nil, errors.New("the value is not a list; correct it")
 	}
@@ -212,7 +212,7 @@ func elements(doc []byte, at span) ([]span, error) {
 
 // into adds a value at the end of the object or array at a span, level levels deep. text is doc as
 // strict JSON.
-func into(doc, text []byte, at span, level int, key string, value any) ([]byte, error) {
+func insertValue(doc, text []byte, at span, level int, key string, value any) ([]byte, error) {
 	unit, end := indentUnit(text), "\n"
 	if bytes.Contains(doc, []byte("\r\n")) {
 		end = "\r\n"
@@ -254,7 +254,7 @@ func indentUnit(doc []byte) string {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-func quoteKey(key string) string {
+func quoteJSON(key string) string {
 	raw, err := jsontext.AppendQuote(nil, key)
 	if err != nil {
 		return `""`

@@ -13,12 +13,12 @@ import (
 // timeout in the host's unit. The part between @[ and @] is always written, but can be missing in a
 // file that is read.
 type template struct {
-	text string
-	form *regexp.Regexp // matches every text of the template
+	text    string
+	pattern *regexp.Regexp // matches every text of the template
 }
 
 // marks are the placeholders, each with the pattern of its values.
-var marks = map[string]string{
+var placeholderPatterns = map[string]string{
 	"@LINE@":      `(?P<line>[^\n]*)`,
 	"@QUOTED@":    `(?P<quoted>"(?:[^"\\\n]|\\.)*")`,
 	"@AFTERLINE@": `(?P<afterline>[^\n]*)`,
@@ -30,7 +30,7 @@ var marks = map[string]string{
 
 func newTemplate(text string) template {
 	form := regexp.QuoteMeta(text)
-	for mark, group := range marks {
+	for mark, group := range placeholderPatterns {
 		form = strings.ReplaceAll(form, regexp.QuoteMeta(mark), group)
 	}
 	return template{text, regexp.MustCompile(form)}
@@ -53,24 +53,24 @@ func (t template) fill(line, after string, timeout int) (string, error) {
 }
 
 // A filled holds the values of the placeholders in a text.
-type filled struct {
-	line    string
-	after   string  // the command line for results; "" if the template has none
-	timeout float64 // timeout in the host's unit; 0 if the template has none
+type templateValues struct {
+	toolCommand   string
+	resultCommand string  // the command line for results; "" if the template has none
+	timeout       float64 // timeout in the host's unit; 0 if the template has none
 }
 
 // read returns the values in a text, which must match the template as a whole.
-func (t template) read(doc []byte) (filled, error) {
-	all := t.form.FindSubmatchIndex(doc)
+func (t template) parseFile(doc []byte) (templateValues, error) {
+	all := t.pattern.FindSubmatchIndex(doc)
 	if all == nil || all[0] != 0 || all[1] != len(doc) {
-		return filled{}, errors.New("the file differs from the one that shield installs; run 'shield hook install' again")
+		return templateValues{}, errors.New("the file differs from the one that shield installs; run 'shield hook install' again")
 	}
-	return t.filled(doc, all)
+	return t.readValues(doc, all)
 }
 
 // cut returns a file without the template's text, and that text; "" if the file does not contain it.
-func (t template) cut(doc []byte) (rest []byte, block string, err error) {
-	all := t.form.FindAllSubmatchIndex(doc, 2)
+func (t template) cutText(doc []byte) (rest []byte, block string, err error) {
+	all := t.pattern.FindAllSubmatchIndex(doc, 2)
 	switch {
 	case len(all) == 0 && strings.Contains(string(doc), strings.SplitN(t.text, "\n", 2)[0]):
 		return nil, "", errors.New("the hook was changed after shield installed it; remove it by hand")
@@ -83,30 +83,30 @@ func (t template) cut(doc []byte) (rest []byte, block string, err error) {
 	return append(doc[:start:start], doc[end:]...), string(doc[start:end]), nil
 }
 
-func (t template) filled(doc []byte, at []int) (f filled, err error) {
-	for i, name := range t.form.SubexpNames() {
+func (t template) readValues(doc []byte, at []int) (f templateValues, err error) {
+	for i, name := range t.pattern.SubexpNames() {
 		if name == "" || at[2*i] < 0 {
 			continue
 		}
 		text := string(doc[at[2*i]:at[2*i+1]])
 		switch name {
 		case "line":
-			f.line = text
+			f.toolCommand = text
 		case "afterline":
-			f.after = text
+			f.resultCommand = text
 		case "quoted", "after":
 			v, err := decode([]byte(text))
 			if err != nil {
-				return filled{}, err
+				return templateValues{}, err
 			}
 			if line, _ := v.(string); name == "after" {
-				f.after = line
+				f.resultCommand = line
 			} else {
-				f.line = line
+				f.toolCommand = line
 			}
 		case "timeout":
 			if f.timeout, err = strconv.ParseFloat(text, 64); err != nil {
-				return filled{}, fmt.Errorf("timeout: %w", err)
+				return templateValues{}, fmt.Errorf("timeout: %w", err)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleOf() {
-	an := analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
 	of := func(command string) (kind.Kind, error) {
 		a, err := action.Parse(fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%q}}`, command))
 		if err != nil {

@@ -30,7 +30,7 @@ type Kind = facts.Kind
 const ModelFinding = "model"
 
 // never are the kinds of effects about which a person is always asked.
-var never = []effect.Kind{
+var alwaysAskedKinds = []effect.Kind{
 	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload,
 	effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic, effect.StopProcess, effect.ChangeSystem,
 }
@@ -38,48 +38,48 @@ var never = []effect.Kind{
 // Of returns the kind of an action with findings of rules and classifiers. met reports whether a rule asks
 // about the effect with an index. An error says why only this single action can be allowed.
 func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error) {
-	if err := Personal(c, findings); err != nil {
+	if err := CheckReusable(c, findings); err != nil {
 		return Kind{}, err
 	}
-	f := collector{c: c}
+	f := factCollector{c: c}
 	command := c.Action.Type == "execute_command"
 	if !command {
-		f.add("tool " + c.Action.Type)
+		f.addFact("tool " + c.Action.Type)
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !met(i) && !c.Notable(e) {
+		if !met(i) && !c.IsNotable(e) {
 			continue
 		}
-		if err := f.effect(e); err != nil {
+		if err := f.addEffectFacts(e); err != nil {
 			return Kind{}, err
 		}
 		if !command || e.Kind == effect.Execute {
 			continue
 		}
-		by, carried := f.enclosing(i)
+		by, carried := f.enclosingProgram(i)
 		switch {
 		case by == nil:
 			return Kind{}, errors.New("shield does not know the program that it runs")
 		case carried != nil:
 			return Kind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered", carried.Program)
 		}
-		if err := f.program(by); err != nil {
+		if err := f.addProgramFacts(by); err != nil {
 			return Kind{}, err
 		}
 	}
-	if len(f.list) == 0 || !command && len(f.list) == 1 && len(c.Effects) == 0 {
+	if len(f.collected) == 0 || !command && len(f.collected) == 1 && len(c.Effects) == 0 {
 		return Kind{}, errors.New("no effect of the action is known")
 	}
-	sorted.Strings(f.list)
+	sorted.Strings(f.collected)
 	findings = slices.Clone(findings)
 	sorted.Strings(findings)
-	return Kind{Facts: slices.Compact(f.list), Findings: slices.Compact(findings)}, nil
+	return Kind{Facts: slices.Compact(f.collected), Findings: slices.Compact(findings)}, nil
 }
 
 // Personal returns why a person must approve each action of a kind, regardless of earlier answers; nil if
 // that is not necessary.
-func Personal(c *analysis.Case, findings []string) error {
+func CheckReusable(c *analysis.Case, findings []string) error {
 	if c.Unexamined != "" {
 		return errors.New("part of the action was not read")
 	}
@@ -88,16 +88,16 @@ func Personal(c *analysis.Case, findings []string) error {
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if slices.Contains(never, e.Word()) {
-			return fmt.Errorf("the user must approve each action with the effect %s", e.Word())
+		if slices.Contains(alwaysAskedKinds, e.RuleKind()) {
+			return fmt.Errorf("the user must approve each action with the effect %s", e.RuleKind())
 		}
 		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
 			return errors.New("the action runs code from outside the workspace")
 		}
-		if e.Path != "" && secret(e) {
+		if e.Path != "" && touchesSensitivePath(e) {
 			return errors.New("the action touches a folder with credentials, settings that run code, or files of shield")
 		}
-		if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) {
+		if e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) {
 			return errors.New("the action sends or stores credentials")
 		}
 	}
@@ -106,22 +106,22 @@ func Personal(c *analysis.Case, findings []string) error {
 
 // Exact returns the kind that covers only this action, with the current content of the files that it reads
 // and runs.
-func Exact(c *analysis.Case, findings []string) (Kind, error) {
+func OfSingleAction(c *analysis.Case, findings []string) (Kind, error) {
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Word() {
+		switch e := &c.Effects[i]; e.RuleKind() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload, effect.RemoteShell:
-			return Kind{}, fmt.Errorf("the user must approve each action with the effect %s", e.Word())
+			return Kind{}, fmt.Errorf("the user must approve each action with the effect %s", e.RuleKind())
 		case effect.Dynamic, effect.RunInput, effect.RunDecoded:
-			if e.Cause != effect.CauseScript && !c.UnknownTool(e) {
+			if e.Cause != effect.CauseUnreadScript && !c.IsUnknownToolEffect(e) {
 				return Kind{}, errors.New("the code that the action runs is unknown before it runs")
 			}
 		}
 	}
-	files, err := c.Inputs()
+	files, err := c.InputsDigest()
 	if err != nil {
 		return Kind{}, err
 	}
-	k := Kind{Facts: []string{"action " + c.Action.Hash, "folder " + c.At().CWD}, Findings: slices.Clone(findings)}
+	k := Kind{Facts: []string{"action " + c.Action.Hash, "folder " + c.Place().CWD}, Findings: slices.Clone(findings)}
 	if files != "" {
 		k.Facts = append(k.Facts, "files "+files)
 	}
@@ -131,14 +131,14 @@ func Exact(c *analysis.Case, findings []string) (Kind, error) {
 }
 
 // secret reports whether an effect touches a path that must not be part of a kind.
-func secret(e *effect.Effect) bool {
-	_, ok := secrets().Touches(e.Path, e.Pattern, e.Recursive)
+func touchesSensitivePath(e *effect.Effect) bool {
+	_, ok := sensitivePaths().Touches(e.Path, e.Pattern, e.Recursive)
 	return ok && e.Kind != effect.ListDirectory
 }
 
-var secrets = sync.OnceValue(func() *effect.Globs {
+var sensitivePaths = sync.OnceValue(func() *effect.Globs {
 	var globs []string
-	for _, name := range knowledge.PathNames() {
+	for _, name := range knowledge.PathListNames() {
 		if !slices.Contains([]string{"build_output", "delivered_files", "public_files", "open_files", "own_caches", "prose_files"}, name) {
 			list, _ := knowledge.Paths(name)
 			globs = append(globs, list...)
@@ -152,17 +152,17 @@ var secrets = sync.OnceValue(func() *effect.Globs {
 })
 
 // A collector collects the facts of an action.
-type collector struct {
-	c    *analysis.Case
-	list []string
+type factCollector struct {
+	c         *analysis.Case
+	collected []string
 }
 
-func (f *collector) add(s string) { f.list = append(f.list, s) }
+func (f *factCollector) addFact(s string) { f.collected = append(f.collected, s) }
 
 // effect adds the facts of an effect.
-func (f *collector) effect(e *effect.Effect) error {
+func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 	if e.Kind == effect.Execute {
-		return f.program(e)
+		return f.addProgramFacts(e)
 	}
 	var words []string
 	add := func(s string) {
@@ -170,12 +170,12 @@ func (f *collector) effect(e *effect.Effect) error {
 			words = append(words, s)
 		}
 	}
-	add(string(e.Word()))
+	add(string(e.RuleKind()))
 	if e.Pattern && e.Path == "" {
 		return errors.New("the changed files are unknown")
 	}
 	if e.Path != "" {
-		object, err := f.object(e)
+		object, err := f.objectFolder(e)
 		if err != nil {
 			return err
 		}
@@ -197,14 +197,14 @@ func (f *collector) effect(e *effect.Effect) error {
 		labels[i] = string(l)
 	}
 	sorted.Strings(labels)
-	f.add(strings.Join(append(words, labels...), " "))
+	f.addFact(strings.Join(append(words, labels...), " "))
 	return nil
 }
 
 // object returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
 // folder, or else the file's own folder.
-func (f *collector) object(e *effect.Effect) (string, error) {
-	place := f.c.At()
+func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
+	place := f.c.Place()
 	if e.Pattern && !strings.HasPrefix(e.Path, "/") {
 		return "", errors.New("the changed files are unknown")
 	}
@@ -221,7 +221,7 @@ func (f *collector) object(e *effect.Effect) (string, error) {
 		}
 		return at, nil
 	}
-	if folder, rest := effect.Temporary(e.Path); folder != "" && !(e.Pattern && strings.Contains(rest, "**")) {
+	if folder, rest := effect.SplitTemporary(e.Path); folder != "" && !(e.Pattern && strings.Contains(rest, "**")) {
 		return folder, nil
 	}
 	if e.Pattern {
@@ -243,17 +243,17 @@ func (f *collector) object(e *effect.Effect) (string, error) {
 // enclosing returns the program of an effect: the innermost whose text span contains the effect's, or the
 // last program before it. carrier is another program whose span contains that program's; nil if there is
 // none.
-func (f *collector) enclosing(i int) (best, carrier *effect.Effect) {
-	all, from := f.c.Effects, f.c.Effects[i].From
+func (f *factCollector) enclosingProgram(i int) (best, carrier *effect.Effect) {
+	all, from := f.c.Effects, f.c.Effects[i].Span
 	for k := range all {
 		e := &all[k]
-		if e.Kind != effect.Execute || e.From.Start > from.Start || e.From.End < from.End {
+		if e.Kind != effect.Execute || e.Span.Start > from.Start || e.Span.End < from.End {
 			continue
 		}
 		switch {
 		case best == nil:
 			best = e
-		case e.From.End-e.From.Start <= best.From.End-best.From.Start:
+		case e.Span.End-e.Span.Start <= best.Span.End-best.Span.Start:
 			best, carrier = e, best
 		default:
 			carrier = e
@@ -269,14 +269,14 @@ func (f *collector) enclosing(i int) (best, carrier *effect.Effect) {
 
 // program adds the facts of a program that a question is about: its subcommands, options, and operands that
 // are not the object of an effect.
-func (f *collector) program(e *effect.Effect) error {
+func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:
-		f.add("run programs that only read")
+		f.addFact("run programs that only read")
 		return nil
 	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
 		return fmt.Errorf("the effects of %s are unknown", e.Program)
-	case command.Language(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
+	case command.InterpreterLanguage(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
 		return fmt.Errorf("the code that %s runs can change", e.Program)
 	}
 	subs := command.Subcommands(e.Program, e.Args)
@@ -310,7 +310,7 @@ func (f *collector) program(e *effect.Effect) error {
 				continue
 			}
 			if assigned {
-				name += "=" + f.operand(e, value)
+				name += "=" + f.operandFact(e, value)
 			}
 			options = append(options, name)
 			continue
@@ -320,43 +320,43 @@ func (f *collector) program(e *effect.Effect) error {
 			continue
 		}
 		operands++
-		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && freeName().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
+		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && replaceableName().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
 			w = "NAME"
 		} else {
-			w = f.operand(e, w)
+			w = f.operandFact(e, w)
 		}
 		if !slices.Contains(words[2+len(subs):], w) {
 			words = append(words, w)
 		}
 	}
 	sorted.Strings(options)
-	f.add(strings.Join(append(words, slices.Compact(options)...), " "))
+	f.addFact(strings.Join(append(words, slices.Compact(options)...), " "))
 	return nil
 }
 
 var (
-	freeName = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
-	number   = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
+	replaceableName = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	numericSegment  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
 // operand returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
 // numbers such as issue numbers.
-func (f *collector) operand(by *effect.Effect, w string) string {
+func (f *factCollector) operandFact(by *effect.Effect, w string) string {
 	if scheme, rest, ok := strings.Cut(w, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
 		return scheme + "://" + host
 	}
-	at, pattern := f.c.At().Path(w, false)
+	at, pattern := f.c.Place().Path(w, false)
 	for i := range f.c.Effects {
 		if e := &f.c.Effects[i]; e.Path != "" && e.Path == at && e.Pattern == pattern {
-			if object, err := f.object(e); err == nil {
+			if object, err := f.objectFolder(e); err == nil {
 				return "FILE:" + object
 			}
 		}
 	}
 	if by.Class == effect.Network {
-		for number.MatchString(w) {
-			if next := number.ReplaceAllString(w, "$1#$2"); next != w {
+		for numericSegment.MatchString(w) {
+			if next := numericSegment.ReplaceAllString(w, "$1#$2"); next != w {
 				w = next
 				continue
 			}

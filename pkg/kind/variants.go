@@ -12,13 +12,13 @@ import (
 )
 
 // maxNeighbours is the maximum number of neighbours of an action that a person is shown.
-const maxNeighbours = 3
+const maxShownVariants = 3
 
 // Neighbours returns up to maxNeighbours variants of a that covers accepts: examples of what an approval
 // would also allow.
-func Neighbours(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
+func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
 	for _, n := range Variants(a) {
-		if len(out) == maxNeighbours {
+		if len(out) == maxShownVariants {
 			break
 		}
 		if covers(n) {
@@ -44,14 +44,14 @@ func Variants(a *action.Action) (out []*action.Action) {
 			continue
 		}
 		if key != "command" {
-			for _, other := range others(text) {
+			for _, other := range similarWords(text) {
 				with(key, other)
 			}
 			continue
 		}
 		words := strings.Split(text, " ")
 		for i := len(words) - 1; i > 0; i-- {
-			for _, other := range others(words[i]) {
+			for _, other := range similarWords(words[i]) {
 				with(key, strings.Join(slices.Concat(words[:i], []string{other}, words[i+1:]), " "))
 			}
 		}
@@ -60,7 +60,7 @@ func Variants(a *action.Action) (out []*action.Action) {
 }
 
 // others returns words similar to a word.
-func others(w string) (out []string) {
+func similarWords(w string) (out []string) {
 	if w == "" || strings.HasPrefix(w, "-") || strings.ContainsAny(w, "$`'\"|&;<>(){}*?[]\\") {
 		return nil
 	}

@@ -3,7 +3,7 @@ package knowledge
 import "strings"
 
 // maxName is the maximum length of a variable's name that is checked, in bytes.
-const maxName = 255
+const maxVariableNameBytes = 255
 
 // VariableNames are parts of names of environment variables that hold credentials, in upper case.
 type VariableNames struct {
@@ -16,25 +16,25 @@ type VariableNames struct {
 // SecretVariable reports whether an environment variable with that name probably holds a credential. It
 // returns true for names longer than 255 bytes.
 func SecretVariable(name string) bool {
-	if len(name) > maxName {
+	if len(name) > maxVariableNameBytes {
 		return true
 	}
 	name = strings.ToUpper(name)
-	return !anyOf(SecretVariables.Public, name, strings.Contains) && SecretWord(name)
+	return !anyPartMatches(SecretVariables.Public, name, strings.Contains) && SecretWord(name)
 }
 
 // SecretWord is like SecretVariable for a word that a program is asked to print, but ignores Public.
 func SecretWord(name string) bool {
-	if len(name) > maxName {
+	if len(name) > maxVariableNameBytes {
 		return true
 	}
 	name = strings.ToUpper(name)
 	n := &SecretVariables
-	return anyOf(n.Words, name, strings.Contains) || anyOf(n.Endings, name, strings.HasSuffix) ||
-		anyOf(n.Whole, name, func(name, whole string) bool { return name == whole })
+	return anyPartMatches(n.Words, name, strings.Contains) || anyPartMatches(n.Endings, name, strings.HasSuffix) ||
+		anyPartMatches(n.Whole, name, func(name, whole string) bool { return name == whole })
 }
 
-func anyOf(parts []string, name string, has func(name, part string) bool) bool {
+func anyPartMatches(parts []string, name string, has func(name, part string) bool) bool {
 	for _, part := range parts {
 		if has(name, part) {
 			return true
@@ -55,7 +55,7 @@ func Paths(list string) (globs []string, ok bool) {
 }
 
 // PathNames returns the names of the lists of files.
-func PathNames() []string {
+func PathListNames() []string {
 	names := make([]string, len(PathLists))
 	for i := range PathLists {
 		names[i] = PathLists[i].Name
@@ -74,7 +74,7 @@ func Hosts(list string) (hosts []string, ok bool) {
 }
 
 // HostNames returns the names of the lists of hosts.
-func HostNames() []string {
+func HostListNames() []string {
 	names := make([]string, len(HostLists))
 	for i := range HostLists {
 		names[i] = HostLists[i].Name

@@ -15,14 +15,14 @@ type kept struct {
 // Keeps returns the cache folders of a program and the files with the credentials of its own service: paths
 // below ~/ or, for caches, $WORKSPACE/, with braces.
 func Keeps(program string) (caches, credentials []string) {
-	k := keepsOf(program)
+	k := keptFilesOf(program)
 	return k.caches, k.credentials
 }
 
 // Outside returns why a program cannot run in a sandbox, as text to follow its name; "" if it can.
-func Outside(program string) string { return keepsOf(program).outside }
+func WhyNotSandboxed(program string) string { return keptFilesOf(program).outside }
 
-func keepsOf(program string) kept {
+func keptFilesOf(program string) kept {
 	i, found := slices.BinarySearchFunc(keeps[:], program, func(k kept, name string) int { return strings.Compare(k.program, name) })
 	if !found {
 		return kept{}

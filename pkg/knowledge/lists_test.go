@@ -9,7 +9,7 @@ import (
 // that a name is one of files or of hosts, never of both.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	for _, name := range PathNames() {
+	for _, name := range PathListNames() {
 		if globs, ok := Paths(name); !ok || len(globs) == 0 {
 			t.Errorf("list %s: %q, %t", name, globs, ok)
 		}
@@ -17,7 +17,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s is a list of files and one of hosts", name)
 		}
 	}
-	for _, name := range HostNames() {
+	for _, name := range HostListNames() {
 		if hosts, ok := Hosts(name); !ok || len(hosts) == 0 {
 			t.Errorf("list %s: %q, %t", name, hosts, ok)
 		}
@@ -69,7 +69,7 @@ func TestRunsValue(t *testing.T) {
 		{"", "x", nil},
 	} {
 		var got []string
-		for _, g := range RunningVariables(c.name) {
+		for _, g := range RunningGroupsOf(c.name) {
 			if g.RunsValue(c.value) {
 				got = append(got, g.Runs+g.Holds)
 			}

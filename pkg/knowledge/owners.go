@@ -13,7 +13,7 @@ type Owner struct {
 }
 
 // OwnerOf returns the service whose credential a variable holds; nil if its name does not show that.
-func OwnerOf(variable string) *Owner {
+func OwnerOfVariable(variable string) *Owner {
 	if !SecretVariable(variable) {
 		return nil
 	}
@@ -27,7 +27,7 @@ func OwnerOf(variable string) *Owner {
 }
 
 // OwnerShown returns the service whose credential a command prints; nil if it prints no known credential.
-func OwnerShown(command string) *Owner {
+func OwnerPrintedBy(command string) *Owner {
 	for i := range Owners {
 		if slices.ContainsFunc(Owners[i].Shown, func(c string) bool { return command == c || strings.HasPrefix(command, c+" ") }) {
 			return &Owners[i]

@@ -12,17 +12,17 @@ import (
 // The names of widely used packages, one per line, see packages/README.md.
 var (
 	//go:embed packages/npm.txt.gz
-	npmNames []byte
+	npmNamesGzip []byte
 	//go:embed packages/pypi.txt.gz
-	pypiNames []byte
+	pypiNamesGzip []byte
 	//go:embed packages/others.txt
-	otherNames string
+	otherPackageNames string
 )
 
 // WidelyUsed reports whether a package of a registry (npm, pypi or conda) is widely used, or belongs to the
 // scope of such a package. ok is false for other registries.
 func WidelyUsed(registry, name string) (used, ok bool) {
-	var list *names
+	var list *packageNames
 	switch registry {
 	case "npm":
 		list = npmList()
@@ -32,23 +32,23 @@ func WidelyUsed(registry, name string) (used, ok bool) {
 		return false, false
 	}
 	scope, _, scoped := strings.Cut(name, "/")
-	return list.has("\n"+name+"\n") || scoped && strings.HasPrefix(scope, "@") && list.has("\n"+scope+"/"), true
+	return list.contains("\n"+name+"\n") || scoped && strings.HasPrefix(scope, "@") && list.contains("\n"+scope+"/"), true
 }
 
 // names are the names of a registry, each between newlines.
-type names struct{ text string }
+type packageNames struct{ text string }
 
-func (n *names) has(part string) bool { return strings.Contains(n.text, part) }
+func (n *packageNames) contains(part string) bool { return strings.Contains(n.text, part) }
 
 var (
-	npmList  = sync.OnceValue(func() *names { return unpacked(npmNames) })
-	pypiList = sync.OnceValue(func() *names { return unpacked(pypiNames) })
+	npmList  = sync.OnceValue(func() *packageNames { return decompressNames(npmNamesGzip) })
+	pypiList = sync.OnceValue(func() *packageNames { return decompressNames(pypiNamesGzip) })
 )
 
 // WellKnown reports whether a package is known in a registry for which shield has only a short list, see
 // packages/README.md. Everything below a known module, scope or owner is known.
 func WellKnown(registry, name string) bool {
-	_, list, ok := strings.Cut("\n"+otherNames, "\n"+registry+": ")
+	_, list, ok := strings.Cut("\n"+otherPackageNames, "\n"+registry+": ")
 	if !ok {
 		return false
 	}
@@ -68,14 +68,14 @@ func WellKnown(registry, name string) bool {
 
 // unpacked returns the names in a compressed list. A list that cannot be read is empty, so shield asks about
 // its packages.
-func unpacked(data []byte) *names {
+func decompressNames(data []byte) *packageNames {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return &names{}
+		return &packageNames{}
 	}
 	text, err := io.ReadAll(io.LimitReader(r, 1<<24))
 	if err != nil {
-		return &names{}
+		return &packageNames{}
 	}
-	return &names{"\n" + strings.TrimSpace(string(text)) + "\n"}
+	return &packageNames{"\n" + strings.TrimSpace(string(text)) + "\n"}
 }

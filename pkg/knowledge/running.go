@@ -23,11 +23,11 @@ type RunningGroup struct {
 }
 
 // RunningVariables returns the groups that contain a variable, in the order of running.yaml.
-func RunningVariables(name string) []*RunningGroup {
+func RunningGroupsOf(name string) []*RunningGroup {
 	var out []*RunningGroup
-	for p := range judged().candidates(name) {
-		if matchName(p.name, name) && (len(out) == 0 || out[len(out)-1] != p.of) {
-			out = append(out, p.of)
+	for p := range judgedVariables().candidates(name) {
+		if matchName(p.name, name) && (len(out) == 0 || out[len(out)-1] != p.group) {
+			out = append(out, p.group)
 		}
 	}
 	return out
@@ -35,9 +35,9 @@ func RunningVariables(name string) []*RunningGroup {
 
 // Changes reports whether a variable makes some program run or load other code. Groups that hold a source, a
 // server, a check, a build, tools or a home folder do not count. Case is ignored, as npm and Windows do.
-func Changes(name string) bool {
+func VariableLoadsCode(name string) bool {
 	name = strings.ToUpper(name)
-	for p := range changing().candidates(name) {
+	for p := range codeLoadingVariables().candidates(name) {
 		if matchName(p.name, name) {
 			return true
 		}
@@ -47,50 +47,50 @@ func Changes(name string) bool {
 
 // Folders reports whether the group's values are folders in which programs look for code; most such folders
 // are the user's own.
-func (r *RunningGroup) Folders() bool { return r.Runs == "file" && r.Of == "" && r.Only != "" }
+func (r *RunningGroup) HoldsCodeFolders() bool { return r.Runs == "file" && r.Of == "" && r.Only != "" }
 
 // RunsValue reports whether, by Only and Harmless, a value of the group's variables may run code.
 func (r *RunningGroup) RunsValue(value string) bool {
-	if r.Only != "" && !expression(r.Only).MatchString(value) {
+	if r.Only != "" && !cachedExpression(r.Only).MatchString(value) {
 		return false
 	}
-	return r.Harmless == "" || !expression(`^(?:`+r.Harmless+`)$`).MatchString(value)
+	return r.Harmless == "" || !cachedExpression(`^(?:`+r.Harmless+`)$`).MatchString(value)
 }
 
 // expressions caches the compiled expressions of running.yaml.
-var expressions struct {
+var expressionCache struct {
 	sync.Mutex
 	compiled map[string]*regexp.Regexp
 }
 
-func expression(text string) *regexp.Regexp {
-	expressions.Lock()
-	defer expressions.Unlock()
-	re := expressions.compiled[text]
+func cachedExpression(text string) *regexp.Regexp {
+	expressionCache.Lock()
+	defer expressionCache.Unlock()
+	re := expressionCache.compiled[text]
 	if re == nil {
-		if expressions.compiled == nil {
-			expressions.compiled = map[string]*regexp.Regexp{}
+		if expressionCache.compiled == nil {
+			expressionCache.compiled = map[string]*regexp.Regexp{}
 		}
 		re = regexp.MustCompile(text) // the generator has checked that it compiles
-		expressions.compiled[text] = re
+		expressionCache.compiled[text] = re
 	}
 	return re
 }
 
 // A namePattern is one name of a group.
 type namePattern struct {
-	name string
-	of   *RunningGroup
+	name  string
+	group *RunningGroup
 }
 
 // nameIndex holds patterns of names by their first byte, "*" included.
 type nameIndex map[byte][]namePattern
 
-var judged = sync.OnceValue(func() nameIndex {
+var judgedVariables = sync.OnceValue(func() nameIndex {
 	return indexNames(func(r *RunningGroup) bool { return r.Runs != "" || r.Holds != "" }, func(s string) string { return s })
 })
 
-var changing = sync.OnceValue(func() nameIndex {
+var codeLoadingVariables = sync.OnceValue(func() nameIndex {
 	return indexNames(func(r *RunningGroup) bool {
 		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.Holds)
 	}, strings.ToUpper)

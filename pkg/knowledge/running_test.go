@@ -13,18 +13,18 @@ func TestRunningVariablesAreDropped(t *testing.T) {
 	for _, g := range RunningGroups {
 		for _, pattern := range g.Names {
 			name := strings.ReplaceAll(pattern, "*", "X")
-			if g.Holds != "source" && g.Holds != "server" && g.Holds != "check" && g.Holds != "build" && g.Holds != "tools" && g.Holds != "home" && (!Changes(name) || !Changes(strings.ToLower(name))) {
+			if g.Holds != "source" && g.Holds != "server" && g.Holds != "check" && g.Holds != "build" && g.Holds != "tools" && g.Holds != "home" && (!VariableLoadsCode(name) || !VariableLoadsCode(strings.ToLower(name))) {
 				t.Errorf("%s stays in the environment", name)
 			}
-			if judged := len(RunningVariables(name)) > 0; g.Runs != "" && !judged {
+			if judged := len(RunningGroupsOf(name)) > 0; g.Runs != "" && !judged {
 				t.Errorf("%s is not judged", name)
 			}
 		}
 	}
-	if Changes("PIP_INDEX_URL") || Changes("SSL_CERT_FILE") {
+	if VariableLoadsCode("PIP_INDEX_URL") || VariableLoadsCode("SSL_CERT_FILE") {
 		t.Error("the user's own source of packages or certificates is taken away")
 	}
-	if long := "BASH_FUNC_" + strings.Repeat("x", 1<<16); !Changes(long) {
+	if long := "BASH_FUNC_" + strings.Repeat("x", 1<<16); !VariableLoadsCode(long) {
 		t.Error("a long name stays in the environment")
 	}
 }

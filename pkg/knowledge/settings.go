@@ -11,10 +11,10 @@ type SettingForm struct {
 }
 
 // Runs returns the first value in a text that makes a program run code; "" if there is none.
-func (f *SettingForm) Runs(text string) string {
-	for _, m := range expression(f.Setting).FindAllStringSubmatch(text, maxValues) {
+func (f *SettingForm) FirstRunningValue(text string) string {
+	for _, m := range cachedExpression(f.Setting).FindAllStringSubmatch(text, maxSettingValues) {
 		value := strings.TrimSpace(m[1])
-		if expression(f.Only).MatchString(value) && (f.Harmless == "" || !expression(`^(?:`+f.Harmless+`)$`).MatchString(value)) {
+		if cachedExpression(f.Only).MatchString(value) && (f.Harmless == "" || !cachedExpression(`^(?:`+f.Harmless+`)$`).MatchString(value)) {
 			return value
 		}
 	}
@@ -23,4 +23,4 @@ func (f *SettingForm) Runs(text string) string {
 
 // maxValues is the maximum number of settings of a form that are examined in one text. Real configuration
 // files have fewer.
-const maxValues = 4096
+const maxSettingValues = 4096

@@ -19,9 +19,9 @@ func (f *SourceForm) Addresses(text string) []string {
 		return nil
 	}
 	var out []string
-	for _, m := range expression(f.Setting).FindAllStringSubmatch(text, maxAddresses) {
+	for _, m := range cachedExpression(f.Setting).FindAllStringSubmatch(text, maxAddresses) {
 		text := strings.ReplaceAll(m[1], `\`, "")
-		found := expression(address).FindAllString(text, maxAddresses)
+		found := cachedExpression(addressPattern).FindAllString(text, maxAddresses)
 		if len(found) == 0 && strings.Contains(text, ".") && !strings.ContainsAny(text, " \"") {
 			found = []string{"https://" + text} // a path that begins with its host
 		}
@@ -31,11 +31,11 @@ func (f *SourceForm) Addresses(text string) []string {
 }
 
 // address matches an address in the text of a setting.
-const address = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
+const addressPattern = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
 
 // Checks reports whether a text configures the verification of packages.
-func (f *SourceForm) Checks(text string) bool {
-	return f.Sums != "" && expression(f.Sums).MatchString(text)
+func (f *SourceForm) ConfiguresVerification(text string) bool {
+	return f.Sums != "" && cachedExpression(f.Sums).MatchString(text)
 }
 
 // maxAddresses is the maximum number of addresses returned for one text.
@@ -43,14 +43,14 @@ const maxAddresses = 64
 
 // UsualSource reports whether a host, or a domain above it, is a usual source of packages and images.
 func UsualSource(host string) bool {
-	return below(registries(), host)
+	return hasHostOrParent(usualSourceHosts(), host)
 }
 
 // Publisher reports whether only the authors of programs can publish releases on a host.
-func Publisher(host string) bool { return below(publishers(), host) }
+func Publisher(host string) bool { return hasHostOrParent(publisherHosts(), host) }
 
 // below reports whether a host or a domain above it is in a set.
-func below(set map[string]bool, host string) bool {
+func hasHostOrParent(set map[string]bool, host string) bool {
 	for host != "" {
 		if set[host] {
 			return true
@@ -60,13 +60,13 @@ func below(set map[string]bool, host string) bool {
 	return false
 }
 
-var registries = sync.OnceValue(func() map[string]bool {
-	return hostsOf("package_registries", "image_registries", "module_hosts", "chart_registries", "publishers")
+var usualSourceHosts = sync.OnceValue(func() map[string]bool {
+	return hostSet("package_registries", "image_registries", "module_hosts", "chart_registries", "publishers")
 })
 
-var publishers = sync.OnceValue(func() map[string]bool { return hostsOf("publishers") })
+var publisherHosts = sync.OnceValue(func() map[string]bool { return hostSet("publishers") })
 
-func hostsOf(lists ...string) map[string]bool {
+func hostSet(lists ...string) map[string]bool {
 	out := map[string]bool{}
 	for _, list := range lists {
 		hosts, _ := Hosts(list)

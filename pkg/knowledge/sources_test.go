@@ -16,7 +16,7 @@ func TestSourceSettings(t *testing.T) {
 		if !strings.Contains(f.Setting, "://") {
 			continue
 		}
-		sets, err := prefilter.RequiredToo(f.Setting)
+		sets, err := prefilter.FurtherRequired(f.Setting)
 		first, err1 := prefilter.Required(f.Setting)
 		if err != nil || err1 != nil {
 			t.Fatal(err, err1)

@@ -13,25 +13,25 @@ type VerbList struct {
 }
 
 // A verb is the entry of a word in verbs.yaml.
-type verb struct {
-	verb  bool // in one of the lists before "things", which are used for names of tools
-	list  int  // index in VerbLists of the last such list
-	thing bool
-	in    uint64 // bit set, by index in VerbLists, of all lists with the word
+type verbEntry struct {
+	isToolVerb    bool // in one of the lists before "things", which are used for names of tools
+	lastListIndex int  // index in VerbLists of the last such list
+	isAlsoNoun    bool
+	listBits      uint64 // bit set, by index in VerbLists, of all lists with the word
 }
 
-var verbs = sync.OnceValue(func() map[string]verb {
-	known := map[string]verb{}
+var verbEntries = sync.OnceValue(func() map[string]verbEntry {
+	known := map[string]verbEntry{}
 	things := listIndex("things")
 	for i := range VerbLists {
 		for _, w := range VerbLists[i].Words {
 			v := known[w]
-			v.in |= 1 << i
+			v.listBits |= 1 << i
 			switch {
 			case i < things:
-				v.verb, v.list = true, i
+				v.isToolVerb, v.lastListIndex = true, i
 			case i == things:
-				v.verb, v.thing = true, true
+				v.isToolVerb, v.isAlsoNoun = true, true
 			}
 			known[w] = v
 		}
@@ -50,15 +50,15 @@ func Verb(name string) (word, list string) {
 	worst, before := -1, ""
 	reads := len(words) > 0 && VerbIn(words[len(words)-1], "reads")
 	for _, w := range words {
-		v := verbs()[w]
+		v := verbEntries()[w]
 		joined := before == "and" || before == "or" || before == "then"
 		before = w
-		if !v.verb || reads && v.thing && !joined {
+		if !v.isToolVerb || reads && v.isAlsoNoun && !joined {
 			continue
 		}
-		reads = reads || VerbLists[v.list].Name == "reads"
-		if v.list > worst {
-			worst, word = v.list, w
+		reads = reads || VerbLists[v.lastListIndex].Name == "reads"
+		if v.lastListIndex > worst {
+			worst, word = v.lastListIndex, w
 		}
 	}
 	if worst < 0 {
@@ -93,7 +93,7 @@ func ShowsSecret(name string) bool {
 // VerbIn reports whether a word, in any case, is in a list.
 func VerbIn(word, list string) bool {
 	i := listIndex(list)
-	return i >= 0 && verbs()[strings.ToLower(word)].in&(1<<i) != 0
+	return i >= 0 && verbEntries()[strings.ToLower(word)].listBits&(1<<i) != 0
 }
 
 // VerbsIn returns the words of a list; nil if there is no such list.

@@ -18,7 +18,7 @@ import (
 )
 
 // errTooBig is the error for an archive bomb, or an archive too large for a classifier.
-var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModel)
+var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModelBytes)
 
 // unpackArchive copies the files of a model from an archive: tar, as it is or
 // compressed with gzip or zstd, or zip. The format is told by the content. The
@@ -39,11 +39,11 @@ func unpackArchive(ctx context.Context, f *os.File, to string) error {
 	taken := map[string]string{}
 	return walkArchive(ctx, f, func(name string, r io.Reader) error {
 		inside, ok := strings.CutPrefix(name, top)
-		k, isKnown := knownAt(inside)
+		k, isKnown := findKnownFile(inside)
 		if !ok || !isKnown {
 			return nil
 		}
-		return take(ctx, taken, k, r, to)
+		return copyKnownFile(ctx, taken, k, r, to)
 	})
 }
 
@@ -66,7 +66,7 @@ func modelFolder(names []string) (string, error) {
 	}
 	switch {
 	case !found:
-		return "", fmt.Errorf("the archive has no config.json; a model needs the files %q", required)
+		return "", fmt.Errorf("the archive has no config.json; a model needs the files %q", requiredFiles)
 	case several:
 		return "", errors.New("the archive has more than one model; pull an archive of a single one")
 	}
@@ -76,7 +76,7 @@ func modelFolder(names []string) (string, error) {
 // walkArchive visits the plain files of an archive. An entry that is neither
 // a plain file nor a folder, has an unsafe name, or comes twice makes the
 // archive unusable, also where the entry is not one of a model's.
-func walkArchive(ctx context.Context, f *os.File, visit visitor) error {
+func walkArchive(ctx context.Context, f *os.File, visit fileVisitor) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -88,39 +88,39 @@ func walkArchive(ctx context.Context, f *os.File, visit visitor) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	e := &entries{seen: map[string]bool{}, visit: visit}
+	e := &archiveEntries{seenNames: map[string]bool{}, visit: visit}
 	in := contextReader{ctx, f}
 	switch is := func(s string) bool { return bytes.HasPrefix(magic[:n], []byte(s)) }; {
 	case is("PK"):
-		return e.zip(ctx, f)
+		return e.walkZip(ctx, f)
 	case is("\x1f\x8b"):
 		z, err := gzip.NewReader(in)
 		if err != nil {
 			return err
 		}
-		return e.tar(z)
+		return e.walkTar(z)
 	case is("\x28\xb5\x2f\xfd"):
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return err
 		}
 		defer z.Close()
-		return e.tar(z)
+		return e.walkTar(z)
 	default:
-		return e.tar(in)
+		return e.walkTar(in)
 	}
 }
 
 // entries checks the entries of one archive.
-type entries struct {
-	seen  map[string]bool // names in lower case; false for folders
-	bytes int64           // bytes of all regular files
-	visit visitor
+type archiveEntries struct {
+	seenNames  map[string]bool // names in lower case; false for folders
+	totalBytes int64           // bytes of all regular files
+	visit      fileVisitor
 }
 
 // entry checks an entry and reports whether it is to be visited.
-func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool, error) {
-	plain, err := checkPath(name)
+func (e *archiveEntries) checkEntry(name string, mode fs.FileMode, size int64) (string, bool, error) {
+	plain, err := cleanEntryPath(name)
 	if err != nil {
 		return "", false, err
 	}
@@ -128,26 +128,26 @@ func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool
 	case mode.IsDir():
 	case !mode.IsRegular():
 		return "", false, fmt.Errorf("entry %.80q is neither a plain file nor a folder; remove it from the archive", name)
-	case size < 0 || size > maxModel-e.bytes:
+	case size < 0 || size > maxModelBytes-e.totalBytes:
 		return "", false, errTooBig
 	default:
-		e.bytes += size
+		e.totalBytes += size
 	}
 	// Two names that differ in case are one file on some systems.
 	folded := strings.ToLower(plain)
-	if isFile, seen := e.seen[folded]; seen && (isFile || !mode.IsDir()) {
+	if isFile, seen := e.seenNames[folded]; seen && (isFile || !mode.IsDir()) {
 		return "", false, fmt.Errorf("the archive has the entry %.80q twice; remove one", name)
 	}
-	e.seen[folded] = !mode.IsDir()
-	if len(e.seen) > maxNames {
-		return "", false, fmt.Errorf("the archive has more than %d entries; remove what is not part of the model", maxNames)
+	e.seenNames[folded] = !mode.IsDir()
+	if len(e.seenNames) > maxArchiveEntries {
+		return "", false, fmt.Errorf("the archive has more than %d entries; remove what is not part of the model", maxArchiveEntries)
 	}
 	return plain, !mode.IsDir(), nil
 }
 
-func (e *entries) tar(r io.Reader) error {
+func (e *archiveEntries) walkTar(r io.Reader) error {
 	// What is unpacked counts, whatever the headers say.
-	unpacked := &meter{r: r, left: maxModel + maxNames*(64<<10)}
+	unpacked := &limitedReader{r: r, bytesLeft: maxModelBytes + maxArchiveEntries*(64<<10)}
 	t := tar.NewReader(unpacked)
 	for first := true; ; first = false {
 		h, err := t.Next()
@@ -167,7 +167,7 @@ func (e *entries) tar(r io.Reader) error {
 		default:
 			mode |= fs.ModeIrregular // a hard link has the mode of a plain file
 		}
-		name, wanted, err := e.entry(h.Name, mode, h.Size)
+		name, wanted, err := e.checkEntry(h.Name, mode, h.Size)
 		if err != nil {
 			return err
 		}
@@ -179,21 +179,21 @@ func (e *entries) tar(r io.Reader) error {
 	}
 }
 
-func (e *entries) zip(ctx context.Context, f *os.File) error {
+func (e *archiveEntries) walkZip(ctx context.Context, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	// The list of entries is read into memory, so its length is bounded.
-	in := &meterAt{r: f, left: 2 << 20}
+	in := &limitedReaderAt{r: f, bytesLeft: 2 << 20}
 	z, err := zip.NewReader(in, info.Size())
 	if err != nil {
 		return archiveError(err)
 	}
-	in.left = -1
+	in.bytesLeft = -1
 	for _, file := range z.File {
-		size := int64(min(file.UncompressedSize64, maxModel+1))
-		name, wanted, err := e.entry(file.Name, file.Mode(), size)
+		size := int64(min(file.UncompressedSize64, maxModelBytes+1))
+		name, wanted, err := e.checkEntry(file.Name, file.Mode(), size)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (e *entries) zip(ctx context.Context, f *os.File) error {
 		if !wanted {
 			continue
 		}
-		if err := e.zipped(ctx, name, file); err != nil {
+		if err := e.visitZipFile(ctx, name, file); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (e *entries) zip(ctx context.Context, f *os.File) error {
 
 // zipped visits a file of a zip archive. The library ends it at the size that
 // its header states, and checks its sum there.
-func (e *entries) zipped(ctx context.Context, name string, file *zip.File) error {
+func (e *archiveEntries) visitZipFile(ctx context.Context, name string, file *zip.File) error {
 	r, err := file.Open()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, archiveError(err))
@@ -230,29 +230,29 @@ func archiveError(err error) error {
 }
 
 // A meter ends with an error when more than left bytes were read.
-type meter struct {
-	r    io.Reader
-	left int64
+type limitedReader struct {
+	r         io.Reader
+	bytesLeft int64
 }
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *limitedReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
-	if m.left -= int64(n); m.left < 0 {
+	if m.bytesLeft -= int64(n); m.bytesLeft < 0 {
 		return 0, errTooBig
 	}
 	return n, err
 }
 
 // A meterAt is the same for reading at places; a negative left bounds nothing.
-type meterAt struct {
-	r    io.ReaderAt
-	left int64
+type limitedReaderAt struct {
+	r         io.ReaderAt
+	bytesLeft int64
 }
 
-func (m *meterAt) ReadAt(p []byte, at int64) (int, error) {
-	if m.left >= 0 {
-		if m.left -= int64(len(p)); m.left < 0 {
-			m.left = 0
+func (m *limitedReaderAt) ReadAt(p []byte, at int64) (int, error) {
+	if m.bytesLeft >= 0 {
+		if m.bytesLeft -= int64(len(p)); m.bytesLeft < 0 {
+			m.bytesLeft = 0
 			return 0, errors.New("the archive's list of entries is too long; remove what is not part of the model")
 		}
 	}

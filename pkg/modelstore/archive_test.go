@@ -165,7 +165,7 @@ func TestHostileArchives(t *testing.T) {
 		return and(entry{tar.Header{Name: name, Typeflag: kind, Linkname: to}, ""})
 	}
 	many := slices.Clone(good)
-	for i := range maxNames {
+	for i := range maxArchiveEntries {
 		many = append(many, file(fmt.Sprintf("f%d", i), ""))
 	}
 	encrypted := zipOf(t, good...)
@@ -216,7 +216,7 @@ func TestHostileArchives(t *testing.T) {
 		"many entries":                      {tarOf(t, many...), "more than 1000 entries"},
 		"many in zip":                       {zipOf(t, many...), "more than 1000 entries"},
 		"no model":                          {tarOf(t, file("a", "b")), "the archive has no config.json; a model needs the files"},
-		"config too large":                  {tarOf(t, inOrder("", with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxText) + `"}`}))...), "larger than"},
+		"config too large":                  {tarOf(t, inOrder("", with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxTextFileBytes) + `"}`}))...), "larger than"},
 		"tar states too much":               {stating(t, 1<<40), "unpacks to more"},
 		"sparse bomb":                       {sparse(t, 1<<32), "neither"},
 		"zip parent":                        {zipOf(t, append(slices.Clone(good), file("../x", "x"))...), "outside"},
@@ -275,11 +275,11 @@ func sparse(t *testing.T, size int64) []byte {
 // TestMeters holds that what is read is counted, whatever headers state.
 func TestMeters(t *testing.T) {
 	t.Parallel()
-	m := &meter{r: zeros{}, left: 1 << 20}
+	m := &limitedReader{r: zeros{}, bytesLeft: 1 << 20}
 	if n, err := io.Copy(io.Discard, m); !errors.Is(err, errTooBig) || n > 1<<20 {
 		t.Errorf("read %d bytes, error %v", n, err)
 	}
-	at := &meterAt{r: bytes.NewReader(make([]byte, 1<<20)), left: 1 << 10}
+	at := &limitedReaderAt{r: bytes.NewReader(make([]byte, 1<<20)), bytesLeft: 1 << 10}
 	if n, err := io.Copy(io.Discard, io.NewSectionReader(at, 0, 1<<20)); err == nil || n > 1<<10 {
 		t.Errorf("read %d bytes, error %v", n, err)
 	}
@@ -352,7 +352,7 @@ func FuzzArchive(f *testing.F) {
 			total += n
 			return err
 		})
-		if total > maxModel || len(seen) > maxNames {
+		if total > maxModelBytes || len(seen) > maxArchiveEntries {
 			t.Errorf("%d bytes in %d files", total, len(seen))
 		}
 	})
@@ -364,7 +364,7 @@ func FuzzCheckPath(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		plain, err := checkPath(name)
+		plain, err := cleanEntryPath(name)
 		if err == nil && (!filepath.IsLocal(filepath.FromSlash(plain)) || strings.Contains(plain, "..") && slices.Contains(strings.Split(plain, "/"), "..")) {
 			t.Errorf("%q is accepted as %q", name, plain)
 		}

@@ -3,4 +3,4 @@ package modelstore
 import "golang.org/x/sys/unix"
 
 // exchange lets two paths change places in one step.
-func exchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
+func swapPaths(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }

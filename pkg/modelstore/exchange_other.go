@@ -5,4 +5,4 @@ package modelstore
 import "errors"
 
 // exchange is not supported here.
-func exchange(string, string) error { return errors.ErrUnsupported }
+func swapPaths(string, string) error { return errors.ErrUnsupported }

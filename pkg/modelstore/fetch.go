@@ -19,7 +19,7 @@ import (
 )
 
 // stall is how long a download may stand still.
-const stall = 60 * time.Second
+const stallTimeout = 60 * time.Second
 
 // isURL reports whether a source is a URL rather than a path.
 func isURL(source string) bool { return strings.Contains(source, "://") }
@@ -43,11 +43,11 @@ func checkURL(source string) (*url.URL, error) {
 
 // fetch downloads an archive into f. The environment's proxy is not used, since
 // an agent may have set it.
-func fetch(ctx context.Context, u *url.URL, f *os.File) error {
+func downloadArchive(ctx context.Context, u *url.URL, f *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(stall, func() {
-		cancel(fmt.Errorf("the server sent no data for %v; check the connection and try again", stall))
+	stalled := time.AfterFunc(stallTimeout, func() {
+		cancel(fmt.Errorf("the server sent no data for %v; check the connection and try again", stallTimeout))
 	})
 	defer stalled.Stop()
 	transport := &http.Transport{
@@ -78,21 +78,21 @@ func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err // the URL may hold a token
 		}
-		return because(ctx, err)
+		return contextCause(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the server answers with HTTP status %d instead of 200; check the URL", resp.StatusCode)
 	}
-	body := &meter{r: progress{resp.Body, stalled}, left: maxModel}
+	body := &limitedReader{r: stallTimerReader{resp.Body, stalled}, bytesLeft: maxModelBytes}
 	if _, err := io.Copy(f, body); err != nil {
-		return because(ctx, err)
+		return contextCause(ctx, err)
 	}
 	return nil
 }
 
 // because returns why a context ended, if it did.
-func because(ctx context.Context, err error) error {
+func contextCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -100,15 +100,15 @@ func because(ctx context.Context, err error) error {
 }
 
 // A progress reader puts off a timer with all that is read.
-type progress struct {
-	r io.Reader
-	t *time.Timer
+type stallTimerReader struct {
+	r          io.Reader
+	stallTimer *time.Timer
 }
 
-func (p progress) Read(b []byte) (int, error) {
+func (p stallTimerReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
-		p.t.Reset(stall)
+		p.stallTimer.Reset(stallTimeout)
 	}
 	return n, err
 }

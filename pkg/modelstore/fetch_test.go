@@ -138,7 +138,7 @@ func TestDownloadIgnoresProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := fetch(t.Context(), u, f); err != nil {
+	if err := downloadArchive(t.Context(), u, f); err != nil {
 		t.Error(err)
 	}
 }

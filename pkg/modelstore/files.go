@@ -13,65 +13,65 @@ import (
 
 // Limits of an installed model, in bytes.
 const (
-	maxModel = 1 << 30  // all files of an archive, installed or not
-	maxVocab = 64 << 20 // tokenizer.json
-	maxText  = 1 << 20
-	maxNames = 1000 // number of entries of an archive
+	maxModelBytes     = 1 << 30  // all files of an archive, installed or not
+	maxTokenizerBytes = 64 << 20 // tokenizer.json
+	maxTextFileBytes  = 1 << 20
+	maxArchiveEntries = 1000 // number of entries of an archive
 
 	modelFile  = "model.onnx"
 	shieldFile = "shield.json"
 )
 
 // A known file is one that a model consists of; others are left out.
-type known struct {
-	name string // path in a source
-	as   string // name in the installed model
-	max  int64  // most bytes
-	json bool   // the file must contain one JSON object
+type knownFile struct {
+	sourcePath    string // path in a source
+	installedName string // name in the installed model
+	maxBytes      int64  // most bytes
+	mustBeJSON    bool   // the file must contain one JSON object
 }
 
 // knownFiles lists the files of a model. The weights have three usual places.
-var knownFiles = []known{
-	{modelFile, modelFile, maxModel, false},
-	{"onnx/model.onnx", modelFile, maxModel, false},
-	{"onnx/model_quantized.onnx", modelFile, maxModel, false},
-	{"tokenizer.json", "tokenizer.json", maxVocab, true},
-	{"config.json", "config.json", maxText, true},
-	{shieldFile, shieldFile, maxText, true},
-	{"tokenizer_config.json", "tokenizer_config.json", maxText, true},
-	{"special_tokens_map.json", "special_tokens_map.json", maxText, true},
-	{"vocab.txt", "vocab.txt", maxVocab, false},
-	{"README.md", "README.md", maxText, false},
-	{"LICENSE", "LICENSE", maxText, false},
-	{"LICENSE.md", "LICENSE.md", maxText, false},
-	{"LICENSE.txt", "LICENSE.txt", maxText, false},
-	{"NOTICE", "NOTICE", maxText, false},
+var knownFiles = []knownFile{
+	{modelFile, modelFile, maxModelBytes, false},
+	{"onnx/model.onnx", modelFile, maxModelBytes, false},
+	{"onnx/model_quantized.onnx", modelFile, maxModelBytes, false},
+	{"tokenizer.json", "tokenizer.json", maxTokenizerBytes, true},
+	{"config.json", "config.json", maxTextFileBytes, true},
+	{shieldFile, shieldFile, maxTextFileBytes, true},
+	{"tokenizer_config.json", "tokenizer_config.json", maxTextFileBytes, true},
+	{"special_tokens_map.json", "special_tokens_map.json", maxTextFileBytes, true},
+	{"vocab.txt", "vocab.txt", maxTokenizerBytes, false},
+	{"README.md", "README.md", maxTextFileBytes, false},
+	{"LICENSE", "LICENSE", maxTextFileBytes, false},
+	{"LICENSE.md", "LICENSE.md", maxTextFileBytes, false},
+	{"LICENSE.txt", "LICENSE.txt", maxTextFileBytes, false},
+	{"NOTICE", "NOTICE", maxTextFileBytes, false},
 }
 
 // required are the files without which there is no model.
-var required = []string{modelFile, "tokenizer.json", "config.json"}
+var requiredFiles = []string{modelFile, "tokenizer.json", "config.json"}
 
 // knownAt returns the known file that a source has at name.
-func knownAt(name string) (known, bool) {
-	i := slices.IndexFunc(knownFiles, func(k known) bool { return k.name == name })
+func findKnownFile(name string) (knownFile, bool) {
+	i := slices.IndexFunc(knownFiles, func(k knownFile) bool { return k.sourcePath == name })
 	if i < 0 {
-		return known{}, false
+		return knownFile{}, false
 	}
 	return knownFiles[i], true
 }
 
 // checkFiles refuses a folder that is not a model by the look of its files.
 func checkFiles(dir string) error {
-	for _, name := range required {
+	for _, name := range requiredFiles {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("the folder has no %s; a model needs the files %q", name, required)
+			return fmt.Errorf("the folder has no %s; a model needs the files %q", name, requiredFiles)
 		}
 	}
 	for _, k := range knownFiles {
-		if !k.json {
+		if !k.mustBeJSON {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, k.as))
+		data, err := os.ReadFile(filepath.Join(dir, k.installedName))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -79,7 +79,7 @@ func checkFiles(dir string) error {
 			return err
 		}
 		if v := jsontext.Value(bytes.TrimSpace(data)); !v.IsValid() || v.Kind() != '{' {
-			return fmt.Errorf("%s is not a single JSON object; download the model again", k.as)
+			return fmt.Errorf("%s is not a single JSON object; download the model again", k.installedName)
 		}
 	}
 	return nil

@@ -19,13 +19,13 @@ import (
 
 // Names in the store that no model can have.
 const (
-	lockFile   = ".lock"
-	workPrefix = ".pull-" // a model that is being installed or removed
-	oldPrefix  = ".old-"  // a model that is being replaced
+	lockFile         = ".lock"
+	unfinishedPrefix = ".pull-" // a model that is being installed or removed
+	replacedPrefix   = ".old-"  // a model that is being replaced
 )
 
 // workAge is how old a folder of work is that was left by a process that died.
-const workAge = 24 * time.Hour
+const maxUnfinishedAge = 24 * time.Hour
 
 // InstallOptions describe what to install.
 type InstallOptions struct {
@@ -42,7 +42,7 @@ type InstallOptions struct {
 // one, and returns its manifest. An error leaves the store as it was.
 func (s *Store) Install(ctx context.Context, source string, opts InstallOptions) (*Manifest, error) {
 	if opts.Name == "" {
-		opts.Name = nameOf(source)
+		opts.Name = nameFromSource(source)
 	}
 	if err := CheckName(opts.Name); err != nil {
 		return nil, fmt.Errorf("%w; choose one with --name", err)
@@ -50,13 +50,13 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 	if b, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(b) != sha256.Size) {
 		return nil, errors.New("--sha256 must have 64 hexadecimal digits; copy the whole digest")
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.prepareFolder(); err != nil {
 		return nil, err
 	}
-	if err := s.free(&opts); err != nil {
+	if err := s.checkNameFree(&opts); err != nil {
 		return nil, err // fail before the download
 	}
-	work, err := os.MkdirTemp(s.dir, workPrefix)
+	work, err := os.MkdirTemp(s.dir, unfinishedPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +65,19 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 	if err := os.Mkdir(model, 0o700); err != nil {
 		return nil, err
 	}
-	origin, err := s.unpack(ctx, source, opts.SHA256, work, model)
+	origin, err := s.unpackSource(ctx, source, opts.SHA256, work, model)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.finish(ctx, model, origin, &opts)
+	m, err := s.finishModel(ctx, model, origin, &opts)
 	if err != nil {
 		return nil, err
 	}
-	return m, s.commit(ctx, model, &opts)
+	return m, s.commitModel(ctx, model, &opts)
 }
 
 // nameOf returns the last part of a source without what tells its format.
-func nameOf(source string) string {
+func nameFromSource(source string) string {
 	if u, err := url.Parse(source); isURL(source) && err == nil {
 		source = u.Path
 	} else if full, err := filepath.Abs(source); err == nil {
@@ -93,7 +93,7 @@ func nameOf(source string) string {
 }
 
 // prepare creates the store's folder, and refuses one that others can change.
-func (s *Store) prepare() error {
+func (s *Store) prepareFolder() error {
 	if s.dir == "" {
 		return errors.New("the folder for models is unknown; set HOME or XDG_DATA_HOME")
 	}
@@ -104,7 +104,7 @@ func (s *Store) prepare() error {
 }
 
 // free refuses a name that is taken.
-func (s *Store) free(opts *InstallOptions) error {
+func (s *Store) checkNameFree(opts *InstallOptions) error {
 	info, err := os.Lstat(filepath.Join(s.dir, opts.Name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,7 +121,7 @@ func (s *Store) free(opts *InstallOptions) error {
 
 // unpack copies the files of a source into the folder model and returns where
 // they came from; work is a folder for what is only needed meanwhile.
-func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (string, error) {
+func (s *Store) unpackSource(ctx context.Context, source, sum, work, model string) (string, error) {
 	if isURL(source) {
 		u, err := checkURL(source)
 		if err != nil {
@@ -135,7 +135,7 @@ func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (st
 			return "", err
 		}
 		defer f.Close()
-		if err := fetch(ctx, u, f); err != nil {
+		if err := downloadArchive(ctx, u, f); err != nil {
 			return "", fmt.Errorf("download: %w", err)
 		}
 		u.RawQuery, u.Fragment = "", "" // query and fragment may contain a token
@@ -158,7 +158,7 @@ func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (st
 		}
 		return origin, nil
 	}
-	f, err := os.OpenFile(source, os.O_RDONLY|noWait, 0)
+	f, err := os.OpenFile(source, os.O_RDONLY|openNonblocking, 0)
 	if err != nil {
 		return "", err
 	}
@@ -172,8 +172,8 @@ func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model str
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxModel {
-		return fmt.Errorf("%s is neither a folder nor a regular file of at most %d bytes; name a folder or an archive", name, maxModel)
+	if !info.Mode().IsRegular() || info.Size() > maxModelBytes {
+		return fmt.Errorf("%s is neither a folder nor a regular file of at most %d bytes; name a folder or an archive", name, maxModelBytes)
 	}
 	if sum != "" {
 		if err := checkSum(ctx, f, sum); err != nil {
@@ -187,7 +187,7 @@ func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model str
 }
 
 // finish checks an unpacked model and gives it its manifest.
-func (s *Store) finish(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
+func (s *Store) finishModel(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
 	if err := checkFiles(model); err != nil {
 		return nil, fmt.Errorf("the source is not a model: %w", err)
 	}
@@ -208,17 +208,17 @@ func (s *Store) finish(ctx context.Context, model, origin string, opts *InstallO
 }
 
 // commit puts a whole model in its place, in one step where the system can.
-func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) error {
-	unlock, err := s.lock()
+func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOptions) error {
+	unlock, err := s.lockStore()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s.clean()
+	s.removeLeftovers()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.free(opts); err != nil {
+	if err := s.checkNameFree(opts); err != nil {
 		return err // another process installed the model first
 	}
 	place := filepath.Join(s.dir, opts.Name)
@@ -229,8 +229,8 @@ func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) 
 		}
 		return syncFolder(s.dir)
 	}
-	if err := exchange(model, place); err != nil {
-		if err := s.replace(model, opts.Name); err != nil {
+	if err := swapPaths(model, place); err != nil {
+		if err := s.replaceModel(model, opts.Name); err != nil {
 			return err
 		}
 	}
@@ -239,8 +239,8 @@ func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) 
 
 // replace puts a model in the place of another in two steps, between which the
 // name does not exist. clean completes what a process that died left.
-func (s *Store) replace(model, name string) error {
-	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, oldPrefix+name)
+func (s *Store) replaceModel(model, name string) error {
+	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, replacedPrefix+name)
 	if err := os.Rename(place, old); err != nil {
 		return err
 	}
@@ -252,20 +252,20 @@ func (s *Store) replace(model, name string) error {
 
 // clean removes what processes that died have left, and gives a model that
 // lost its place to none back to it. The store is locked.
-func (s *Store) clean() {
+func (s *Store) removeLeftovers() {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return // an error here does not matter to the caller
 	}
 	for _, e := range entries {
 		path := filepath.Join(s.dir, e.Name())
-		if name, ok := strings.CutPrefix(e.Name(), oldPrefix); ok {
+		if name, ok := strings.CutPrefix(e.Name(), replacedPrefix); ok {
 			if os.Rename(path, filepath.Join(s.dir, name)) != nil {
 				_ = os.RemoveAll(path) // the new model is in place
 			}
 		}
-		if strings.HasPrefix(e.Name(), workPrefix) {
-			if info, err := e.Info(); err == nil && s.clock().Sub(info.ModTime()) > workAge {
+		if strings.HasPrefix(e.Name(), unfinishedPrefix) {
+			if info, err := e.Info(); err == nil && s.clock().Sub(info.ModTime()) > maxUnfinishedAge {
 				_ = os.RemoveAll(path)
 			}
 		}
@@ -281,12 +281,12 @@ func (s *Store) Remove(name string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := s.lock()
+	unlock, err := s.lockStore()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	work, err := os.MkdirTemp(s.dir, workPrefix)
+	work, err := os.MkdirTemp(s.dir, unfinishedPrefix)
 	if err != nil {
 		return err
 	}
@@ -299,15 +299,15 @@ func (s *Store) Remove(name string) error {
 
 // maxInstall is how long a change waits for another process to finish its own,
 // which may be fetching a model over a slow line.
-const maxInstall = 30 * time.Minute
+const maxInstallWait = 30 * time.Minute
 
 // lock keeps other processes from changing what is installed.
-func (s *Store) lock() (unlock func(), err error) {
+func (s *Store) lockStore() (unlock func(), err error) {
 	l, err := flock.New(filepath.Join(s.dir, lockFile))
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Lock(context.Background(), maxInstall); err != nil {
+	if err := l.Lock(context.Background(), maxInstallWait); err != nil {
 		l.Close()
 		return nil, err
 	}

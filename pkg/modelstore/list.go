@@ -11,14 +11,14 @@ import (
 
 // Info describes a model for a person.
 type Info struct {
-	Name      string   `json:"name"`
-	Source    string   `json:"source"` // embedded or installed
-	Size      int64    `json:"size"`   // bytes of all files
-	Licence   string   `json:"licence,omitzero"`
-	Threshold *float64 `json:"threshold,omitzero"`
-	Digest    string   `json:"digest,omitzero"`
-	From      string   `json:"from,omitzero"`  // path or URL that it was pulled from
-	Error     string   `json:"error,omitzero"` // why the model cannot be used
+	Name       string   `json:"name"`
+	Source     string   `json:"source"` // embedded or installed
+	Size       int64    `json:"size"`   // bytes of all files
+	Licence    string   `json:"licence,omitzero"`
+	Threshold  *float64 `json:"threshold,omitzero"`
+	Digest     string   `json:"digest,omitzero"`
+	PulledFrom string   `json:"from,omitzero"`  // path or URL that it was pulled from
+	Error      string   `json:"error,omitzero"` // why the model cannot be used
 }
 
 // List describes all models. It believes the manifests; [Store.Verify] does not.
@@ -26,7 +26,7 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 	var list []Info
 	if s.embedded != nil {
 		info := Info{Name: Default, Source: "embedded", Size: s.embedded.Size, Digest: s.embedded.Digest}
-		info.describe(fs.ReadFile(s.embedded.FS, shieldFile))
+		info.addDescription(fs.ReadFile(s.embedded.FS, shieldFile))
 		list = append(list, info)
 	}
 	names, err := s.Names()
@@ -37,13 +37,13 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		list = append(list, s.installed(name))
+		list = append(list, s.describeInstalled(name))
 	}
 	return list, nil
 }
 
 // installed describes one installed model.
-func (s *Store) installed(name string) Info {
+func (s *Store) describeInstalled(name string) Info {
 	info := Info{Name: name, Source: "installed"}
 	dir, err := s.Find(name)
 	if err != nil {
@@ -55,17 +55,17 @@ func (s *Store) installed(name string) Info {
 		info.Error = err.Error()
 		return info
 	}
-	info.Digest, info.From = m.Digest, m.Source
+	info.Digest, info.PulledFrom = m.Digest, m.Source
 	for _, f := range m.Files {
 		info.Size += f.Size
 	}
-	info.describe(readSmall(filepath.Join(dir, shieldFile)))
+	info.addDescription(readSmallFile(filepath.Join(dir, shieldFile)))
 	return info
 }
 
 // describe adds what a model's shield.json says, if it says it. What cannot be
 // read is not shown; to use such a model is refused elsewhere.
-func (i *Info) describe(data []byte, err error) {
+func (i *Info) addDescription(data []byte, err error) {
 	var says struct {
 		Licence   string   `json:"licence"`
 		Threshold *float64 `json:"threshold"`

@@ -59,11 +59,11 @@ func Digest(ctx context.Context, model fs.FS) (string, []File, error) {
 		}
 		files = append(files, file)
 	}
-	return digest(files), files, nil
+	return digestFiles(files), files, nil
 }
 
 // digest hashes lines as sha256sum prints them.
-func digest(files []File) string {
+func digestFiles(files []File) string {
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%s  %s\n", f.SHA256, f.Name)
@@ -107,7 +107,7 @@ func writeManifest(dir string, m *Manifest) error {
 
 // readManifest reads the manifest of a model's folder.
 func readManifest(dir string) (*Manifest, error) {
-	data, err := readSmall(filepath.Join(dir, manifestFile))
+	data, err := readSmallFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is missing", manifestFile)
 	}
@@ -119,20 +119,20 @@ func readManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s cannot be read; install the model again with 'shield model pull --force'", manifestFile)
 	}
 	sorted := slices.IsSortedFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	if m.Digest != digest(m.Files) || !sorted || m.Name != filepath.Base(dir) {
+	if m.Digest != digestFiles(m.Files) || !sorted || m.Name != filepath.Base(dir) {
 		return nil, fmt.Errorf("%s was changed: its digest does not match its list of files; install the model again with 'shield model pull --force'", manifestFile)
 	}
 	return &m, nil
 }
 
 // readSmall reads a plain file of at most maxText bytes.
-func readSmall(name string) ([]byte, error) {
+func readSmallFile(name string) ([]byte, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxText {
-		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes; install the model again with 'shield model pull --force'", name, maxText)
+	if !info.Mode().IsRegular() || info.Size() > maxTextFileBytes {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes; install the model again with 'shield model pull --force'", name, maxTextFileBytes)
 	}
 	return os.ReadFile(name)
 }
@@ -153,7 +153,7 @@ func (s *Store) Verify(ctx context.Context, name string) (string, []string, erro
 	if err != nil {
 		return "", []string{err.Error()}, nil
 	}
-	problems, err := compare(ctx, dir, m)
+	problems, err := compareWithManifest(ctx, dir, m)
 	return m.Digest, problems, err
 }
 
@@ -168,7 +168,7 @@ func (s *Store) verifyEmbedded() (string, []string, error) {
 }
 
 // compare returns how a folder differs from its manifest.
-func compare(ctx context.Context, dir string, m *Manifest) ([]string, error) {
+func compareWithManifest(ctx context.Context, dir string, m *Manifest) ([]string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

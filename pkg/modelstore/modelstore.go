@@ -51,20 +51,20 @@ func Open(dir string, embedded *Embedded, clock func() time.Time) *Store {
 	return &Store{dir, embedded, clock}
 }
 
-var nameGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
+var modelNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
 
 // devices of Windows are not files, whatever follows after a full stop.
-var devices = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$`) })
+var windowsDevicePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$`) })
 
 // CheckName refuses what cannot be the name of an installed model: it is at
 // most 64 of a-z, 0-9, ".", "_" and "-", begins with a letter or digit, and
 // means nothing else to shield or to Windows.
 func CheckName(name string) error {
-	if !nameGrammar().MatchString(name) || strings.HasSuffix(name, ".") {
+	if !modelNamePattern().MatchString(name) || strings.HasSuffix(name, ".") {
 		return fmt.Errorf("model name %.80q: use at most 64 of a-z, 0-9, \".\", \"_\" and \"-\", a letter or digit first and no \".\" last", name)
 	}
 	stem, _, _ := strings.Cut(name, ".")
-	if slices.Contains([]string{"none", "auto", Default}, name) || devices().MatchString(stem) {
+	if slices.Contains([]string{"none", "auto", Default}, name) || windowsDevicePattern().MatchString(stem) {
 		return fmt.Errorf("model name %q is reserved; choose another with --name", name)
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestKilledPull(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil || !strings.Contains(line, workPrefix) {
+		if err != nil || !strings.Contains(line, unfinishedPrefix) {
 			t.Errorf("it printed %q, error %v; want the folder it works in", line, err)
 		}
 		if err := puller.Process.Kill(); err != nil {
@@ -65,7 +65,7 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("%q, error %v", names, err)
 	}
 	s.clock = func() time.Time { return time.Now().Add(25 * time.Hour) }
-	s.clean()
+	s.removeLeftovers()
 	if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) {
 		t.Errorf("the store has %q", left)
 	}

@@ -24,27 +24,27 @@ func TestReplaceInTwoSteps(t *testing.T) {
 		}
 	}
 	// A process died between the steps: the model gets its place back.
-	if err := os.Rename(filepath.Join(s.dir, "tiny"), filepath.Join(s.dir, oldPrefix+"tiny")); err != nil {
+	if err := os.Rename(filepath.Join(s.dir, "tiny"), filepath.Join(s.dir, replacedPrefix+"tiny")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Find("tiny"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v, want ErrNotFound", err)
 	}
-	s.clean()
+	s.removeLeftovers()
 	if got := weights(t, s); got != "tiny" {
 		t.Errorf("weights %q, want those of before", got)
 	}
-	if err := s.replace(filepath.Join(s.dir, "work"), "tiny"); err != nil {
+	if err := s.replaceModel(filepath.Join(s.dir, "work"), "tiny"); err != nil {
 		t.Fatal(err)
 	}
 	if got := weights(t, s); got != "work" {
 		t.Errorf("weights %q, want the new ones", got)
 	}
 	// A process died after the steps: the old model goes.
-	if err := os.MkdirAll(filepath.Join(s.dir, oldPrefix+"tiny", "x"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.dir, replacedPrefix+"tiny", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.clean()
+	s.removeLeftovers()
 	if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) || weights(t, s) != "work" {
 		t.Errorf("the store has %q", left)
 	}
@@ -53,7 +53,7 @@ func TestReplaceInTwoSteps(t *testing.T) {
 func TestOldWorkIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	for name, age := range map[string]time.Duration{workPrefix + "old": 25 * time.Hour, workPrefix + "young": time.Hour} {
+	for name, age := range map[string]time.Duration{unfinishedPrefix + "old": 25 * time.Hour, unfinishedPrefix + "young": time.Hour} {
 		dir := filepath.Join(s.dir, name)
 		if err := os.MkdirAll(filepath.Join(dir, "m"), 0o700); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOldWorkIsRemoved(t *testing.T) {
 	if _, err := s.Install(t.Context(), folder(t, plain()), InstallOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if left := seen(t, s); !slices.Equal(left, []string{workPrefix + "young", "tiny"}) {
+	if left := seen(t, s); !slices.Equal(left, []string{unfinishedPrefix + "young", "tiny"}) {
 		t.Errorf("the store has %q", left)
 	}
 	if names, err := s.Names(); !slices.Equal(names, []string{"tiny"}) || err != nil {
@@ -130,7 +130,7 @@ func TestManyPull(t *testing.T) {
 // replaced, where the system lets two folders change places.
 func TestReplaceLeavesNoGap(t *testing.T) {
 	t.Parallel()
-	if err := exchange(t.TempDir(), t.TempDir()); err != nil {
+	if err := swapPaths(t.TempDir(), t.TempDir()); err != nil {
 		t.Skip("folders cannot change places here: ", err)
 	}
 	s := newStore(t)
@@ -165,10 +165,10 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 func TestCommitWaits(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	if err := s.prepare(); err != nil {
+	if err := s.prepareFolder(); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := s.lock()
+	unlock, err := s.lockStore()
 	if err != nil {
 		t.Fatal(err)
 	}

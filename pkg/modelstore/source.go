@@ -13,7 +13,7 @@ import (
 
 // A visitor receives a file of a source: its name there, with slashes, and its
 // content. A nil error means that it was read to the end, or is not wanted.
-type visitor func(name string, r io.Reader) error
+type fileVisitor func(name string, r io.Reader) error
 
 // unpackFolder copies the files of a model from a folder. Nothing else in the
 // folder is read.
@@ -25,14 +25,14 @@ func unpackFolder(ctx context.Context, dir, to string) error {
 	defer root.Close()
 	taken := map[string]string{}
 	for _, k := range knownFiles {
-		f, err := openPlain(root, k.name)
+		f, err := openPlain(root, k.sourcePath)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		err = take(ctx, taken, k, f, to)
+		err = copyKnownFile(ctx, taken, k, f, to)
 		f.Close()
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 	if !before.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file; copy the folder with 'cp -rL', which follows links", name)
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|noWait, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|openNonblocking, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -73,18 +73,18 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 
 // take writes a known file of a source into the folder to. taken has, by the
 // name of what is installed, where it came from.
-func take(ctx context.Context, taken map[string]string, k known, r io.Reader, to string) error {
-	if other, ok := taken[k.as]; ok {
-		return fmt.Errorf("the folder has both %s and %s; remove one", other, k.name)
+func copyKnownFile(ctx context.Context, taken map[string]string, k knownFile, r io.Reader, to string) error {
+	if other, ok := taken[k.installedName]; ok {
+		return fmt.Errorf("the folder has both %s and %s; remove one", other, k.sourcePath)
 	}
-	taken[k.as] = k.name
-	f, err := os.OpenFile(filepath.Join(to, k.as), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	taken[k.installedName] = k.sourcePath
+	f, err := os.OpenFile(filepath.Join(to, k.installedName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, r}, k.max+1))
-	if err == nil && n > k.max {
-		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model; use a smaller model", k.max)
+	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, r}, k.maxBytes+1))
+	if err == nil && n > k.maxBytes {
+		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model; use a smaller model", k.maxBytes)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -93,7 +93,7 @@ func take(ctx context.Context, taken map[string]string, k known, r io.Reader, to
 		err = closed
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", k.name, err)
+		return fmt.Errorf("%s: %w", k.sourcePath, err)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (c contextReader) Read(p []byte) (int, error) {
 // checkPath returns the name of an archive's entry in its plain form, "." for
 // the top folder, or an error if the entry would go elsewhere or means
 // different files on different systems.
-func checkPath(name string) (string, error) {
+func cleanEntryPath(name string) (string, error) {
 	plain := strings.TrimSuffix(name, "/")
 	for strings.HasPrefix(plain, "./") {
 		plain = strings.TrimLeft(plain[2:], "/")

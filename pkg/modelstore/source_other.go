@@ -2,4 +2,4 @@
 
 package modelstore
 
-const noWait = 0
+const openNonblocking = 0

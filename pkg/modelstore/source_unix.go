@@ -5,4 +5,4 @@ package modelstore
 import "syscall"
 
 // noWait keeps a named pipe from blocking the open.
-const noWait = syscall.O_NONBLOCK
+const openNonblocking = syscall.O_NONBLOCK

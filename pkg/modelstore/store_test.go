@@ -163,7 +163,7 @@ func TestInstallRefuses(t *testing.T) {
 		"tokenizer is two":       {files: with(map[string]string{"tokenizer.json": `{}{}`}), want: "tokenizer.json"},
 		"config says it twice":   {files: with(map[string]string{"config.json": `{"a":1,"a":2}`}), want: "config.json"},
 		"shield.json is no JSON": {files: with(map[string]string{"shield.json": "x"}), want: "shield.json"},
-		"config too large":       {files: with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxText) + `"}`}), want: "larger than"},
+		"config too large":       {files: with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxTextFileBytes) + `"}`}), want: "larger than"},
 		"link to a secret":       {spoil: link("config.json", secret), want: "is not a regular file"},
 		"link inside":            {spoil: link("config.json", "shield.json"), want: "is not a regular file"},
 		"link that hangs":        {spoil: link("LICENSE", "nowhere"), want: "is not a regular file"},
@@ -213,7 +213,7 @@ func TestNames(t *testing.T) {
 	for source, want := range map[string]string{
 		"/a/b": "b", "/a/b/": "b", "b.tar.gz": "b", "b.tgz": "b", "b.tar.zst": "b", "b.zip": "b", "b.tar": "b", "https://x.example/m/b.tgz?token=1": "b",
 	} {
-		if got := nameOf(source); got != want {
+		if got := nameFromSource(source); got != want {
 			t.Errorf("%s: %q, want %q", source, got, want)
 		}
 	}
@@ -274,7 +274,7 @@ func TestVerifyFinds(t *testing.T) {
 		"manifest":       {write("manifest.json", "{}"), "manifest.json was changed"},
 		"no manifest":    {func(dir string) error { return os.Remove(filepath.Join(dir, "manifest.json")) }, "manifest.json"},
 		"no JSON":        {write("manifest.json", "x"), "manifest.json cannot be read"},
-		"large manifest": {write("manifest.json", strings.Repeat(" ", maxText+1)), "manifest.json"},
+		"large manifest": {write("manifest.json", strings.Repeat(" ", maxTextFileBytes+1)), "manifest.json"},
 		"link": {func(dir string) error {
 			if err := os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "c")); err != nil {
 				return err

@@ -57,11 +57,11 @@ func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Optio
 	opts, place := Options{Vars: t.table.Vars}, an.Place
 	if t.table.CWD != "" || t.table.Home != "" || t.table.Roots != nil {
 		place = effect.Place{CWD: t.table.CWD, Home: t.table.Home, Roots: t.table.Roots, FoldCase: t.table.FoldCase}
-		opts.Vars = opts.known()
+		opts.Vars = opts.variableFolders()
 		opts.Vars["WORKSPACE"] = t.table.Roots
 		opts.Vars["HOME"] = []string{t.table.Home}
 	}
-	local := &analysis.Analyzer{Shell: an.Shell, Written: an.Written, Replay: an.Replay, Place: place}
+	local := &analysis.Analyzer{Shell: an.Shell, FileAnalyzer: an.FileAnalyzer, Replay: an.Replay, Place: place}
 	policies := map[string]*Policy{}
 	var out []CaseResult
 	for i := range t.table.Cases {
@@ -89,7 +89,7 @@ func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Optio
 func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.Case, w rulefile.Want) CaseResult {
 	r := CaseResult{Name: c.Name, Line: c.Pos.Line, Policy: p.Name(), Want: w.Decision}
 	if r.Name == "" {
-		r.Name = shown(string(c.Action))
+		r.Name = displayText(string(c.Action))
 	}
 	if w.Tier != 0 {
 		r.Want = fmt.Sprintf("%s %d", w.Decision, w.Tier)
@@ -110,7 +110,7 @@ func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.
 // judgeExample judges the last action of an example as if the earlier ones had run.
 func judgeExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rulefile.Example) (verdict.Verdict, error) {
 	var actions []*action.Action
-	for _, raw := range append(e.Before[:len(e.Before):len(e.Before)], e.Action) {
+	for _, raw := range append(e.EarlierActions[:len(e.EarlierActions):len(e.EarlierActions)], e.Action) {
 		a, err := action.Parse(raw)
 		if err != nil {
 			return verdict.Verdict{}, err
@@ -123,6 +123,6 @@ func judgeExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rule
 	if an.Replay == nil {
 		return verdict.Verdict{}, errors.New("the case has a list of actions; give each case one action")
 	}
-	events, counts := p.Remembers()
+	events, counts := p.RememberedEvents()
 	return p.Judge(ctx, an.Replay(an, events, counts, actions))
 }

@@ -35,7 +35,7 @@ func TestCaseTables(t *testing.T) {
 		}
 		cases += len(table.table.Cases)
 		for _, preset := range Presets() {
-			results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written}, load(preset))
+			results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load(preset))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ cases:
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: effect.Place{CWD: "/"}}, load("default"))
+		results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: effect.Place{CWD: "/"}}, load("default"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestCasesUnknownPreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written}, load("default"))
+	_, err = table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load("default"))
 	if err == nil || !strings.Contains(err.Error(), `t.yaml:1: unknown preset "defualt"; did you mean "default"?`) {
 		t.Errorf("error %v", err)
 	}

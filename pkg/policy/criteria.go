@@ -14,30 +14,30 @@ import (
 var contentFields = [...]string{"content", "body", "text"}
 
 // A texts criterion matches regular expressions, compiled on first use.
-type texts struct {
-	exprs []string
-	once  sync.Once
-	res   []*regexp.Regexp
-	err   error
+type regexpCriterion struct {
+	expressions []string
+	compileOnce sync.Once
+	regexps     []*regexp.Regexp
+	err         error
 }
 
-func (t *texts) compiled() ([]*regexp.Regexp, error) {
-	t.once.Do(func() {
-		for _, expr := range t.exprs {
+func (t *regexpCriterion) compile() ([]*regexp.Regexp, error) {
+	t.compileOnce.Do(func() {
+		for _, expr := range t.expressions {
 			re, err := regexp.Compile(expr)
 			if err != nil {
 				t.err = err
 				return
 			}
-			t.res = append(t.res, re)
+			t.regexps = append(t.regexps, re)
 		}
 	})
-	return t.res, t.err
+	return t.regexps, t.err
 }
 
 // find reports whether an expression matches somewhere in a view that take accepts.
-func (t *texts) find(views []analysis.View, take func(*analysis.View) bool) (bool, error) {
-	res, err := t.compiled()
+func (t *regexpCriterion) matchesAnyView(views []analysis.View, take func(*analysis.View) bool) (bool, error) {
+	res, err := t.compile()
 	if err != nil {
 		return false, err
 	}
@@ -55,18 +55,18 @@ func (t *texts) find(views []analysis.View, take func(*analysis.View) bool) (boo
 }
 
 // whole reports whether an expression matches all of s.
-func (t *texts) whole(s string) (bool, error) {
-	t.once.Do(func() {
-		for _, expr := range t.exprs {
+func (t *regexpCriterion) matchesWhole(s string) (bool, error) {
+	t.compileOnce.Do(func() {
+		for _, expr := range t.expressions {
 			re, err := regexp.Compile(`\A(?:` + expr + `)\z`)
 			if err != nil {
 				t.err = err
 				return
 			}
-			t.res = append(t.res, re)
+			t.regexps = append(t.regexps, re)
 		}
 	})
-	for _, re := range t.res {
+	for _, re := range t.regexps {
 		if re.MatchString(s) {
 			return true, nil
 		}
@@ -77,10 +77,10 @@ func (t *texts) whole(s string) (bool, error) {
 // slowCriteria are the criteria that read an action's texts or run a jq program.
 // They apply to the whole case, not to one effect.
 type slowCriteria struct {
-	commands, content *texts
+	commands, content *regexpCriterion
 	when              *condition
 	session           *rulefile.Session
-	loosens           bool // a match makes the policy less strict, see [slowCriteria.match]
+	loosensPolicy     bool // a match makes the policy less strict, see [slowCriteria.match]
 }
 
 func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
@@ -88,15 +88,15 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 	if len(c.Commands) == 0 && len(c.Content) == 0 && c.When == "" && !before {
 		return nil
 	}
-	s := &slowCriteria{loosens: loosens}
+	s := &slowCriteria{loosensPolicy: loosens}
 	if before {
 		s.session = &c.Session
 	}
 	if len(c.Commands) > 0 {
-		s.commands = &texts{exprs: c.Commands}
+		s.commands = &regexpCriterion{expressions: c.Commands}
 	}
 	if len(c.Content) > 0 {
-		s.content = &texts{exprs: c.Content}
+		s.content = &regexpCriterion{expressions: c.Content}
 	}
 	if c.When != "" {
 		s.when = &condition{expr: c.When}
@@ -112,7 +112,7 @@ func (s *slowCriteria) match(in *search) (bool, error) {
 	if s == nil {
 		return true, nil
 	}
-	c := in.c
+	c := in.judgedCase
 	if s.commands != nil {
 		ok, err := s.matchCommand(c)
 		if !ok || err != nil {
@@ -121,28 +121,28 @@ func (s *slowCriteria) match(in *search) (bool, error) {
 	}
 	if s.content != nil {
 		var take func(*analysis.View) bool
-		if s.loosens {
+		if s.loosensPolicy {
 			take = func(v *analysis.View) bool { return v.Name == "raw" }
 		}
-		ok, err := s.content.find(c.Text(contentFields[:]...), take)
+		ok, err := s.content.matchesAnyView(c.FieldViews(contentFields[:]...), take)
 		if !ok || err != nil {
 			return false, err
 		}
 	}
 	if s.when != nil {
-		if ok, err := s.when.holds(in); !ok || err != nil {
+		if ok, err := s.when.isTrue(in); !ok || err != nil {
 			return false, err
 		}
 	}
 	if s.session != nil {
-		return holdsBefore(s.session, c)
+		return meetsSessionCriterion(s.session, c)
 	}
 	return true, nil
 }
 
 func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
-	if !s.loosens {
-		return s.commands.find(c.Views(), func(v *analysis.View) bool { return v.Field == "command" })
+	if !s.loosensPolicy {
+		return s.commands.matchesAnyView(c.Views(), func(v *analysis.View) bool { return v.Field == "command" })
 	}
 	programs := 0
 	for i := range c.Effects {
@@ -154,29 +154,29 @@ func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
 	if programs > 1 || command == "" {
 		return false, nil
 	}
-	return s.commands.whole(command)
+	return s.commands.matchesWhole(command)
 }
 
 // An exception is one entry of a rule's exceptions.
 type exception struct {
-	types   []string
-	globs   []string
-	floats  bool // a glob matches a name in any folder
-	paths   func() (*effect.Globs, error)
-	hosts   []effect.HostPattern
-	trusted string // required value of [effect.Effect.Trusted]: "true", "false", or "" for either
-	kept    string // required value of Restorable: "true", "false", "kept", or "" for any
-	flows   string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
-	facts   facts
-	slow    *slowCriteria
-	loosens bool
+	types              []string
+	globs              []string
+	matchesAnyFolder   bool // a glob matches a name in any folder
+	paths              func() (*effect.Globs, error)
+	hosts              []effect.HostPattern
+	requiredTrusted    string // required value of [effect.Effect.Trusted]: "true", "false", or "" for either
+	requiredRestorable string // required value of Restorable: "true", "false", "kept", or "" for any
+	requiredValueFlow  string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
+	facts              facts
+	slowCriteria       *slowCriteria
+	loosensPolicy      bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, flows: c.Session.Flow, globs: c.Paths, facts: compileFacts(c.Facts), slow: compileSlow(c, loosens), loosens: loosens}
+	x := exception{types: c.Types, requiredTrusted: c.Trusted, requiredRestorable: c.Restorable, requiredValueFlow: c.Session.Flow, globs: c.Paths, facts: compileFacts(c.Facts), slowCriteria: compileSlow(c, loosens), loosensPolicy: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
-		x.floats = x.floats || names{glob: g}.floating()
+		x.matchesAnyFolder = x.matchesAnyFolder || segmentGlob{glob: g}.matchesAnyFolder()
 	}
 	for _, h := range c.Hosts {
 		p, err := effect.ParseHostPattern(h)
@@ -191,11 +191,11 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 // match reports whether the exception holds for an effect. An exception that makes the policy less strict
 // must cover everything that the effect touches; one that makes it stricter need only possibly match a part.
 func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
-	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && (s.c.Action.Given == "" || !slices.Contains(x.types, s.c.Action.Given)) && !slices.Contains(x.types, string(e.Word())) {
+	if len(x.types) > 0 && !slices.Contains(x.types, s.judgedCase.Action.Type) && (s.judgedCase.Action.GivenType == "" || !slices.Contains(x.types, s.judgedCase.Action.GivenType)) && !slices.Contains(x.types, string(e.RuleKind())) {
 		return false, nil
 	}
-	if x.trusted != "" && (x.trusted == "true") != e.Trusted || !restores(x.kept, e) ||
-		x.flows != "" && (x.flows == "true") != (e.Cause == effect.CauseValue) {
+	if x.requiredTrusted != "" && (x.requiredTrusted == "true") != e.Trusted || !meetsRestorable(x.requiredRestorable, e) ||
+		x.requiredValueFlow != "" && (x.requiredValueFlow == "true") != (e.Cause == effect.CauseSessionValue) {
 		return false, nil
 	}
 	if ok, err := x.facts.match(s, e); !ok || err != nil {
@@ -207,11 +207,11 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 			return false, err
 		}
 		ok := false
-		if x.loosens {
+		if x.loosensPolicy {
 			_, ok = globs.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 		} else {
 			_, ok = globs.Touches(e.Path, e.Pattern, e.Recursive)
-			ok = ok || x.floats && (e.Pattern || e.Recursive)
+			ok = ok || x.matchesAnyFolder && (e.Pattern || e.Recursive)
 		}
 		if !ok {
 			return false, nil
@@ -220,17 +220,17 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	if len(x.hosts) > 0 && !matchHosts(x.hosts, e.Host) {
 		return false, nil
 	}
-	return x.slow.match(s)
+	return x.slowCriteria.match(s)
 }
 
 // restores reports whether a removed file can be restored as the rule demands: "true" by version control,
 // "kept" by shield's backup.
-func restores(word string, e *effect.Effect) bool {
+func meetsRestorable(word string, e *effect.Effect) bool {
 	switch word {
 	case "":
 		return true
 	case "kept":
-		return e.Kept
+		return e.BackedUp
 	}
 	return (word == "true") == e.Restorable
 }

@@ -11,17 +11,17 @@ import (
 
 // compileExempt compiles the exceptions to heuristic rules.
 func (p *Policy) compileExempt(opts Options) error {
-	for i := range p.set.Heuristic {
-		r := &p.set.Heuristic[i]
+	for i := range p.rules.Heuristic {
+		r := &p.rules.Heuristic[i]
 		for k := range r.Except {
 			x, err := compileException(&r.Except[k], opts.Vars, true)
 			if err != nil {
 				return err
 			}
-			if p.exempt == nil {
-				p.exempt = map[string][]exception{}
+			if p.exemptions == nil {
+				p.exemptions = map[string][]exception{}
 			}
-			p.exempt[r.Name] = append(p.exempt[r.Name], x)
+			p.exemptions[r.Name] = append(p.exemptions[r.Name], x)
 		}
 	}
 	return nil
@@ -31,19 +31,19 @@ func (p *Policy) compileExempt(opts Options) error {
 // cover all effects of the action, since the rule may match text that belongs to no single effect. Effects
 // that only run a known program need not be covered.
 func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool, error) {
-	list := p.exempt[id]
+	list := p.exemptions[id]
 	if len(list) == 0 {
 		return false, nil
 	}
-	s := searches.Get().(*search)
-	s.ctx, s.c = ctx, c
+	s := searchPool.Get().(*search)
+	s.ctx, s.judgedCase = ctx, c
 	defer func() {
 		*s = search{}
-		searches.Put(s)
+		searchPool.Put(s)
 	}()
 	all := c.Effects
 	if len(all) == 0 {
-		all = []effect.Effect{nothing}
+		all = []effect.Effect{noEffect}
 	}
 	covered := false
 	for i := range all {
@@ -67,26 +67,26 @@ func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool
 // Findings returns the deny and verify rules that match an action, certainly or possibly, and, for each of
 // its effects, whether one of these rules asks about it.
 func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string, met []bool, err error) {
-	before := c.Met
-	defer func() { c.Met = before }()
+	before := c.MatchedRules
+	defer func() { c.MatchedRules = before }()
 	met = make([]bool, len(c.Effects))
-	for _, l := range append([]*Policy{p}, p.lower...) {
-		c.Met = make([][]analysis.RuleMatch, len(c.Effects))
-		s := searches.Get().(*search)
-		s.ctx, s.c = ctx, c
-		denied, verified, err := l.guarded(s)
+	for _, l := range append([]*Policy{p}, p.lowerLayers...) {
+		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
+		s := searchPool.Get().(*search)
+		s.ctx, s.judgedCase = ctx, c
+		denied, verified, err := l.matchGuards(s)
 		*s = search{}
-		searches.Put(s)
+		searchPool.Put(s)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, ch := range [...]choice{denied.sure, denied.perhaps, verified.sure, verified.perhaps} {
+		for _, ch := range [...]matchedRule{denied.certain, denied.possible, verified.certain, verified.possible} {
 			if ch.rule != nil {
 				rules = append(rules, ch.rule.Name)
 			}
 		}
-		for i := range c.Met {
-			for _, m := range c.Met[i] {
+		for i := range c.MatchedRules {
+			for _, m := range c.MatchedRules[i] {
 				rules, met[i] = append(rules, m.Rule), true
 			}
 		}

@@ -29,13 +29,13 @@ func loadExempt(t *testing.T, yaml string) *Policy {
 func exampleCase(t *testing.T, raw string) *analysis.Case {
 	t.Helper()
 	if !strings.HasPrefix(raw, "{") {
-		raw = `{"type":"execute_command","payload":{"command":` + quoted(raw) + `}}`
+		raw = `{"type":"execute_command","payload":{"command":` + quoteJSON(raw) + `}}`
 	}
 	a, err := action.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: testPlace}).Case(a)
+	return (&analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: testPlace}).Case(a)
 }
 
 // An exception to a heuristic rule holds only where it covers the whole action.
@@ -75,16 +75,16 @@ verify:
 func TestExemptLoads(t *testing.T) {
 	t.Parallel()
 	p := loadExempt(t, "verify:\n- {name: XP-132, except: {commands: [a]}}\n")
-	if p.Lost() != nil {
-		t.Error(p.Lost())
+	if p.IneffectiveEntries() != nil {
+		t.Error(p.IneffectiveEntries())
 	}
 	other := loadExempt(t, "verify:\n- {name: XP-132, except: {commands: [b]}}\n")
 	if p.Fingerprint() == other.Fingerprint() {
 		t.Error("two exceptions have one fingerprint")
 	}
 	gone := loadExempt(t, "extends: offline\nverify:\n- {name: XP-999, except: {commands: [a]}}\n")
-	if gone.Lost() == nil || !strings.Contains(gone.Lost().Error(), "they have no effect") {
-		t.Errorf("an exception to nothing: %v", gone.Lost())
+	if gone.IneffectiveEntries() == nil || !strings.Contains(gone.IneffectiveEntries().Error(), "they have no effect") {
+		t.Errorf("an exception to nothing: %v", gone.IneffectiveEntries())
 	}
 	opts := testOptions()
 	opts.Heuristic = heuristics

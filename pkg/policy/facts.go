@@ -15,9 +15,9 @@ import (
 type facts []fact
 
 type fact struct {
-	name    string
-	is, not []string
-	args    *texts // expressions of "args"; is and not are unused then
+	name                          string
+	allowedValues, excludedValues []string
+	argExpressions                *regexpCriterion // expressions of "args"; is and not are unused then
 }
 
 func compileFacts(list []rulefile.Fact) facts {
@@ -25,13 +25,13 @@ func compileFacts(list []rulefile.Fact) facts {
 	for _, f := range list {
 		c := fact{name: f.Name}
 		if f.Name == "args" {
-			c.args = &texts{exprs: f.Of}
+			c.argExpressions = &regexpCriterion{expressions: f.Of}
 		}
 		for _, entry := range f.Of {
 			if other, without := strings.CutPrefix(entry, "!"); without {
-				c.not = append(c.not, other)
+				c.excludedValues = append(c.excludedValues, other)
 			} else {
-				c.is = append(c.is, entry)
+				c.allowedValues = append(c.allowedValues, entry)
 			}
 		}
 		out = append(out, c)
@@ -46,19 +46,19 @@ func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
 		ok := false
 		switch f.name {
 		case "causes":
-			ok = f.takes(e.Variant())
+			ok = f.acceptsValue(e.Variant())
 		case "classes":
-			ok = f.takes(string(s.class(e)))
+			ok = f.acceptsValue(string(s.programClass(e)))
 		case "programs":
-			ok = f.takes(e.Program)
+			ok = f.acceptsValue(e.Program)
 		case "verbs":
-			ok = f.takes(e.Verb)
+			ok = f.acceptsValue(e.Verb)
 		case "names":
-			ok = e.Path != "" && !e.Pattern && !e.Recursive && f.takes(strings.TrimSuffix(path.Base(e.Path), ".exe"))
+			ok = e.Path != "" && !e.Pattern && !e.Recursive && f.acceptsValue(strings.TrimSuffix(path.Base(e.Path), ".exe"))
 		case "labels":
-			ok = slices.ContainsFunc(e.Labels, func(l effect.Label) bool { return f.takes(string(l)) })
+			ok = slices.ContainsFunc(e.Labels, func(l effect.Label) bool { return f.acceptsValue(string(l)) })
 		case "args":
-			res, err := f.args.compiled()
+			res, err := f.argExpressions.compile()
 			if err != nil {
 				return false, err
 			}
@@ -74,19 +74,19 @@ func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
 	return true, nil
 }
 
-func (f *fact) takes(value string) bool {
-	return !slices.Contains(f.not, value) && (len(f.is) == 0 || slices.Contains(f.is, value))
+func (f *fact) acceptsValue(value string) bool {
+	return !slices.Contains(f.excludedValues, value) && (len(f.allowedValues) == 0 || slices.Contains(f.allowedValues, value))
 }
 
 // class returns the class of the program that an effect belongs to: the last one before it. Without a program
 // it is the class of read-only programs.
-func (s *search) class(e *effect.Effect) effect.Class {
+func (s *search) programClass(e *effect.Effect) effect.Class {
 	class := effect.ReadOnly
-	for i := range s.c.Effects {
-		if x := &s.c.Effects[i]; x.Kind == effect.Execute {
+	for i := range s.judgedCase.Effects {
+		if x := &s.judgedCase.Effects[i]; x.Kind == effect.Execute {
 			class = x.Class
 		}
-		if e == &s.c.Effects[i] {
+		if e == &s.judgedCase.Effects[i] {
 			break
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	run := effect.Effect{Kind: effect.RunCode, Cause: effect.CauseLater, Labels: []effect.Label{effect.LabelUntrusted, effect.LabelNetwork}}
+	run := effect.Effect{Kind: effect.RunCode, Cause: effect.CauseDeferred, Labels: []effect.Label{effect.LabelUntrusted, effect.LabelNetwork}}
 	git := effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{"push", "origin main", "x"}, Class: effect.Network}
 	for rule, want := range map[string]struct {
 		e  effect.Effect

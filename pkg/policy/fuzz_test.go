@@ -117,7 +117,7 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 		for i := range c.Effects {
-			if c.Effects[i].Sure == effect.Unknown && v.Decision == verdict.Allow {
+			if c.Effects[i].Certainty == effect.Unknown && v.Decision == verdict.Allow {
 				t.Errorf("ALLOW with a dynamic effect: %+v", c.Effects)
 			}
 		}

@@ -22,7 +22,7 @@ import (
 
 // refused are functions that conditions may not call: they depend on more than the action, change values, or
 // have a step without a bound.
-var refused = []string{
+var refusedFunctions = []string{
 	"now/0", "localtime/0", "gmtime/0", "mktime/0", "strftime/1", "strflocaltime/1", "strptime/1",
 	"todate/0", "fromdate/0", "todateiso8601/0", "fromdateiso8601/0",
 	"input/0", "inputs/0", "debug/1", "halt/0", "halt_error/0", "halt_error/1", "modulemeta/0", "builtins/0",
@@ -32,7 +32,7 @@ var refused = []string{
 }
 
 // costs is the price of a function, as a multiple of the size of its input.
-var costs = map[string]int{
+var functionCosts = map[string]int{
 	"keys/0": 2, "length/0": 1, "utf8bytelength/0": 1, "reverse/0": 1, "add/0": 1, "min/0": 1, "max/0": 1,
 	"tostring/0": 2, "tojson/0": 2, "toboolean/0": 1,
 	"explode/0": 8, "implode/0": 1, "ascii_downcase/0": 1, "ascii_upcase/0": 1,
@@ -43,7 +43,7 @@ var costs = map[string]int{
 }
 
 // written are functions with an own definition in the prelude.
-var written = []struct{ names, def string }{
+var preludeDefinitions = []struct{ names, def string }{
 	{"sort/0", `def sort: _sorting | _sort_by(.);`},
 	{"unique/0", `def unique: _sorting | _unique_by(.);`},
 	{"sort_by/1", `def sort_by(f): . as $v | map([f]) | _sorting as $k | $v | _sort_by($k);`},
@@ -88,7 +88,7 @@ def gsub($re; str): sub($re; str; "g");`},
 
 // free are functions that pay nothing: each step takes bounded time for any input, or they are built from
 // functions that pay.
-var free = strings.Fields(`
+var freeFunctions = strings.Fields(`
 	empty/0 not/0 select/1 map/1 map_values/1 recurse/0 recurse/1 recurse/2 with_entries/1 while/2 until/2 repeat/1
 	range/1 range/2 range/3 arrays/0 objects/0 iterables/0 booleans/0 numbers/0 finites/0 normals/0 strings/0 nulls/0
 	values/0 scalars/0 walk/1 first/0 first/1 last/0 last/1 isempty/1 all/0 all/1 all/2 any/0 any/1 any/2 limit/2 skip/2
@@ -101,79 +101,79 @@ var free = strings.Fields(`
 
 // operators are the operators that pay, with the name of the function that replaces them. The right operand
 // is the first argument, because jq evaluates it first.
-var operators = map[gojq.Operator]string{
+var payingOperators = map[gojq.Operator]string{
 	gojq.OpAdd: "add", gojq.OpSub: "subtract", gojq.OpMul: "multiply", gojq.OpDiv: "divide", gojq.OpMod: "modulo",
 	gojq.OpEq: "equal", gojq.OpNe: "notequal", gojq.OpGt: "greater", gojq.OpLt: "less", gojq.OpGe: "greatereq", gojq.OpLe: "lesseq",
 }
 
 // A shadow is a group of definitions that is put before an expression that needs one of them.
-type shadow struct {
-	defs  []*gojq.FuncDef
-	calls map[string]bool
+type definitionGroup struct {
+	definitions []*gojq.FuncDef
+	calls       map[string]bool
 }
 
 // prelude returns all shadows. Each depends only on earlier ones.
-var prelude = sync.OnceValues(func() ([]shadow, error) {
-	var all []shadow
+var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
+	var all []definitionGroup
 	add := func(text string, pays bool) error {
 		q, err := gojq.Parse(text + " .")
 		if err == nil && pays {
-			err = rewrite(reflect.ValueOf(q))
+			err = addPayments(reflect.ValueOf(q))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
-		s := shadow{q.FuncDefs, map[string]bool{}}
+		s := definitionGroup{q.FuncDefs, map[string]bool{}}
 		functionsIn(reflect.ValueOf(q), s.calls, map[string]bool{})
 		all = append(all, s)
 		return nil
 	}
 	var errs []error
-	for op, name := range operators {
+	for op, name := range payingOperators {
 		errs = append(errs, add(fmt.Sprintf("def _op_%s($r; $l): _before_%[1]s($l; $r) | $l %s $r;", name, op), false))
 	}
-	for _, fn := range refused {
-		name, params := signature(fn)
-		errs = append(errs, add(fmt.Sprintf("def %s%s: error(%q);", name, params, name+notHere), false))
+	for _, fn := range refusedFunctions {
+		name, params := functionSignature(fn)
+		errs = append(errs, add(fmt.Sprintf("def %s%s: error(%q);", name, params, name+notAvailable), false))
 	}
-	for fn, times := range costs {
-		name, params := signature(fn)
+	for fn, times := range functionCosts {
+		name, params := functionSignature(fn)
 		pay := fmt.Sprintf("_paid(%d) | _jq_%s", times, name)
 		if params != "" {
 			pay = fmt.Sprintf("_paid(%d) | ($a | _paid(%[1]d)) as $a | _jq_%s($a)", times, name)
 		}
 		errs = append(errs, add(fmt.Sprintf("def _jq_%s%s: %[1]s%s; def %[1]s%[2]s: %[4]s;", name, params, params, pay), false))
 	}
-	for _, w := range written {
+	for _, w := range preludeDefinitions {
 		errs = append(errs, add(w.def, true))
 	}
 	return all, errors.Join(errs...)
 })
 
 // shadowed puts the definitions that an expression needs in front of it.
-func shadowed(q *gojq.Query) error {
-	all, err := prelude()
+func prependDefinitions(q *gojq.Query) error {
+	all, err := costPrelude()
 	if err != nil {
 		return err
 	}
 	called := map[string]bool{}
 	functionsIn(reflect.ValueOf(q), called, map[string]bool{})
 	for i := len(all) - 1; i >= 0; i-- {
-		needed := slices.ContainsFunc(all[i].defs, func(d *gojq.FuncDef) bool {
+		needed := slices.ContainsFunc(all[i].definitions, func(d *gojq.FuncDef) bool {
 			return called[fmt.Sprintf("%s/%d", d.Name, len(d.Args))]
 		})
 		if needed {
-			q.FuncDefs = append(slices.Clone(all[i].defs), q.FuncDefs...)
+			q.FuncDefs = append(slices.Clone(all[i].definitions), q.FuncDefs...)
 			maps.Copy(called, all[i].calls)
 		}
 	}
 	return nil
 }
 
-const notHere = " is not available in a condition"
+const notAvailable = " is not available in a condition"
 
 // signature returns the name and the parameters of a function such as "has/1".
-func signature(fn string) (name, params string) {
+func functionSignature(fn string) (name, params string) {
 	name, arity, _ := strings.Cut(fn, "/")
 	if arity == "0" {
 		return name, ""
@@ -182,38 +182,38 @@ func signature(fn string) (name, params string) {
 }
 
 // rewrite makes the steps of an expression pay that are not function calls.
-func rewrite(v reflect.Value) error {
+func addPayments(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
 		}
-		if err := rewrite(v.Elem()); err != nil {
+		if err := addPayments(v.Elem()); err != nil {
 			return err
 		}
 		switch n := v.Interface().(type) {
 		case *gojq.Query:
-			return rewriteQuery(n)
+			return addQueryPayments(n)
 		case *gojq.Term:
-			rewriteTerm(n)
+			addTermPayments(n)
 		case *gojq.Index:
 			if !n.IsSlice && n.Start != nil {
-				n.Start = pipe(n.Start, call("_key"))
+				n.Start = pipeQuery(n.Start, callQuery("_key"))
 			}
 		case *gojq.PatternObject:
 			if n.KeyQuery != nil {
-				n.KeyQuery = pipe(n.KeyQuery, call("_key"))
+				n.KeyQuery = pipeQuery(n.KeyQuery, callQuery("_key"))
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if err := rewrite(v.Field(i)); err != nil {
+			if err := addPayments(v.Field(i)); err != nil {
 				return err
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := rewrite(v.Index(i)); err != nil {
+			if err := addPayments(v.Index(i)); err != nil {
 				return err
 			}
 		}
@@ -222,44 +222,44 @@ func rewrite(v reflect.Value) error {
 	return nil
 }
 
-func rewriteQuery(q *gojq.Query) error {
+func addQueryPayments(q *gojq.Query) error {
 	if q.Op >= gojq.OpAssign {
-		return fmt.Errorf("%s%s, which cannot change values", q.Op, notHere)
+		return fmt.Errorf("%s%s, which cannot change values", q.Op, notAvailable)
 	}
-	if name, ok := operators[q.Op]; ok {
-		q.Term = call("_op_"+name, q.Right, q.Left).Term
+	if name, ok := payingOperators[q.Op]; ok {
+		q.Term = callQuery("_op_"+name, q.Right, q.Left).Term
 		q.Left, q.Op, q.Right = nil, 0, nil
 	}
 	return nil
 }
 
 // rewriteTerm makes formats and string interpolations pay for their parts.
-func rewriteTerm(t *gojq.Term) {
+func addTermPayments(t *gojq.Term) {
 	const times = "4" // escaping can lengthen a text up to this factor
 	if t.Str != nil {
 		for i, q := range t.Str.Queries {
 			if q.Term == nil || q.Term.Str == nil {
-				t.Str.Queries[i] = pipe(q, call("_paid", literal(times)))
+				t.Str.Queries[i] = pipeQuery(q, callQuery("_paid", numberQuery(times)))
 			}
 		}
 		return
 	}
 	if t.Type == gojq.TermTypeFormat {
 		format := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format}}
-		t.Type, t.Format, t.Query = gojq.TermTypeQuery, "", pipe(call("_paid", literal(times)), format)
+		t.Type, t.Format, t.Query = gojq.TermTypeQuery, "", pipeQuery(callQuery("_paid", numberQuery(times)), format)
 	}
 }
 
-func call(name string, args ...*gojq.Query) *gojq.Query {
+func callQuery(name string, args ...*gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
 }
 
-func literal(number string) *gojq.Query {
+func numberQuery(number string) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeNumber, Number: number}}
 }
 
 // pipe returns left | right in parentheses.
-func pipe(left, right *gojq.Query) *gojq.Query {
+func pipeQuery(left, right *gojq.Query) *gojq.Query {
 	q := &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}
 }
@@ -299,13 +299,13 @@ func parseWhen(expr string) (*gojq.Query, error) {
 	called, defined := map[string]bool{}, map[string]bool{}
 	functionsIn(reflect.ValueOf(q), called, defined)
 	for fn := range called {
-		if strings.HasPrefix(fn, "_") || slices.Contains(refused, fn) && !defined[fn] {
+		if strings.HasPrefix(fn, "_") || slices.Contains(refusedFunctions, fn) && !defined[fn] {
 			name, _, _ := strings.Cut(fn, "/")
-			return nil, errors.New(name + notHere)
+			return nil, errors.New(name + notAvailable)
 		}
 	}
-	if err := rewrite(reflect.ValueOf(q)); err != nil {
+	if err := addPayments(reflect.ValueOf(q)); err != nil {
 		return nil, err
 	}
-	return q, shadowed(q)
+	return q, prependDefinitions(q)
 }

@@ -17,7 +17,7 @@ import (
 type program struct {
 	*meter
 	code    *gojq.Code
-	regexps map[[2]string]*pattern
+	regexps map[[2]string]*compiledRegexp
 }
 
 func newProgram(expr string) (*program, error) {
@@ -25,7 +25,7 @@ func newProgram(expr string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jq: %w", err)
 	}
-	p := &program{regexps: map[[2]string]*pattern{}}
+	p := &program{regexps: map[[2]string]*compiledRegexp{}}
 	if p.code, err = gojq.Compile(q, p.functions()...); err != nil {
 		return nil, fmt.Errorf("jq: %w", err)
 	}
@@ -44,24 +44,24 @@ func (p *program) functions() []gojq.CompilerOption {
 		}
 	}
 	both := func(v any, args []any) error {
-		return errors.Join(p.value(args[0], 1), p.value(args[1], 1))
+		return errors.Join(p.payValue(args[0], 1), p.payValue(args[1], 1))
 	}
-	compare := func(_ any, args []any) error { return p.compare(args[0], args[1]) }
+	compare := func(_ any, args []any) error { return p.payCompare(args[0], args[1]) }
 	opts := []gojq.CompilerOption{
-		gojq.WithFunction("_paid", 1, 1, input(func(v any, args []any) error { return p.value(v, args[0].(int)) })),
-		gojq.WithFunction("_sorting", 0, 0, input(func(v any, _ []any) error { return p.sorting(v) })),
-		gojq.WithFunction("_product", 1, 1, input(func(v any, args []any) error { return p.product(v, args[0]) })),
-		gojq.WithFunction("_joining", 1, 1, input(func(v any, args []any) error { return p.joining(v, args[0]) })),
-		gojq.WithFunction("_key", 0, 0, input(func(v any, _ []any) error { return plainKey(v) })),
-		gojq.WithFunction("_short", 0, 0, input(func(v any, _ []any) error { return p.short(v) })),
+		gojq.WithFunction("_paid", 1, 1, input(func(v any, args []any) error { return p.payValue(v, args[0].(int)) })),
+		gojq.WithFunction("_sorting", 0, 0, input(func(v any, _ []any) error { return p.paySort(v) })),
+		gojq.WithFunction("_product", 1, 1, input(func(v any, args []any) error { return p.payProduct(v, args[0]) })),
+		gojq.WithFunction("_joining", 1, 1, input(func(v any, args []any) error { return p.payJoin(v, args[0]) })),
+		gojq.WithFunction("_key", 0, 0, input(func(v any, _ []any) error { return rejectListKey(v) })),
+		gojq.WithFunction("_short", 0, 0, input(func(v any, _ []any) error { return p.checkNumberLengths(v) })),
 		gojq.WithFunction("_texts", 1, 1, func(v any, args []any) any { return isText(v) && isText(args[0]) }),
-		gojq.WithFunction("_positions", 1, 1, func(v any, args []any) any { return p.positions(v.(string), args[0].(string)) }),
-		gojq.WithFunction("_find", 3, 3, func(v any, args []any) any { return p.find(v, args[0], args[1], args[2] == true) }),
-		gojq.WithFunction("_parts", 2, 2, func(v any, args []any) any { return p.parts(v, args[0], args[1]) }),
-		gojq.WithFunction("_before_subtract", 2, 2, input(func(_ any, args []any) error { return p.product(args[0], args[1]) })),
-		gojq.WithFunction("_before_multiply", 2, 2, input(func(_ any, args []any) error { return p.repeated(args[0], args[1]) })),
+		gojq.WithFunction("_positions", 1, 1, func(v any, args []any) any { return p.substringPositions(v.(string), args[0].(string)) }),
+		gojq.WithFunction("_find", 3, 3, func(v any, args []any) any { return p.findMatches(v, args[0], args[1], args[2] == true) }),
+		gojq.WithFunction("_parts", 2, 2, func(v any, args []any) any { return p.splitAtMatches(v, args[0], args[1]) }),
+		gojq.WithFunction("_before_subtract", 2, 2, input(func(_ any, args []any) error { return p.payProduct(args[0], args[1]) })),
+		gojq.WithFunction("_before_multiply", 2, 2, input(func(_ any, args []any) error { return p.payRepeat(args[0], args[1]) })),
 		gojq.WithFunction("_before_divide", 2, 2, input(func(_ any, args []any) error {
-			return errors.Join(p.value(args[0], 8), p.value(args[1], 1))
+			return errors.Join(p.payValue(args[0], 8), p.payValue(args[1], 1))
 		})),
 	}
 	for _, name := range []string{"add", "modulo"} {
@@ -73,45 +73,45 @@ func (p *program) functions() []gojq.CompilerOption {
 	return opts
 }
 
-func (p *program) joining(v, separator any) error {
+func (p *program) payJoin(v, separator any) error {
 	_, nodes := p.measure(v)
 	text, _ := separator.(string)
-	return errors.Join(p.value(v, 1), p.pay(times(nodes, len(text))))
+	return errors.Join(p.payValue(v, 1), p.pay(multiplyCapped(nodes, len(text))))
 }
 
 // plainKey returns an error if a key is a list: jq would search for the list as a sublist.
-func plainKey(v any) error {
+func rejectListKey(v any) error {
 	if _, list := v.([]any); list {
-		return errors.New("a list as a key" + notHere)
+		return errors.New("a list as a key" + notAvailable)
 	}
 	return nil
 }
 
 // maxNumber is the maximum length of a number in characters. jq parses longer numbers in more than linear
 // time, and again for each use.
-const maxNumber = 100
+const maxNumberLength = 100
 
 // short returns an error for values with a number that is too long, and for texts that would be parsed as
 // one.
-func (p *program) short(v any) error {
+func (p *program) checkNumberLengths(v any) error {
 	switch v := v.(type) {
 	case json.Number:
-		if len(v) > maxNumber {
-			return p.tooMuch()
+		if len(v) > maxNumberLength {
+			return p.workExceeded()
 		}
 	case string:
-		if len(v) > maxNumber && strings.Trim(v, "+-.0123456789eE") == "" {
-			return p.tooMuch()
+		if len(v) > maxNumberLength && strings.Trim(v, "+-.0123456789eE") == "" {
+			return p.workExceeded()
 		}
 	case []any:
 		for _, e := range v {
-			if err := p.short(e); err != nil {
+			if err := p.checkNumberLengths(e); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, e := range v {
-			if err := p.short(e); err != nil {
+			if err := p.checkNumberLengths(e); err != nil {
 				return err
 			}
 		}
@@ -119,11 +119,11 @@ func (p *program) short(v any) error {
 	return nil
 }
 
-func (p *program) tooMuch() error { return p.pay(whenMaxWork + 1) }
+func (p *program) workExceeded() error { return p.pay(whenMaxWork + 1) }
 
 // positions returns the positions of one text in another, in characters, like jq's indices but in linear time
 // (Knuth, Morris and Pratt).
-func (p *program) positions(s, x string) any {
+func (p *program) substringPositions(s, x string) any {
 	if err := p.pay(4*len(x) + 4*len(s)); err != nil {
 		return err
 	}
@@ -160,20 +160,20 @@ func (p *program) positions(s, x string) any {
 }
 
 // A pattern is a regular expression that can be searched from any position of a text in linear time.
-type pattern struct {
+type compiledRegexp struct {
 	*regexp.Regexp
-	after  *regexp.Regexp // the expression as group 1, anywhere after the first character
-	weight int            // work for one byte
+	afterFirstRune *regexp.Regexp // the expression as group 1, anywhere after the first character
+	workPerByte    int            // work for one byte
 }
 
 const (
-	maxPattern  = 4 << 10 // bytes of an expression
-	maxPatterns = 64      // expressions that stay compiled
-	matchCost   = 64      // work for the description of one match
+	maxRegexpBytes   = 4 << 10 // bytes of an expression
+	maxCachedRegexps = 64      // expressions that stay compiled
+	workPerMatch     = 64      // work for the description of one match
 )
 
 // compile returns the compiled expression. Large expressions cost more, because they may come from the agent.
-func (p *program) compile(re, flags string) (*pattern, error) {
+func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
 	key := [2]string{re, flags}
 	if r := p.regexps[key]; r != nil {
 		return r, nil
@@ -181,8 +181,8 @@ func (p *program) compile(re, flags string) (*pattern, error) {
 	if strings.Trim(flags, "gim") != "" {
 		return nil, fmt.Errorf("unsupported regular expression flag: %q; use g, i, n or x", flags)
 	}
-	if len(re) > maxPattern {
-		return nil, p.tooMuch()
+	if len(re) > maxRegexpBytes {
+		return nil, p.workExceeded()
 	}
 	for flag, inline := range map[string]string{"i": "(?i)", "m": "(?s)"} {
 		if strings.Contains(flags, flag) {
@@ -194,18 +194,18 @@ func (p *program) compile(re, flags string) (*pattern, error) {
 		return nil, fmt.Errorf("invalid regular expression %.80q: %w", re, err)
 	}
 	size := treeSize(tree)
-	if err := p.pay(times(size, 64)); err != nil {
+	if err := p.pay(multiplyCapped(size, 64)); err != nil {
 		return nil, err
 	}
-	r := &pattern{weight: 1 + size/16}
+	r := &compiledRegexp{workPerByte: 1 + size/16}
 	if r.Regexp, err = regexp.Compile(re); err == nil {
-		r.after, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
+		r.afterFirstRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression %.80q: %w", re, err)
 	}
-	if len(p.regexps) >= maxPatterns {
-		p.regexps = map[[2]string]*pattern{}
+	if len(p.regexps) >= maxCachedRegexps {
+		p.regexps = map[[2]string]*compiledRegexp{}
 	}
 	p.regexps[key] = r
 	return r, nil
@@ -218,39 +218,39 @@ func treeSize(re *syntax.Regexp) int {
 		n += treeSize(sub)
 	}
 	if re.Op == syntax.OpRepeat {
-		n = times(n, max(re.Min, re.Max, 1))
+		n = multiplyCapped(n, max(re.Min, re.Max, 1))
 	}
 	return n
 }
 
 // arguments checks the arguments of a regular expression function.
-func (p *program) arguments(v, re, flags any) (string, string, *pattern, error) {
+func (p *program) arguments(v, re, flags any) (string, string, *compiledRegexp, error) {
 	text, ok := v.(string)
 	expr, rok := re.(string)
 	given, fok := flags.(string)
 	if !ok || !rok || !fok && flags != nil {
 		return "", "", nil, fmt.Errorf("cannot match a %s with a %s and flags of type %s; use strings", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
 	}
-	r, err := p.compile(expr, given)
+	r, err := p.compileRegexp(expr, given)
 	return text, given, r, err
 }
 
 // find implements jq's internal function _match.
-func (p *program) find(v, re, flags any, testing bool) any {
+func (p *program) findMatches(v, re, flags any, testing bool) any {
 	text, given, r, err := p.arguments(v, re, flags)
 	if err != nil {
 		return err
 	}
 	if testing {
-		if err := p.pay(times(len(text)+1, r.weight)); err != nil {
+		if err := p.pay(multiplyCapped(len(text)+1, r.workPerByte)); err != nil {
 			return err
 		}
 		return r.MatchString(text)
 	}
 	found := []any{}
-	err = p.each(text, r, strings.Contains(given, "g"), func(m match) error {
+	err = p.eachMatch(text, r, strings.Contains(given, "g"), func(m regexpMatch) error {
 		found = append(found, map[string]any{
-			"offset": m.runes, "length": utf8.RuneCountInString(text[m.at[0]:m.at[1]]), "string": text[m.at[0]:m.at[1]],
+			"offset": m.startRune, "length": utf8.RuneCountInString(text[m.byteRange[0]:m.byteRange[1]]), "string": text[m.byteRange[0]:m.byteRange[1]],
 			"captures": m.captures,
 		})
 		return nil
@@ -263,15 +263,15 @@ func (p *program) find(v, re, flags any, testing bool) any {
 
 // parts splits a text at the matches of an expression. It returns, for each match, the text before it and its
 // captures, and finally the rest.
-func (p *program) parts(v, re, flags any) any {
+func (p *program) splitAtMatches(v, re, flags any) any {
 	text, given, r, err := p.arguments(v, re, flags)
 	if err != nil {
 		return err
 	}
 	parts, end := []any{}, 0
-	err = p.each(text, r, strings.Contains(given, "g"), func(m match) error {
-		parts = append(parts, map[string]any{"before": text[end:m.at[0]], "captures": m.captures})
-		end = m.at[1]
+	err = p.eachMatch(text, r, strings.Contains(given, "g"), func(m regexpMatch) error {
+		parts = append(parts, map[string]any{"before": text[end:m.byteRange[0]], "captures": m.captures})
+		end = m.byteRange[1]
 		return nil
 	})
 	if err != nil {
@@ -281,29 +281,29 @@ func (p *program) parts(v, re, flags any) any {
 }
 
 // A match is one match of an expression.
-type match struct {
-	at       [2]int // in bytes
-	runes    int    // where it starts, in characters
-	captures []any  // groups as jq's match returns them: offset, length, string, name
+type regexpMatch struct {
+	byteRange [2]int // in bytes
+	startRune int    // where it starts, in characters
+	captures  []any  // groups as jq's match returns them: offset, length, string, name
 }
 
 // each calls do for the first match of an expression, or for all matches.
-func (p *program) each(text string, r *pattern, all bool, do func(match) error) error {
+func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(regexpMatch) error) error {
 	names := r.SubexpNames()
 	runes, counted := 0, 0 // runes is the number of characters before byte counted
 	for pos := 0; pos <= len(text); {
-		at, err := p.from(text, r, pos)
+		at, err := p.matchFrom(text, r, pos)
 		if at == nil || err != nil {
 			return err
 		}
-		if err := p.pay(matchCost + (len(at)/2-1)*(matchCost+at[1]-at[0])); err != nil {
+		if err := p.pay(workPerMatch + (len(at)/2-1)*(workPerMatch+at[1]-at[0])); err != nil {
 			return err
 		}
 		runes += utf8.RuneCountInString(text[counted:at[0]])
 		counted = at[0]
-		m := match{at: [2]int{at[0], at[1]}, runes: runes, captures: make([]any, len(at)/2-1)}
+		m := regexpMatch{byteRange: [2]int{at[0], at[1]}, startRune: runes, captures: make([]any, len(at)/2-1)}
 		for i := range m.captures {
-			m.captures[i] = capture(text, names[i+1], at[2*i+2], at[2*i+3], at[0], runes)
+			m.captures[i] = describeGroup(text, names[i+1], at[2*i+2], at[2*i+3], at[0], runes)
 		}
 		if err := do(m); err != nil || !all {
 			return err
@@ -318,7 +318,7 @@ func (p *program) each(text string, r *pattern, all bool, do func(match) error) 
 
 // capture describes one group of a match as jq's match does. The match starts at byte start, which is
 // character runes.
-func capture(text, name string, from, to, start, runes int) map[string]any {
+func describeGroup(text, name string, from, to, start, runes int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
 	if name != "" {
 		c["name"] = name
@@ -333,17 +333,17 @@ func capture(text, name string, from, to, start, runes int) map[string]any {
 
 // from returns the first match at or after pos, like [regexp.Regexp.FindSubmatchIndex], or nil. ^ and \b take
 // the text before pos into account.
-func (p *program) from(text string, r *pattern, pos int) ([]int, error) {
+func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, error) {
 	if pos == 0 {
 		// Each of many matches may read the whole text, so the bytes read are paid for.
-		in := &metered{p: p, weight: r.weight, text: text}
-		return r.FindReaderSubmatchIndex(in), p.over
+		in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text}
+		return r.FindReaderSubmatchIndex(in), p.exceededLimit
 	}
 	_, n := utf8.DecodeLastRuneInString(text[:pos])
-	in := &metered{p: p, weight: r.weight, text: text, at: pos - n}
-	at := r.after.FindReaderSubmatchIndex(in)
-	if at == nil || p.over != nil {
-		return nil, p.over
+	in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text, offset: pos - n}
+	at := r.afterFirstRune.FindReaderSubmatchIndex(in)
+	if at == nil || p.exceededLimit != nil {
+		return nil, p.exceededLimit
 	}
 	for i := range at {
 		if at[i] >= 0 {
@@ -354,22 +354,22 @@ func (p *program) from(text string, r *pattern, pos int) ([]int, error) {
 }
 
 // metered reads a text and pays for the bytes.
-type metered struct {
-	p      *program
-	weight int
-	text   string
-	at     int
+type meteredReader struct {
+	program     *program
+	workPerByte int
+	text        string
+	offset      int
 }
 
 // ReadRune implements [io.RuneReader].
-func (m *metered) ReadRune() (rune, int, error) {
-	if m.at >= len(m.text) {
+func (m *meteredReader) ReadRune() (rune, int, error) {
+	if m.offset >= len(m.text) {
 		return 0, 0, io.EOF
 	}
-	if err := m.p.pay(2 * m.weight); err != nil {
+	if err := m.program.pay(2 * m.workPerByte); err != nil {
 		return 0, 0, err
 	}
-	r, n := utf8.DecodeRuneInString(m.text[m.at:])
-	m.at += n
+	r, n := utf8.DecodeRuneInString(m.text[m.offset:])
+	m.offset += n
 	return r, n, nil
 }

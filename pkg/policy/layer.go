@@ -14,15 +14,15 @@ import (
 )
 
 // Highest is the name of the only layer that may have allow rules.
-const Highest = "organisation"
+const HighestLayer = "organisation"
 
 // LoadLayer reads the policy file of a layer below the highest, such as "team". It may only have deny and
 // verify rules without exceptions, and extend no preset: it cannot loosen decisions of the layers above. The
 // names of its rules are prefixed with the layer's name and a slash, so that a verdict shows which layer
 // decided.
 func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
-	opts.Vars = opts.known()
-	f, err := rulefile.Parse(name, data, checks(opts.Vars))
+	opts.Vars = opts.variableFolders()
+	f, err := rulefile.Parse(name, data, valueChecks(opts.Vars))
 	var errs yamlfile.Errors
 	errs.Add(err)
 	if f.Extends != "" {
@@ -38,21 +38,21 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 			}
 		}
 	}
-	if len(f.Deny)+len(f.Verify) > most {
-		errs.Add(yamlfile.Pos{}.Errorf("the layer has more than %d deny and verify rules; combine some", most))
+	if len(f.Deny)+len(f.Verify) > maxRules {
+		errs.Add(yamlfile.Pos{}.Errorf("the layer has more than %d deny and verify rules; combine some", maxRules))
 	}
-	if err := yamlfile.In("policy", name, errs.Err()); err != nil {
+	if err := yamlfile.WithFile("policy", name, errs.Err()); err != nil {
 		return nil, err
 	}
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify} {
 		for i := range l {
-			canonicalTypes(&l[i])
+			addCanonicalTypes(&l[i])
 			l[i].Name = layer + "/" + l[i].Name
 		}
 	}
 	p := newPolicy(name, f.Fingerprint(), f.Set, opts)
 	p.layer = layer
-	if _, err := p.guards.compile(); err != nil {
+	if _, err := p.guardRules.compile(); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
 	return p, nil
@@ -64,7 +64,7 @@ func (p *Policy) Over(lower ...*Policy) *Policy {
 		return p
 	}
 	out := *p
-	out.lower = lower
+	out.lowerLayers = lower
 	h := sha256.New()
 	for _, l := range append([]*Policy{p}, lower...) {
 		fmt.Fprintf(h, "%s %s\n", l.layer, l.fingerprint)
@@ -74,30 +74,30 @@ func (p *Policy) Over(lower ...*Policy) *Policy {
 }
 
 // stricter reports whether the verdict of a lower layer replaces the verdict of the layers above.
-func stricter(below, above *verdict.Verdict) bool {
+func isStricter(below, above *verdict.Verdict) bool {
 	order := cmp.Or(cmp.Compare(below.Decision, above.Decision), cmp.Compare(below.NextTier, above.NextTier))
 	return order > 0 || order == 0 && above.Rule == "" && below.Rule != ""
 }
 
 // An Answer is the verdict of one layer on a case.
-type Answer struct {
-	Layer   string          // [Highest], or the name of a lower layer
+type LayerAnswer struct {
+	Layer   string          // [HighestLayer], or the name of a lower layer
 	Name    string          // name of the layer's preset or file
 	Verdict verdict.Verdict // without a decision if no rule of a lower layer matches
 	Decides bool
 }
 
 // Answers returns the verdict of each layer on a case. The verdict of the policy is the strictest of them.
-func (p *Policy) Answers(ctx context.Context, c *analysis.Case) ([]Answer, error) {
-	var out []Answer
+func (p *Policy) Answers(ctx context.Context, c *analysis.Case) ([]LayerAnswer, error) {
+	var out []LayerAnswer
 	decides := 0
-	for i, l := range append([]*Policy{p}, p.lower...) {
-		v, err := l.own(ctx, c)
+	for i, l := range append([]*Policy{p}, p.lowerLayers...) {
+		v, err := l.judgeLayer(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Answer{Layer: cmp.Or(l.layer, Highest), Name: l.name, Verdict: v})
-		if stricter(&v, &out[decides].Verdict) {
+		out = append(out, LayerAnswer{Layer: cmp.Or(l.layer, HighestLayer), Name: l.name, Verdict: v})
+		if isStricter(&v, &out[decides].Verdict) {
 			decides = i
 		}
 	}

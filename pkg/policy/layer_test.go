@@ -75,7 +75,7 @@ verify: [{name: writes, action_types: [write_file], paths: [/etc/**], tier_overr
 		"possibly denied":              {caseOf("read_file", tree(read("/srv"))), verdict.Escalate, 2, "user/mine"},
 		"a rule instead of none":       {caseOf("http_request", contact("a.test")), verdict.Escalate, 1, "team/net"},
 		"no layer has a rule":          {caseOf("list_directory", effect.Effect{Kind: effect.ListDirectory, Path: "/a"}), verdict.Escalate, 1, ""},
-		"what cannot be known is not":  {caseOf("read_file", read("/a"), effect.Effect{Sure: effect.Unknown}), verdict.Escalate, 1, ""},
+		"what cannot be known is not":  {caseOf("read_file", read("/a"), effect.Effect{Certainty: effect.Unknown}), verdict.Escalate, 1, ""},
 		"the first of equal ones wins": {caseOf("read_file", read("/data/a"), read("/srv/mine/deep/a")), verdict.Block, 0, "team/data"},
 	} {
 		v, err := p.Judge(t.Context(), tt.c)
@@ -87,7 +87,7 @@ verify: [{name: writes, action_types: [write_file], paths: [/etc/**], tier_overr
 			t.Fatalf("%s: %d answers, error %v", name, len(answers), err)
 		}
 		for i, a := range answers {
-			if a.Layer != []string{Highest, "team", "user"}[i] || a.Decides && a.Verdict.Rule != tt.rule {
+			if a.Layer != []string{HighestLayer, "team", "user"}[i] || a.Decides && a.Verdict.Rule != tt.rule {
 				t.Errorf("%s: %+v decides", name, a)
 			}
 		}
@@ -139,7 +139,7 @@ verify:
 func TestLayersRemember(t *testing.T) {
 	t.Parallel()
 	team := mustLayer(t, "team", "deny: [{name: x, session: {after: [read_secret]}}]\n")
-	if events, _ := mustLoad(t, "allow: [{name: reads, action_types: [read_file]}]\n").Over(team).Remembers(); !strings.Contains(strings.Join(events, " "), "read_secret") {
+	if events, _ := mustLoad(t, "allow: [{name: reads, action_types: [read_file]}]\n").Over(team).RememberedEvents(); !strings.Contains(strings.Join(events, " "), "read_secret") {
 		t.Errorf("%q", events)
 	}
 }

@@ -41,9 +41,9 @@ type Finding struct {
 // Check returns everything in a policy file that is wrong or probably not intended, in the order of the file.
 // If the file can be used, Check also judges the examples of its rules.
 func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []Finding {
-	opts.Vars = opts.known()
-	f, set, lost, err := assemble(name, data, opts)
-	l := linter{ctx: ctx, an: an, set: set}
+	opts.Vars = opts.variableFolders()
+	f, set, lost, err := assembleRules(name, data, opts)
+	l := linter{ctx: ctx, analyzer: an, effectiveSet: set}
 	for _, w := range lost {
 		l.add(w.Pos, Warning, "%s", w.Msg)
 	}
@@ -62,74 +62,74 @@ func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer,
 
 // examine returns the findings on a file.
 func (l *linter) examine(f *rulefile.File) []Finding {
-	l.list("deny", f.Deny)
-	l.list("verify", f.Verify)
-	l.list("allow", f.Allow)
+	l.lintList("deny", f.Deny)
+	l.lintList("verify", f.Verify)
+	l.lintList("allow", f.Allow)
 	for i := range f.Heuristic {
 		r := &f.Heuristic[i]
 		for k := range r.Except {
-			l.types(&r.Except[k])
+			l.reportUnknownTypes(&r.Except[k])
 		}
 		for _, e := range append(r.Match, r.Pass...) {
 			l.add(e.Pos, Note, "rule %s is a heuristic rule: the policy alone does not judge its examples; use shield explain", r.Name)
 		}
 	}
-	sorted.By(l.out, func(a, b Finding) int {
+	sorted.By(l.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return l.out
+	return l.findings
 }
 
 type linter struct {
-	ctx    context.Context
-	an     *analysis.Analyzer
-	set    rulefile.Set // the file's rules with those of the core and its preset, as far as they are readable
-	policy *Policy      // nil if the file cannot be used
-	out    []Finding
+	ctx          context.Context
+	analyzer     *analysis.Analyzer
+	effectiveSet rulefile.Set // the file's rules with those of the core and its preset, as far as they are readable
+	policy       *Policy      // nil if the file cannot be used
+	findings     []Finding
 }
 
 //go:noinline
 func (l *linter) add(at yamlfile.Pos, s Severity, format string, args ...any) {
-	l.out = append(l.out, Finding{at.Line, at.Column, s, fmt.Sprintf(format, args...)})
+	l.findings = append(l.findings, Finding{at.Line, at.Column, s, fmt.Sprintf(format, args...)})
 }
 
-func (l *linter) list(list string, rules []rulefile.Rule) {
+func (l *linter) lintList(list string, rules []rulefile.Rule) {
 	for i := range rules {
 		r := &rules[i]
-		l.types(&r.Criteria)
+		l.reportUnknownTypes(&r.Criteria)
 		for k := range r.Except {
-			l.types(&r.Except[k])
+			l.reportUnknownTypes(&r.Except[k])
 		}
-		l.examples(r)
-		if r.Amends {
+		l.lintExamples(r)
+		if r.AddsExceptions {
 			continue
 		}
-		l.reach(list, r.Name)
-		l.hostless(r)
+		l.reportUnreachable(list, r.Name)
+		l.reportHostlessTypes(r)
 		if r.Reason == "" && list != "allow" {
 			l.add(r.Pos, Note, "rule %s has no reason, so a refusal does not tell the agent what to do instead; add one", r.Name)
 		}
 		if list == "allow" {
-			l.allows(r)
+			l.reportBroadAllow(r)
 		}
 	}
 }
 
 // examples judges the examples of a rule. The examples of an entry that only adds exceptions apply to the
 // preset's rule with these exceptions.
-func (l *linter) examples(r *rulefile.Rule) {
+func (l *linter) lintExamples(r *rulefile.Rule) {
 	for _, e := range r.Match {
-		l.example(r, e, true)
+		l.lintExample(r, e, true)
 	}
 	for _, e := range r.Pass {
-		l.example(r, e, false)
+		l.lintExample(r, e, false)
 	}
 }
 
 // types reports action types that are unknown or not spelled as shield spells them.
-func (l *linter) types(c *rulefile.Criteria) {
+func (l *linter) reportUnknownTypes(c *rulefile.Criteria) {
 	for i, t := range c.Types {
-		at := c.At["action_types"][i]
+		at := c.Positions["action_types"][i]
 		switch canonical := canonicalType(t); {
 		case canonical != t:
 			l.add(at, Note, "%s is treated as %s, its name in shield; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
@@ -154,46 +154,46 @@ func knownTypes() []string {
 }
 
 // hostless are action types and kinds of effects without a host.
-var hostless = []string{
+var hostlessTypes = []string{
 	string(effect.DeleteFile), string(effect.DeleteDirectory), string(effect.MoveFile), string(effect.ListDirectory), string(effect.CreateDirectory),
 	string(effect.ChangePermissions), string(effect.ChangePrivilege), string(effect.StopProcess), string(effect.ReadSecret), string(effect.ReadClipboard),
 	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
 }
 
 // hostless reports rules with hosts whose types all have no host.
-func (l *linter) hostless(r *rulefile.Rule) {
+func (l *linter) reportHostlessTypes(r *rulefile.Rule) {
 	if len(r.Hosts) == 0 || len(r.Types) == 0 {
 		return
 	}
 	for _, t := range r.Types {
-		if !slices.Contains(hostless, canonicalType(t)) {
+		if !slices.Contains(hostlessTypes, canonicalType(t)) {
 			return
 		}
 	}
-	l.add(r.At["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
+	l.add(r.Positions["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
 }
 
 // allows reports allow rules that probably allow more or less than intended.
-func (l *linter) allows(r *rulefile.Rule) {
+func (l *linter) reportBroadAllow(r *rulefile.Rule) {
 	if len(r.Types) == 0 && len(r.Commands) == 0 {
 		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that it should allow", r.Name)
 	}
 	for i, t := range r.Types {
 		t = canonicalType(t)
 		if tier := analysis.MinTier(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
-			l.add(r.At["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
+			l.add(r.Positions["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
 		}
 	}
 }
 
 // example judges one example of a rule and reports if another rule decides it.
-func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
+func (l *linter) lintExample(r *rulefile.Rule, e rulefile.Example, want bool) {
 	if l.policy == nil {
 		return
 	}
-	v, err := judgeExample(l.ctx, l.an, l.policy, &e)
+	v, err := judgeExample(l.ctx, l.analyzer, l.policy, &e)
 	if err == nil && want && v.Rule != r.Name {
-		if why := l.gapOf(r.Name, &e); why != "" {
+		if why := l.exampleGap(r.Name, &e); why != "" {
 			l.add(e.Pos, Warning, "rule %s does not cover this example: %s", r.Name, why)
 			return
 		}
@@ -212,13 +212,13 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 
 // gapOf returns why an allow rule does not cover an example; "" if it does, or if the rule is not an allow
 // rule.
-func (l *linter) gapOf(rule string, e *rulefile.Example) string {
+func (l *linter) exampleGap(rule string, e *rulefile.Example) string {
 	a, err := action.Parse(e.Action)
 	if err != nil {
 		return ""
 	}
-	gaps, err := l.policy.Gaps(l.ctx, l.an.Case(a))
-	i := slices.IndexFunc(gaps, func(g Gap) bool { return g.Rule == rule })
+	gaps, err := l.policy.Gaps(l.ctx, l.analyzer.Case(a))
+	i := slices.IndexFunc(gaps, func(g CoverageGap) bool { return g.Rule == rule })
 	if err != nil || i < 0 {
 		return ""
 	}

@@ -15,12 +15,12 @@ import (
 
 // variables are the names of variables with which globs may begin, even if [Options.Vars] has no folders for
 // them.
-var variables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
+var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
 
 // known returns the folders of all variables.
-func (o Options) known() map[string][]string {
-	vars := make(map[string][]string, len(o.Vars)+len(variables))
-	for _, name := range variables {
+func (o Options) variableFolders() map[string][]string {
+	vars := make(map[string][]string, len(o.Vars)+len(globVariables))
+	for _, name := range globVariables {
 		vars[name] = nil
 	}
 	for name, folders := range o.Vars {
@@ -33,18 +33,18 @@ func (o Options) known() map[string][]string {
 // the file's own, whether it extends a preset or not. An error lists every fault of the file with its
 // position; the caller must then not allow any action.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
-	opts.Vars = opts.known()
-	f, set, lost, err := assemble(name, data, opts)
+	opts.Vars = opts.variableFolders()
+	f, set, lost, err := assembleRules(name, data, opts)
 	if err != nil {
 		return nil, err
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
-	p.ownChannel = slices.Concat(presetOwnChannel, f.OwnChannel)
+	p.rulesAskedByShield = slices.Concat(presetOwnChannel, f.RulesAskedByShield)
 	if err := p.compileExempt(opts); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	p.lost = yamlfile.In("policy", name, lost.Err())
-	for _, l := range []*list{&p.guards, &p.allow} {
+	p.ineffectiveEntries = yamlfile.WithFile("policy", name, lost.Err())
+	for _, l := range []*ruleList{&p.guardRules, &p.allow} {
 		if _, err := l.compile(); err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
 		}
@@ -63,33 +63,33 @@ func Extends(data []byte) string {
 
 // assemble returns a file, its rules combined with those of the core and its preset, and the entries for
 // rules that neither has. With an error it returns the readable part, for a report.
-func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
-	f, err := rulefile.Parse(name, data, checks(opts.Vars))
+func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
+	f, err := rulefile.Parse(name, data, valueChecks(opts.Vars))
 	var errs yamlfile.Errors
 	errs.Add(err)
-	errs.Add(takeHeuristic(f, opts.Heuristic))
-	set, lost, err := effective(f)
+	errs.Add(moveHeuristicExceptions(f, opts.Heuristic))
+	set, lost, err := effectiveRules(f)
 	errs.Add(err)
-	lost.Add(f.CheckOwnChannel(set.Verify))
-	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
-		errs.Add(yamlfile.Pos{}.Errorf("the policy has more than %d deny and verify rules, or allow rules, including those of the preset; combine some", most))
+	lost.Add(f.CheckRulesAskedByShield(set.Verify))
+	if len(set.Deny)+len(set.Verify) > maxRules || len(set.Allow) > maxRules {
+		errs.Add(yamlfile.Pos{}.Errorf("the policy has more than %d deny and verify rules, or allow rules, including those of the preset; combine some", maxRules))
 	}
 	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow, set.Heuristic} {
 		for i := range l {
-			canonicalTypes(&l[i])
+			addCanonicalTypes(&l[i])
 		}
 	}
-	return f, set, lost, yamlfile.In("policy", name, errs.Err())
+	return f, set, lost, yamlfile.WithFile("policy", name, errs.Err())
 }
 
 // takeHeuristic moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
 // exception to a rule that no longer exists stays in its list, where it has no effect; one to a rule that
 // always blocks is an error.
-func takeHeuristic(f *rulefile.File, known func(id string) (exists, always bool)) error {
+func moveHeuristicExceptions(f *rulefile.File, known func(id string) (exists, always bool)) error {
 	var errs yamlfile.Errors
 	for _, l := range []*[]rulefile.Rule{&f.Deny, &f.Verify} {
 		*l = slices.DeleteFunc(*l, func(r rulefile.Rule) bool {
-			if known == nil || !r.Amends || !rulefile.Heuristic(r.Name) {
+			if known == nil || !r.AddsExceptions || !rulefile.IsHeuristicID(r.Name) {
 				return false
 			}
 			exists, always := known(r.Name)
@@ -108,13 +108,13 @@ func takeHeuristic(f *rulefile.File, known func(id string) (exists, always bool)
 // effective returns a file's rules combined with those of the core and its preset. Entries that name a rule
 // which the preset lacks, or which it has too, are returned in lost and are no error: after an update of
 // shield a valid policy must not turn into one that blocks everything.
-func effective(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
+func effectiveRules(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
-	core := preset{deny: coreRules}.set()
+	core := preset{deny: coreRules}.ruleLists()
 	base := core
 	if f.Extends != "" {
 		if p, ok := presetNamed(f.Extends); ok {
-			base = p.set()
+			base = p.ruleLists()
 		} else {
 			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (the presets are %s)",
 				yamlfile.Quote(f.Extends), suggest.Question(f.Extends, Presets()), strings.Join(Presets(), ", ")))
@@ -127,14 +127,14 @@ func effective(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err er
 	if len(errs) > 0 {
 		lost = nil // the amended rule may be in the preset whose name is misspelled
 	}
-	lost.Add(shadows(f, base).Err())
+	lost.Add(duplicateNameWarnings(f, base).Err())
 	set.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], set.Deny...)
 	return set, lost, errs.Err()
 }
 
 // shadows returns a warning for each rule that has the name of a rule of the preset: both apply, but verdicts
 // refer to rules by name.
-func shadows(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
+func duplicateNameWarnings(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 	taken := map[string]bool{}
 	for _, l := range [][]rulefile.Rule{base.Deny, base.Verify, base.Allow} {
 		for i := range l {
@@ -143,7 +143,7 @@ func shadows(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 	}
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
-			if r := &l[i]; taken[r.Name] && !r.Amends {
+			if r := &l[i]; taken[r.Name] && !r.AddsExceptions {
 				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both count; choose another name, or write only name and except to add exceptions to that rule", yamlfile.Quote(r.Name)))
 			}
 		}
@@ -153,7 +153,7 @@ func shadows(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 
 // canonicalTypes adds shield's own names to the types of a rule, because actions have these names when rules
 // match them: "Bash" is execute_command. The given name is kept for a different tool with that name.
-func canonicalTypes(r *rulefile.Rule) {
+func addCanonicalTypes(r *rulefile.Rule) {
 	r.Types = withCanonical(r.Types)
 	r.Session.After = withCanonical(r.Session.After)
 	for i := range r.Except {
@@ -184,7 +184,7 @@ func canonicalType(name string) string {
 }
 
 // checks returns the checks of values whose syntax belongs to this package.
-func checks(vars map[string][]string) rulefile.Checks {
+func valueChecks(vars map[string][]string) rulefile.Checks {
 	return rulefile.Checks{
 		Glob: func(glob string) error {
 			_, err := effect.NewGlobs([]string{glob}, vars)

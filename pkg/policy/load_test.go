@@ -59,16 +59,16 @@ func TestLost(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p, err := Load("site.yaml", []byte(test.yaml), testOptions())
-			if err != nil || p.Lost() == nil || !strings.Contains(p.Lost().Error(), test.want) {
-				t.Fatalf("error %v, lost %v\nwant one with %s", err, p.Lost(), test.want)
+			if err != nil || p.IneffectiveEntries() == nil || !strings.Contains(p.IneffectiveEntries().Error(), test.want) {
+				t.Fatalf("error %v, lost %v\nwant one with %s", err, p.IneffectiveEntries(), test.want)
 			}
 			if v, err := p.Judge(t.Context(), caseOf("read_file", effect.Effect{Kind: effect.ReadFile, Path: "/home/me/.config/shield/shield.yaml"})); err != nil || v.Decision != verdict.Block {
 				t.Errorf("shield's own settings: %v, %v", v.Decision, err)
 			}
 		})
 	}
-	if p := mustLoad(t, "extends: default\n"); p.Lost() != nil {
-		t.Errorf("lost %v", p.Lost())
+	if p := mustLoad(t, "extends: default\n"); p.IneffectiveEntries() != nil {
+		t.Errorf("lost %v", p.IneffectiveEntries())
 	}
 }
 
@@ -76,7 +76,7 @@ func TestLoadTooManyRules(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("deny:\n")
-	for i := range most {
+	for i := range maxRules {
 		fmt.Fprintf(&b, "- {name: r%d, paths: [/x]}\n", i)
 	}
 	if _, err := Load("site.yaml", []byte(b.String()), testOptions()); err == nil || !strings.Contains(err.Error(), "more than 256 deny and verify rules") {
@@ -140,7 +140,7 @@ deny:
 `)
 	for given, want := range map[string]string{"mcp__prod__run": "BLOCK prod", "run": "ESCALATE 1 ", "execute": "BLOCK shell"} {
 		c := caseOf("execute_command", execute)
-		c.Action.Given = given
+		c.Action.GivenType = given
 		v, err := p.Judge(t.Context(), c)
 		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)

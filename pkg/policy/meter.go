@@ -20,61 +20,61 @@ const (
 )
 
 var (
-	errOperand = errors.New("the action is too large for the condition; simplify the rule")
-	errSteps   = errors.New("the condition needs too many steps; simplify it")
-	errWork    = errors.New("the condition has to process too much text; simplify the rule")
+	errInputTooLarge = errors.New("the action is too large for the condition; simplify the rule")
+	errTooManySteps  = errors.New("the condition needs too many steps; simplify it")
+	errTooMuchWork   = errors.New("the condition has to process too much text; simplify the rule")
 )
 
 // A meter is the context of a running condition. It ends when a limit is exceeded.
 type meter struct {
 	context.Context
-	steps, work int
-	over        error // the error of the exceeded limit; jq's try cannot catch it
+	stepsLeft, workLeft int
+	exceededLimit       error // the error of the exceeded limit; jq's try cannot catch it
 }
 
-var closed = func() chan struct{} {
+var closedChannel = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
 func newMeter(ctx context.Context) *meter {
-	return &meter{Context: ctx, steps: whenMaxSteps, work: whenMaxWork}
+	return &meter{Context: ctx, stepsLeft: whenMaxSteps, workLeft: whenMaxWork}
 }
 
 // Done counts a step: jq calls it before each step.
 func (m *meter) Done() <-chan struct{} {
-	if m.steps--; m.steps < 0 && m.over == nil {
-		m.over = errSteps
+	if m.stepsLeft--; m.stepsLeft < 0 && m.exceededLimit == nil {
+		m.exceededLimit = errTooManySteps
 	}
-	if m.over != nil {
-		return closed
+	if m.exceededLimit != nil {
+		return closedChannel
 	}
 	return m.Context.Done()
 }
 
 // Err returns why the condition has to stop.
 func (m *meter) Err() error {
-	if m.over != nil {
-		return m.over
+	if m.exceededLimit != nil {
+		return m.exceededLimit
 	}
 	return m.Context.Err()
 }
 
 // pay subtracts n bytes from the work that is left. It returns an error if less is left.
 func (m *meter) pay(n int) error {
-	if n > m.work && m.over == nil {
-		m.over = errWork
+	if n > m.workLeft && m.exceededLimit == nil {
+		m.exceededLimit = errTooMuchWork
 	}
-	if m.over != nil {
-		return m.over
+	if m.exceededLimit != nil {
+		return m.exceededLimit
 	}
-	m.work -= n
+	m.workLeft -= n
 	return nil
 }
 
 // value pays for reading a value, multiplied by times.
-func (m *meter) value(v any, times int) error {
+func (m *meter) payValue(v any, times int) error {
 	size, _ := m.measure(v)
 	return m.pay(times * size)
 }
@@ -84,20 +84,20 @@ func (m *meter) value(v any, times int) error {
 func (m *meter) measure(v any) (size, nodes int) {
 	var add func(v any)
 	add = func(v any) {
-		if nodes++; size > m.work {
+		if nodes++; size > m.workLeft {
 			return
 		}
 		switch v := v.(type) {
 		case string:
 			size += len(v) + 1
 		case json.Number:
-			size += digits(len(v))
+			size += numberCost(len(v))
 		case *big.Int:
-			size += digits(v.BitLen() / 3)
+			size += numberCost(v.BitLen() / 3)
 		case []any:
 			size += 8
 			for _, e := range v {
-				if add(e); size > m.work {
+				if add(e); size > m.workLeft {
 					return
 				}
 			}
@@ -105,7 +105,7 @@ func (m *meter) measure(v any) (size, nodes int) {
 			size += 8
 			for key, e := range v {
 				size += len(key) + 8
-				if add(e); size > m.work {
+				if add(e); size > m.workLeft {
 					return
 				}
 			}
@@ -119,24 +119,24 @@ func (m *meter) measure(v any) (size, nodes int) {
 
 // digits returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
 // each comparison.
-func digits(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
+func numberCost(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
 
 // product pays for comparing each part of one value with each part of another.
-func (m *meter) product(l, r any) error {
+func (m *meter) payProduct(l, r any) error {
 	if isText(l) && isText(r) {
 		return m.pay(len(l.(string)) + len(r.(string)))
 	}
 	ls, ln := m.measure(l)
 	rs, rn := m.measure(r)
-	return m.pay(times(ls, rn) + times(rs, ln))
+	return m.pay(multiplyCapped(ls, rn) + multiplyCapped(rs, ln))
 }
 
 // compare pays for comparing two values. The comparison ends at the first difference in type or text.
-func (m *meter) compare(l, r any) error {
+func (m *meter) payCompare(l, r any) error {
 	switch {
 	case isText(l) && isText(r):
 		return m.pay(min(len(l.(string)), len(r.(string))) + 1)
-	case !compound(l) || !compound(r):
+	case !isCompound(l) || !isCompound(r):
 		if isText(l) || isText(r) {
 			return m.pay(1)
 		}
@@ -147,24 +147,24 @@ func (m *meter) compare(l, r any) error {
 }
 
 // sorting pays for sorting the elements of a value.
-func (m *meter) sorting(v any) error {
+func (m *meter) paySort(v any) error {
 	list, _ := v.([]any)
-	return m.value(v, bits.Len(uint(len(list)))+1)
+	return m.payValue(v, bits.Len(uint(len(list)))+1)
 }
 
 // repeated pays for repeating a text a number of times.
-func (m *meter) repeated(l, r any) error {
+func (m *meter) payRepeat(l, r any) error {
 	if isText(r) {
 		l, r = r, l
 	}
-	n, ok := number(r)
+	n, ok := toFloat(r)
 	if !isText(l) || !ok {
-		return errors.Join(m.value(l, 1), m.value(r, 1))
+		return errors.Join(m.payValue(l, 1), m.payValue(r, 1))
 	}
-	return m.pay(times(len(l.(string))+1, int(min(max(n, 1), math.MaxInt32))))
+	return m.pay(multiplyCapped(len(l.(string))+1, int(min(max(n, 1), math.MaxInt32))))
 }
 
-func number(v any) (float64, bool) {
+func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
 		return float64(v), true
@@ -181,7 +181,7 @@ func number(v any) (float64, bool) {
 
 func isText(v any) bool { _, ok := v.(string); return ok }
 
-func compound(v any) bool {
+func isCompound(v any) bool {
 	switch v.(type) {
 	case []any, map[string]any:
 		return true
@@ -190,7 +190,7 @@ func compound(v any) bool {
 }
 
 // times multiplies without overflow.
-func times(a, b int) int {
+func multiplyCapped(a, b int) int {
 	if a > 0 && b > math.MaxInt32/a {
 		return math.MaxInt32
 	}

@@ -13,7 +13,7 @@ import (
 var testPlace = effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}
 
 // testAnalyzer analyses actions in testPlace.
-var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, Place: testPlace}
+var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: session.Replay, Place: testPlace}
 
 // testOptions go with testPlace.
 func testOptions() Options {

@@ -43,37 +43,37 @@ type Options struct {
 
 // A Policy is a compiled policy. Goroutines may share it.
 type Policy struct {
-	ownChannel  []string // rules whose questions shield asks itself
-	name        string
-	fingerprint string
-	set         rulefile.Set
-	guards      list // deny, then verify rules; both are matched with what effects touch
-	allow       list
-	exempt      map[string][]exception // by the ID of a heuristic rule
-	lost        error                  // entries for rules that the preset does not have
+	rulesAskedByShield []string // rules whose questions shield asks itself
+	name               string
+	fingerprint        string
+	rules              rulefile.Set
+	guardRules         ruleList // deny, then verify rules; both are matched with what effects touch
+	allow              ruleList
+	exemptions         map[string][]exception // by the ID of a heuristic rule
+	ineffectiveEntries error                  // entries for rules that the preset does not have
 
-	layer string    // name of the layer; "" for the highest
-	lower []*Policy // layers below, which can only make the policy stricter; see [Policy.Over]
+	layer       string    // name of the layer; "" for the highest
+	lowerLayers []*Policy // layers below, which can only make the policy stricter; see [Policy.Over]
 }
 
 func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy {
 	return &Policy{
-		name:        name,
-		fingerprint: fingerprint,
-		set:         set,
-		guards:      newList(slices.Concat(set.Deny, set.Verify), opts.Vars, false),
-		allow:       newList(set.Allow, opts.Vars, true),
-		ownChannel:  presetOwnChannel,
+		name:               name,
+		fingerprint:        fingerprint,
+		rules:              set,
+		guardRules:         newRuleList(slices.Concat(set.Deny, set.Verify), opts.Vars, false),
+		allow:              newRuleList(set.Allow, opts.Vars, true),
+		rulesAskedByShield: presetOwnChannel,
 	}
 }
 
 // OwnChannel reports whether shield must ask about a case itself, even if the agent host could: a rule that
 // asks is listed in own_channel.
-func (p *Policy) OwnChannel(c *analysis.Case) bool {
-	for i := range c.Trail {
-		s := &c.Trail[i]
-		named := func(l *Policy) bool { return slices.Contains(l.ownChannel, s.Rule) }
-		if s.Decision == verdict.Escalate && s.Rule != "" && (named(p) || slices.ContainsFunc(p.lower, named)) {
+func (p *Policy) MustAskItself(c *analysis.Case) bool {
+	for i := range c.EarlierSteps {
+		s := &c.EarlierSteps[i]
+		named := func(l *Policy) bool { return slices.Contains(l.rulesAskedByShield, s.Rule) }
+		if s.Decision == verdict.Escalate && s.Rule != "" && (named(p) || slices.ContainsFunc(p.lowerLayers, named)) {
 			return true
 		}
 	}
@@ -81,15 +81,15 @@ func (p *Policy) OwnChannel(c *analysis.Case) bool {
 }
 
 // AcceptsKept reports whether a rule of the policy treats files that shield backs up differently.
-func (p *Policy) AcceptsKept() bool {
-	return slices.ContainsFunc(slices.Concat(p.set.Verify, p.set.Deny), func(r rulefile.Rule) bool {
+func (p *Policy) DistinguishesBackups() bool {
+	return slices.ContainsFunc(slices.Concat(p.rules.Verify, p.rules.Deny), func(r rulefile.Rule) bool {
 		return r.Restorable == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.Restorable == "kept" })
 	})
 }
 
 // Excepts reports whether a verify rule of the policy has an exception for a cause.
-func (p *Policy) Excepts(cause string) bool {
-	return slices.ContainsFunc(p.set.Verify, func(r rulefile.Rule) bool {
+func (p *Policy) HasExceptionFor(cause string) bool {
+	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
 			return slices.ContainsFunc(c.Facts, func(f rulefile.Fact) bool { return f.Name == "causes" && slices.Contains(f.Of, cause) })
 		})
@@ -101,26 +101,26 @@ func (p *Policy) Name() string { return p.name }
 
 // Lost returns the entries of the policy's file without effect because the preset lacks the rule they name;
 // nil if there are none. The rest of the policy applies.
-func (p *Policy) Lost() error { return p.lost }
+func (p *Policy) IneffectiveEntries() error { return p.ineffectiveEntries }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It
 // does not include the folders of [Options.Vars], which are configuration.
 func (p *Policy) Fingerprint() string { return p.fingerprint }
 
 // nothing is the effect that rules match for an action without effects.
-var nothing effect.Effect
+var noEffect effect.Effect
 
 // Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no rule matches, ALLOW by an
 // allow rule. If the condition of a rule fails, the verdict is BLOCK with error "policy". Of several layers
 // the strictest verdict counts.
 func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
-	v, err := p.own(ctx, c)
-	for _, l := range p.lower {
+	v, err := p.judgeLayer(ctx, c)
+	for _, l := range p.lowerLayers {
 		if err != nil || v.Decision == verdict.Block {
 			break
 		}
 		var below verdict.Verdict
-		if below, err = l.own(ctx, c); stricter(&below, &v) {
+		if below, err = l.judgeLayer(ctx, c); isStricter(&below, &v) {
 			v = below
 		}
 	}
@@ -128,71 +128,71 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 }
 
 // own decides a case by the rules of one layer.
-func (p *Policy) own(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
-	s := searches.Get().(*search)
-	s.ctx, s.c = ctx, c
+func (p *Policy) judgeLayer(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+	s := searchPool.Get().(*search)
+	s.ctx, s.judgedCase = ctx, c
 	defer func() {
 		*s = search{}
-		searches.Put(s)
+		searchPool.Put(s)
 	}()
-	var f findings
+	var f layerFindings
 	var err error
-	if f.denied, f.verified, err = p.guarded(s); err != nil {
-		return f.failed(c, err, p.guards.rules)
+	if f.denied, f.verified, err = p.matchGuards(s); err != nil {
+		return f.failedVerdict(c, err, p.guardRules.rules)
 	}
-	if list := f.list(c); len(list) > 0 || p.layer != "" {
-		return decide(c, list), nil
+	if list := f.verdictFindings(c); len(list) > 0 || p.layer != "" {
+		return weighFindings(c, list), nil
 	}
-	if f.allowed, err = p.allow.covering(s); err != nil {
-		return f.failed(c, err, p.allow.rules)
+	if f.allowed, err = p.allow.firstCovering(s); err != nil {
+		return f.failedVerdict(c, err, p.allow.rules)
 	}
-	f.complete = true
-	return decide(c, f.list(c)), nil // matching the allow rules can reveal that part of the text cannot be read
+	f.allowRulesMatched = true
+	return weighFindings(c, f.verdictFindings(c)), nil // matching the allow rules can reveal that part of the text cannot be read
 }
 
 // findings are the matching rules of a layer for a case.
-type findings struct {
-	denied, verified finding
-	allowed          *rulefile.Rule // the allow rule that covers all effects
-	complete         bool           // the allow rules were matched
-	broken           *rulefile.Rule // a rule whose evaluation failed
-	why              error
+type layerFindings struct {
+	denied, verified  listFinding
+	allowed           *rulefile.Rule // the allow rule that covers all effects
+	allowRulesMatched bool           // the allow rules were matched
+	failedRule        *rulefile.Rule // a rule whose evaluation failed
+	failure           error
 }
 
 // list returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
 // the allow rules must be matched first.
-func (f *findings) list(c *analysis.Case) (list []verdict.Finding) {
-	if f.broken != nil {
-		return []verdict.Finding{{Who: verdict.Never, Confidence: 1, Rule: f.broken.Name, Error: "policy",
-			Reasoning: "policy: rule " + f.broken.Name + " could not be evaluated: " + shown(f.why.Error())}}
+func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Finding) {
+	if f.failedRule != nil {
+		return []verdict.Finding{{Authority: verdict.NeverAllowed, Confidence: 1, Rule: f.failedRule.Name, Error: "policy",
+			Reasoning: "policy: rule " + f.failedRule.Name + " could not be evaluated: " + displayText(f.failure.Error())}}
 	}
-	add := func(how string, ch choice, who verdict.Who, confidence float64, more string) {
+	add := func(how string, ch matchedRule, who verdict.Authority, confidence float64, more string) {
 		if ch.rule != nil && who > verdict.NoApproval {
-			list = append(list, verdict.Finding{Who: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explain(how, ch.rule, ch.by) + more})
+			list = append(list, verdict.Finding{Authority: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explainRule(how, ch.rule, ch.effect) + more})
 		}
 	}
-	add("deny", f.denied.sure, verdict.Never, 1, "")
-	add("verify", f.verified.sure, verdict.Least(f.verified.sure.tier()), 1, "")
-	add("verify", f.verified.perhaps, verdict.Least(f.verified.perhaps.tier()), 0.7, inFull(f.verified.perhaps.by))
-	add("verify", f.denied.perhaps, verdict.Evaluator, 0.7, inFull(f.denied.perhaps.by))
-	higher := func(f verdict.Finding) bool { return f.Who >= verdict.Evaluator }
+	add("deny", f.denied.certain, verdict.NeverAllowed, 1, "")
+	add("verify", f.verified.certain, verdict.AuthorityOfTier(f.verified.certain.tier()), 1, "")
+	add("verify", f.verified.possible, verdict.AuthorityOfTier(f.verified.possible.tier()), 0.7, possibleMatchAdvice(f.verified.possible.effect))
+	add("verify", f.denied.possible, verdict.Evaluator, 0.7, possibleMatchAdvice(f.denied.possible.effect))
+	higher := func(f verdict.Finding) bool { return f.Authority >= verdict.Evaluator }
 	switch {
 	case c.Unexamined != "" && !slices.ContainsFunc(list, higher):
-		return []verdict.Finding{{Who: verdict.Evaluator, Confidence: 1, Reasoning: "policy: part of the action could not be examined: " + shown(c.Unexamined)}}
-	case len(list) > 0 || !f.complete:
+		return []verdict.Finding{{Authority: verdict.Evaluator, Confidence: 1, Reasoning: "policy: part of the action could not be examined: " + displayText(c.Unexamined)}}
+	case len(list) > 0 || !f.allowRulesMatched:
 	case f.allowed != nil:
-		return []verdict.Finding{{Who: verdict.NoApproval, Confidence: 1, Rule: f.allowed.Name, Reasoning: explain("allow", f.allowed, nil), Fixed: true}}
+		return []verdict.Finding{{Authority: verdict.NoApproval, Confidence: 1, Rule: f.allowed.Name, Reasoning: explainRule("allow", f.allowed, nil), FixedReasoning: true}}
 	default:
-		return []verdict.Finding{{Who: verdict.Classifier, Confidence: 0.7, Reasoning: "policy: no rule matches", Fixed: true}}
+		return []verdict.Finding{{Authority: verdict.Classifier, Confidence: 0.7, Reasoning: "policy: no rule matches", FixedReasoning: true}}
 	}
 	return list
 }
 
 // decide returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
 // decision.
-func decide(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
-	c.Evidence.Weighs(list...)
-	if at := verdict.Weigh(list...); at >= 0 {
+func weighFindings(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
+	c.Evidence.AddFindings(list...)
+	if at := verdict.DecidingIndex(list...); at >= 0 {
 		return list[at].Verdict(0)
 	}
 	return verdict.Verdict{Confidence: 1}
@@ -200,11 +200,11 @@ func decide(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
 
 // failed returns the verdict for a rule whose evaluation failed, or the error itself if it does not come from
 // a rule.
-func (f *findings) failed(c *analysis.Case, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
+func (f *layerFindings) failedVerdict(c *analysis.Case, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err
 	}
-	f.broken, f.why = &rules[re.rule], re.err
-	return decide(c, f.list(c)), nil
+	f.failedRule, f.failure = &rules[re.ruleNumber], re.err
+	return weighFindings(c, f.verdictFindings(c)), nil
 }

@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 		{"own type stands for all effects", caseOf("read_file", effect.Effect{Kind: effect.ListDirectory, Path: "/home/me/.ssh"}), "BLOCK keys"},
 		{"parent read as a whole", caseOf("execute_command", tree(read("/srv/keys"))), "ESCALATE 2 keys"},
 		{"the folder itself read as a whole", caseOf("execute_command", tree(read("/srv/keys/deep"))), "BLOCK keys"},
-		{"an effect that need not happen", caseOf("execute_command", effect.Effect{Kind: effect.ReadFile, Path: "/home/me/.ssh/k", Sure: effect.May}), "ESCALATE 2 keys"},
+		{"an effect that need not happen", caseOf("execute_command", effect.Effect{Kind: effect.ReadFile, Path: "/home/me/.ssh/k", Certainty: effect.Possible}), "ESCALATE 2 keys"},
 		{"what merely lies below has no name", caseOf("search_files", tree(read("/work/app/src"))), "ALLOW reads"},
 		{"path and host: one is not enough", caseOf("execute_command", read("/srv/data/x")), "ESCALATE 1 "},
 		{"path and host: other host", caseOf("execute_command", read("/srv/data/x"), contact("a.example.org")), "ESCALATE 1 "},
@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 		{"no effects, type named", caseOf("ping"), "ALLOW tool"},
 		{"no effects, type not named", caseOf("pong"), "ESCALATE 1 "},
 		{"no effects, rule with paths", caseOf("read_file"), "ESCALATE 1 "},
-		{"dynamic is never allowed", caseOf("ping", effect.Effect{Sure: effect.Unknown}), "ESCALATE 1 "},
+		{"dynamic is never allowed", caseOf("ping", effect.Effect{Certainty: effect.Unknown}), "ESCALATE 1 "},
 		{"unexamined is never allowed", &analysis.Case{Action: &action.Action{Type: "ping"}, Unexamined: "too long"}, "ESCALATE 2 "},
 		{"unexamined does not hide a deny", &analysis.Case{Action: &action.Action{Type: "x"}, Effects: []effect.Effect{read("/root/.ssh/k")}, Unexamined: "too long"}, "BLOCK keys"},
 	}

@@ -19,7 +19,7 @@ type preset struct {
 	fingerprint         string
 }
 
-func (p preset) set() rulefile.Set {
+func (p preset) ruleLists() rulefile.Set {
 	pick := func(list []uint16) []rulefile.Rule {
 		out := make([]rulefile.Rule, len(list))
 		for i, n := range list {
@@ -49,7 +49,7 @@ func Presets() []string {
 }
 
 // Shipped returns the reason of a built-in rule by its name; ok is false for other rules.
-func Shipped(rule string) (reason string, ok bool) {
+func ShippedReason(rule string) (reason string, ok bool) {
 	for i := range presetRules {
 		if presetRules[i].Name == rule {
 			return presetRules[i].Reason, true
@@ -64,6 +64,6 @@ func Preset(name string, opts Options) (*Policy, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.Question(name, Presets()), strings.Join(Presets(), ", "))
 	}
-	opts.Vars = opts.known()
-	return newPolicy(name, p.fingerprint, p.set(), opts), nil
+	opts.Vars = opts.variableFolders()
+	return newPolicy(name, p.fingerprint, p.ruleLists(), opts), nil
 }

@@ -15,7 +15,7 @@ func source(t *testing.T, name string) *rulefile.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := rulefile.Parse(name+".yaml", data, checks(testOptions().Vars))
+	f, err := rulefile.Parse(name+".yaml", data, valueChecks(testOptions().Vars))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestPresetExamples(t *testing.T) {
 		f := source(t, file)
 		for _, list := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 			for _, r := range list {
-				if r.Amends { // it is a rule of base
+				if r.AddsExceptions { // it is a rule of base
 					continue
 				}
 				if r.Reason == "" || !withoutExample[r.Name] && (len(r.Match) < 2 || len(r.Pass) < 2) {
@@ -51,7 +51,7 @@ func TestPresetExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := linter{ctx: t.Context(), an: testAnalyzer, set: p.set, policy: p}
+			l := linter{ctx: t.Context(), analyzer: testAnalyzer, effectiveSet: p.rules, policy: p}
 			for _, finding := range l.examine(f) {
 				t.Errorf("%s: policies/%s.yaml:%d: %s", name, file, finding.Line, finding.Msg)
 			}

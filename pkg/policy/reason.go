@@ -11,7 +11,7 @@ import (
 
 // explain says which rule decided, why, and which effect matched it. It does not show the rule's patterns,
 // because they would show how to evade them.
-func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
+func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 	var b strings.Builder
 	b.Grow(160)
 	b.WriteString("policy ")
@@ -23,13 +23,13 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 		b.WriteString(": ")
 		b.WriteString(r.Reason)
 	}
-	if by != nil && by.Word() != "" {
+	if by != nil && by.RuleKind() != "" {
 		b.WriteString(" (")
-		b.WriteString(string(by.Word()))
+		b.WriteString(string(by.RuleKind()))
 		for _, s := range [...]string{by.Path, by.Host, by.Program} {
 			if s != "" {
 				b.WriteByte(' ')
-				b.WriteString(shown(s))
+				b.WriteString(displayText(s))
 				break
 			}
 		}
@@ -39,8 +39,8 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 }
 
 // inFull returns advice for an effect that only possibly matches a rule.
-func inFull(by *effect.Effect) string {
-	if by != nil && by.Cause == effect.CauseValue {
+func possibleMatchAdvice(by *effect.Effect) string {
+	if by != nil && by.Cause == effect.CauseSessionValue {
 		return "; leave out the data that contains part of a credential read in this session"
 	}
 	if by != nil && !by.Pattern && (by.Kind == effect.ReadFile || by.Kind == effect.ListDirectory) {
@@ -53,7 +53,7 @@ func inFull(by *effect.Effect) string {
 }
 
 // shown returns text of the action for a message: one line, shortened, with control characters escaped.
-func shown(s string) string {
+func displayText(s string) string {
 	s = brief.Text(s, 120)
 	plain := strings.IndexFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0
 	if plain {

@@ -11,7 +11,7 @@ import (
 
 // holdsBefore reports whether the session of a case meets a rule's criterion on earlier actions. Without a
 // memory there are no earlier actions.
-func holdsBefore(s *rulefile.Session, c *analysis.Case) (bool, error) {
+func meetsSessionCriterion(s *rulefile.Session, c *analysis.Case) (bool, error) {
 	if c.Memory == nil {
 		return false, nil
 	}
@@ -23,13 +23,13 @@ func holdsBefore(s *rulefile.Session, c *analysis.Case) (bool, error) {
 		}
 		return true
 	})
-	holds = holds && (len(s.After) == 0 || c.Memory.After(s.After, s.Within, s.Actions))
+	holds = holds && (len(s.After) == 0 || c.Memory.HasRecentAction(s.After, s.Within, s.Actions))
 	return holds, c.Memory.Err()
 }
 
 // Remembers returns the action types and kinds of effects that rules of the policy look for in earlier
 // actions, and whether rules count actions.
-func (p *Policy) Remembers() (events []string, counts bool) {
+func (p *Policy) RememberedEvents() (events []string, counts bool) {
 	look := func(s *rulefile.Session) {
 		counts = counts || s.Actions > 0
 		for _, kind := range s.After {
@@ -38,8 +38,8 @@ func (p *Policy) Remembers() (events []string, counts bool) {
 			}
 		}
 	}
-	for _, layer := range append([]*Policy{p}, p.lower...) {
-		for _, list := range [][]rulefile.Rule{layer.set.Deny, layer.set.Verify, layer.set.Allow} {
+	for _, layer := range append([]*Policy{p}, p.lowerLayers...) {
+		for _, list := range [][]rulefile.Rule{layer.rules.Deny, layer.rules.Verify, layer.rules.Allow} {
 			for i := range list {
 				look(&list[i].Session)
 				for k := range list[i].Except {

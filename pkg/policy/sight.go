@@ -9,16 +9,16 @@ import (
 )
 
 // A sight says how much of a partly unknown path is known.
-type sight uint8
+type knownPart uint8
 
 const (
-	clear sight = iota // the file name is at least partly known
-	dim                // a folder is known, but not the file name
-	dark               // nothing is known
+	nameKnown    knownPart = iota // the file name is at least partly known
+	folderKnown                   // a folder is known, but not the file name
+	nothingKnown                  // nothing is known
 )
 
 // folder returns the known start of a pattern: its folders up to the first wildcard.
-func folder(pattern string) string {
+func knownFolder(pattern string) string {
 	unknown := strings.IndexAny(pattern, `*?[\\`)
 	if unknown < 0 {
 		return pattern
@@ -31,29 +31,29 @@ func folder(pattern string) string {
 }
 
 // look returns how much of a path is known in a pattern.
-func look(pattern string) sight {
+func knownPartOf(pattern string) knownPart {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
-	case effect.Says(name):
-		return clear
-	case effect.Says(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
-		return dim
+	case effect.HasLiteralText(name):
+		return nameKnown
+	case effect.HasLiteralText(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
+		return folderKnown
 	default:
-		return dark
+		return nothingKnown
 	}
 }
 
 // A names is a glob whose literal segments are compared with the segments of a pattern.
-type names struct {
+type segmentGlob struct {
 	glob string
 	vars map[string][]string
 }
 
 // floating reports whether the glob matches a name in any folder.
-func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
+func (n segmentGlob) matchesAnyFolder() bool { return strings.HasPrefix(n.glob, "**/") }
 
 // outside reports whether the glob has too few folders to match a folder or anything below it.
-func (n names) outside(folder string) bool {
+func (n segmentGlob) cannotMatchBelow(folder string) bool {
 	if !strings.HasPrefix(n.glob, "/") || strings.Contains(n.glob, "**") || folder == "/" {
 		return false
 	}
@@ -63,13 +63,13 @@ func (n names) outside(folder string) bool {
 
 // kept reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
 // ~/.config does not count: it contains files of all programs.
-func (n names) kept(folder string) bool {
+func (n segmentGlob) isOwnHiddenFolder(folder string) bool {
 	parent := path.Dir(n.glob)
-	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.HasLiteralText(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
 // inHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
-func (n names) inHome(folder string) bool {
+func (n segmentGlob) isInHome(folder string) bool {
 	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return strings.HasPrefix(folder, home+"/")
 	})
@@ -77,51 +77,51 @@ func (n names) inHome(folder string) bool {
 
 // ofOthers reports whether the glob's matches below a folder can only be in other users' home folders, whose
 // files are unknown.
-func (n names) ofOthers(folder string) bool {
+func (n segmentGlob) onlyInOtherHomes(folder string) bool {
 	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return home == folder || strings.HasPrefix(home, folder+"/") || strings.HasPrefix(folder, home+"/")
 	})
 }
 
 // A share says how many of a glob's literal segments a pattern contains.
-type share uint8
+type segmentMatch uint8
 
 const (
-	none  share = iota
-	last        // only the last segment
-	maybe       // the last segment and one more, if the unknown part of the pattern matches it
-	all         // the last segment and one more, if the glob has more than one
+	noSegment          segmentMatch = iota
+	lastSegmentOnly                 // only the last segment
+	perhapsAllSegments              // the last segment and one more, if the unknown part of the pattern matches it
+	allSegments                     // the last segment and one more, if the glob has more than one
 )
 
 // named returns how many of the glob's literal segments a pattern contains.
-func (n names) named(pattern string) share {
+func (n segmentGlob) matchSegments(pattern string) segmentMatch {
 	rest, ok := strings.CutPrefix(n.glob, "$")
 	if !ok {
-		return shared(pattern, n.glob)
+		return compareSegments(pattern, n.glob)
 	}
 	name, rest, _ := strings.Cut(rest, "/")
-	best := none
+	best := noSegment
 	for _, folder := range n.vars[name] {
-		best = max(best, shared(pattern, folder+"/"+rest))
+		best = max(best, compareSegments(pattern, folder+"/"+rest))
 	}
 	return best
 }
 
 // shared compares the last two literal segments of a glob with the segments of a pattern. A glob without
 // literal segments, such as ~/**, counts as fully contained.
-func shared(pattern, glob string) share {
+func compareSegments(pattern, glob string) segmentMatch {
 	found, wanted, known := 0, 0, true
 	for end := len(glob); end > 0 && wanted < 2; {
 		start := strings.LastIndexByte(glob[:end], '/')
 		segment := glob[start+1 : end]
 		end = start
-		if !effect.Says(segment) || segment == "~" {
+		if !effect.HasLiteralText(segment) || segment == "~" {
 			continue
 		}
 		wanted++
-		names, sure := segmentIn(pattern, segment)
+		names, sure := containsSegment(pattern, segment)
 		if !names && wanted == 1 {
-			return none
+			return noSegment
 		}
 		if names {
 			found++
@@ -130,33 +130,33 @@ func shared(pattern, glob string) share {
 	}
 	switch {
 	case found < wanted:
-		return last
+		return lastSegmentOnly
 	case !known:
-		return maybe
+		return perhapsAllSegments
 	default:
-		return all
+		return allSegments
 	}
 }
 
 // weak reports whether a segment of a pattern starts with a wildcard, as "*.json" does: too little to
 // identify a file.
-func weak(segment string) bool {
+func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
 // segmentIn reports whether a partly known segment of a pattern could be the given segment (names), and
 // whether it certainly means it (sure), as a shell glob such as "id_*" does.
-func segmentIn(pattern, segment string) (names, sure bool) {
+func containsSegment(pattern, segment string) (names, sure bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
-		if effect.Says(part) && effect.Overlap(part, segment, true) {
-			names, sure = true, sure || !strings.Contains(part, "**") && !weak(part)
+		if effect.HasLiteralText(part) && effect.Overlap(part, segment, true) {
+			names, sure = true, sure || !strings.Contains(part, "**") && !startsWithWildcard(part)
 		}
 	}
 	return names, sure
 }
 
 // emptied returns the folder that an effect empties: "rm -rf ~/*" counts like "rm -rf ~".
-func emptied(e *effect.Effect) (folder string, ok bool) {
+func emptiedFolder(e *effect.Effect) (folder string, ok bool) {
 	if !e.Recursive || e.Kind != effect.DeleteDirectory && e.Kind != effect.DeleteFile {
 		return "", false
 	}

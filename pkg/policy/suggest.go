@@ -29,20 +29,20 @@ type Approval struct {
 
 // A Suggestion is an exception to a rule of a preset that would have avoided questions.
 type Suggestion struct {
-	Rule      string
-	Approvals int
-	Also      []string // other commands that the exception would allow
-	except    rulefile.Criteria
-	cwd       string   // working folder of the commands
-	pass      []string // commands that the exception allows
-	match     []string // commands about which the rule still asks
+	Rule            string
+	Approvals       int
+	AlsoAllowed     []string // other commands that the exception would allow
+	exception       rulefile.Criteria
+	cwd             string   // working folder of the commands
+	allowedCommands []string // commands that the exception allows
+	stillAsked      []string // commands about which the rule still asks
 }
 
 const (
-	maxShown    = 5   // examples of a suggestion
-	maxWords    = 16  // of a command
-	maxCommand  = 512 // bytes
-	maxRepeated = 500 // suggestions
+	maxShownExamples = 5   // examples of a suggestion
+	maxCommandWords  = 16  // of a command
+	maxCommandBytes  = 512 // bytes
+	maxSuggestions   = 500 // suggestions
 )
 
 // Suggest returns exceptions to verify rules of a preset that would have covered at least least approvals:
@@ -53,8 +53,8 @@ func Suggest(ctx context.Context, approvals []Approval, preset string, least int
 	if err != nil {
 		return nil, err
 	}
-	s := suggester{ctx: ctx, preset: preset, policy: p, an: an, opts: opts, groups: map[string]*group{}}
-	if s.never, err = neverSuggested(opts); err != nil {
+	s := suggester{ctx: ctx, preset: preset, policy: p, analyzer: an, opts: opts, groups: map[string]*approvalGroup{}}
+	if s.excludedFiles, err = neverSuggested(opts); err != nil {
 		return nil, err
 	}
 	for _, a := range approvals {
@@ -63,10 +63,10 @@ func Suggest(ctx context.Context, approvals []Approval, preset string, least int
 	var out []Suggestion
 	for _, key := range s.keys {
 		g := s.groups[key]
-		if g.times < least || len(out) == maxRepeated {
+		if g.approvalCount < least || len(out) == maxSuggestions {
 			continue
 		}
-		if sug := g.suggestion(); s.saves(&sug) {
+		if sug := g.toSuggestion(); s.avoidsQuestions(&sug) {
 			out = append(out, sug)
 		}
 	}
@@ -75,60 +75,60 @@ func Suggest(ctx context.Context, approvals []Approval, preset string, least int
 }
 
 type suggester struct {
-	ctx    context.Context
-	preset string
-	policy *Policy
-	an     *analysis.Analyzer
-	opts   Options
-	never  *effect.Globs
-	groups map[string]*group
-	keys   []string // keys of the groups, in the order of the log
+	ctx           context.Context
+	preset        string
+	policy        *Policy
+	analyzer      *analysis.Analyzer
+	opts          Options
+	excludedFiles *effect.Globs
+	groups        map[string]*approvalGroup
+	keys          []string // keys of the groups, in the order of the log
 }
 
 // A group is a set of approvals that one suggestion can cover.
-type group struct {
-	rule     string
-	cwd      string
-	times    int
-	words    [][]string // words of each different command
-	folders  []string   // for each word that names a file, its folder; else ""
-	paths    []string   // paths that the commands touch
-	wide     bool       // a command touches a folder with everything in it
-	commands []string
+type approvalGroup struct {
+	rule          string
+	cwd           string
+	approvalCount int
+	words         [][]string // words of each different command
+	folders       []string   // for each word that names a file, its folder; else ""
+	paths         []string   // paths that the commands touch
+	wholeFolders  bool       // a command touches a folder with everything in it
+	commands      []string
 }
 
 // neverSuggested are the files that no suggestion may touch.
 func neverSuggested(opts Options) (*effect.Globs, error) {
 	var globs []string
-	for _, name := range knowledge.PathNames() {
+	for _, name := range knowledge.PathListNames() {
 		if name != "build_output" && name != "delivered_files" && name != "public_files" {
 			list, _ := knowledge.Paths(name)
 			globs = append(globs, list...)
 		}
 	}
-	for _, name := range variables {
+	for _, name := range globVariables {
 		if strings.HasPrefix(name, "SHIELD") {
 			globs = append(globs, "$"+name, "$"+name+"/**")
 		}
 	}
-	return effect.NewGlobs(globs, opts.known())
+	return effect.NewGlobs(globs, opts.variableFolders())
 }
 
 // suggestible reports whether a rule may allow an effect by the words of its command alone.
-func (s *suggester) suggestible(e *effect.Effect) bool {
-	switch e.Word() {
+func (s *suggester) isSuggestible(e *effect.Effect) bool {
+	switch e.RuleKind() {
 	case effect.Execute:
 		return e.Class != effect.UnknownClass && e.Class != effect.Privileged
 	case effect.ReadFile, effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ListDirectory:
 		if e.Path == "" || e.Pattern {
 			return false
 		}
-		_, touches := s.never.Touches(e.Path, false, e.Recursive)
+		_, touches := s.excludedFiles.Touches(e.Path, false, e.Recursive)
 		return !touches
 	case effect.ChangeRemote, effect.Destroy, effect.HTTPRequest, effect.Connect, effect.Listen:
 		return true
 	case effect.SendData:
-		return !e.Is(effect.LabelCredential) && !e.Is(effect.LabelSecret)
+		return !e.HasLabel(effect.LabelCredential) && !e.HasLabel(effect.LabelSecret)
 	}
 	return false
 }
@@ -140,33 +140,33 @@ var plainWord = prefilter.Lazy(`^[A-Za-z0-9_./:=@%+,-]+$`)
 // which the rule would not ask now.
 func (s *suggester) add(a Approval) {
 	words := strings.Split(a.Command, " ")
-	if len(a.Command) > maxCommand || len(words) > maxWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord().MatchString(w) }) {
+	if len(a.Command) > maxCommandBytes || len(words) > maxCommandWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord().MatchString(w) }) {
 		return
 	}
 	c, v, err := s.judge(s.policy, a.Command, a.CWD)
 	if err != nil || v.Rule != a.Rule || v.Decision != verdict.Escalate {
 		return
 	}
-	g := &group{rule: a.Rule, cwd: a.CWD, folders: make([]string, len(words))}
+	g := &approvalGroup{rule: a.Rule, cwd: a.CWD, folders: make([]string, len(words))}
 	key := []string{a.Rule, a.CWD}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !s.suggestible(e) || e.Kind == effect.Execute && i > 0 {
+		if !s.isSuggestible(e) || e.Kind == effect.Execute && i > 0 {
 			return
 		}
 		if e.Path != "" {
-			g.paths, g.wide = append(g.paths, e.Path), g.wide || e.Recursive
+			g.paths, g.wholeFolders = append(g.paths, e.Path), g.wholeFolders || e.Recursive
 		}
 	}
 	for i, w := range words {
-		at, pattern := c.At().Path(w, false)
-		if i > 0 && !pattern && slices.Contains(g.paths, at) && named().MatchString(path.Base(w)) {
+		at, pattern := c.Place().Path(w, false)
+		if i > 0 && !pattern && slices.Contains(g.paths, at) && generalisableName().MatchString(path.Base(w)) {
 			g.folders[i] = path.Dir(at)
 			w = "in " + g.folders[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
 		}
 		key = append(key, w)
 	}
-	id := fmt.Sprintf("%q %v", key, g.wide)
+	id := fmt.Sprintf("%q %v", key, g.wholeFolders)
 	if old := s.groups[id]; old != nil {
 		old.paths = append(old.paths, g.paths...)
 		g = old
@@ -174,17 +174,17 @@ func (s *suggester) add(a Approval) {
 		s.groups[id] = g
 		s.keys = append(s.keys, id)
 	}
-	g.times++
+	g.approvalCount++
 	if !slices.Contains(g.commands, a.Command) {
 		g.commands, g.words = append(g.commands, a.Command), append(g.words, words)
 	}
 }
 
 // named matches a file name that a suggestion may generalise to other names.
-var named = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var generalisableName = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // suggestion returns the exception that allows a group's commands.
-func (g *group) suggestion() Suggestion {
+func (g *approvalGroup) toSuggestion() Suggestion {
 	first := g.words[0]
 	var expr, sample []string
 	varied := map[string]bool{}
@@ -199,25 +199,25 @@ func (g *group) suggestion() Suggestion {
 		sample = append(sample, dir+"../elsewhere"+ext)
 		varied[g.folders[i]] = true
 	}
-	out := Suggestion{Rule: g.rule, Approvals: g.times, cwd: g.cwd, pass: g.commands[:min(len(g.commands), maxShown)]}
-	out.except = rulefile.Criteria{
-		Types: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, When: ".action.cwd == " + quoted(g.cwd),
+	out := Suggestion{Rule: g.rule, Approvals: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxShownExamples)]}
+	out.exception = rulefile.Criteria{
+		Types: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, When: ".action.cwd == " + quoteJSON(g.cwd),
 	}
 	for _, p := range g.paths {
 		glob := effect.Quote(p)
 		if varied[path.Dir(p)] {
 			glob = effect.Quote(path.Dir(p)) + "/*"
 		}
-		if g.wide {
+		if g.wholeFolders {
 			glob += "/**"
 		}
-		if !slices.Contains(out.except.Paths, glob) {
-			out.except.Paths = append(out.except.Paths, glob)
+		if !slices.Contains(out.exception.Paths, glob) {
+			out.exception.Paths = append(out.exception.Paths, glob)
 		}
 	}
-	out.match = []string{strings.Join(first, " ") + " elsewhere"}
+	out.stillAsked = []string{strings.Join(first, " ") + " elsewhere"}
 	if len(varied) > 0 {
-		out.match = append(out.match, strings.Join(sample, " "))
+		out.stillAsked = append(out.stillAsked, strings.Join(sample, " "))
 	}
 	return out
 }
@@ -229,29 +229,29 @@ func (a Approval) Action() *action.Action {
 
 // judge judges a command with a policy.
 func (s *suggester) judge(p *Policy, command, cwd string) (*analysis.Case, verdict.Verdict, error) {
-	c := s.an.Case(Approval{Command: command, CWD: cwd}.Action())
+	c := s.analyzer.Case(Approval{Command: command, CWD: cwd}.Action())
 	v, err := p.Judge(s.ctx, c)
 	return c, v, err
 }
 
 // example returns an action as JSON, which is YAML as well.
-func example(command, cwd string) string {
+func exampleJSON(command, cwd string) string {
 	if cwd != "" {
-		cwd = `"cwd": ` + quoted(cwd) + ", "
+		cwd = `"cwd": ` + quoteJSON(cwd) + ", "
 	}
-	return `{"type": "execute_command", ` + cwd + `"payload": {"command": ` + quoted(command) + "}}"
+	return `{"type": "execute_command", ` + cwd + `"payload": {"command": ` + quoteJSON(command) + "}}"
 }
 
 // quoted returns text as a string of JSON, YAML and jq.
-func quoted(s string) string {
+func quoteJSON(s string) string {
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 	return string(text)
 }
 
 // saves reports whether no rule would ask about the approved commands with a suggestion. It removes examples
 // that would be judged otherwise.
-func (s *suggester) saves(sug *Suggestion) bool {
-	p, err := Load("suggestion", []byte(Suggested(s.preset, []Suggestion{*sug})), s.opts)
+func (s *suggester) avoidsQuestions(sug *Suggestion) bool {
+	p, err := Load("suggestion", []byte(SuggestionFile(s.preset, []Suggestion{*sug})), s.opts)
 	if err != nil {
 		return false
 	}
@@ -263,22 +263,22 @@ func (s *suggester) saves(sug *Suggestion) bool {
 		_, v, err := s.judge(p, command, sug.cwd)
 		return err == nil && v.Rule == sug.Rule
 	}
-	sug.pass = slices.DeleteFunc(slices.Clone(sug.pass), decides)
-	sug.match = slices.DeleteFunc(sug.match, func(c string) bool { return !asks(c) })
-	return len(sug.pass) > 0
+	sug.allowedCommands = slices.DeleteFunc(slices.Clone(sug.allowedCommands), decides)
+	sug.stillAsked = slices.DeleteFunc(sug.stillAsked, func(c string) bool { return !asks(c) })
+	return len(sug.allowedCommands) > 0
 }
 
 // Approved returns the approvals that a suggestion covers.
 func (s *Suggestion) Approved() []Approval {
-	out := make([]Approval, len(s.pass))
-	for i, command := range s.pass {
+	out := make([]Approval, len(s.allowedCommands))
+	for i, command := range s.allowedCommands {
 		out[i] = Approval{Command: command, CWD: s.cwd, Rule: s.Rule}
 	}
 	return out
 }
 
 // Suggested returns suggestions as a policy file.
-func Suggested(preset string, all []Suggestion) string {
+func SuggestionFile(preset string, all []Suggestion) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extends: %s\nverify:\n", preset)
 	for i := 0; i < len(all); {
@@ -290,15 +290,15 @@ func Suggested(preset string, all []Suggestion) string {
 		fmt.Fprintf(&b, "  - name: %s\n    except:\n", rule[0].Rule)
 		for _, s := range rule {
 			fmt.Fprintf(&b, "      # based on %d approvals\n", s.Approvals)
-			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.except.Types, ", "), quoted(s.except.Commands[0]))
-			fmt.Fprintf(&b, "        when: %s\n", quoted(s.except.When))
-			for _, command := range s.Also {
+			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.exception.Types, ", "), quoteJSON(s.exception.Commands[0]))
+			fmt.Fprintf(&b, "        when: %s\n", quoteJSON(s.exception.When))
+			for _, command := range s.AlsoAllowed {
 				fmt.Fprintf(&b, "      # also allows: %s\n", strings.Join(strings.Fields(command), " "))
 			}
-			if len(s.except.Paths) > 0 {
+			if len(s.exception.Paths) > 0 {
 				b.WriteString("        paths:\n")
-				for _, p := range s.except.Paths {
-					fmt.Fprintf(&b, "          - %s\n", quoted(p))
+				for _, p := range s.exception.Paths {
+					fmt.Fprintf(&b, "          - %s\n", quoteJSON(p))
 				}
 			}
 		}
@@ -306,13 +306,13 @@ func Suggested(preset string, all []Suggestion) string {
 			head := fmt.Sprintf("    %s: # %s\n", key, about)
 			for _, s := range rule {
 				for _, command := range of(s) {
-					b.WriteString(head + "      - " + example(command, s.cwd) + "\n")
+					b.WriteString(head + "      - " + exampleJSON(command, s.cwd) + "\n")
 					head = ""
 				}
 			}
 		}
-		examples("match", "the rule still asks about these commands", func(s Suggestion) []string { return s.match })
-		examples("pass", "approved before", func(s Suggestion) []string { return s.pass })
+		examples("match", "the rule still asks about these commands", func(s Suggestion) []string { return s.stillAsked })
+		examples("pass", "approved before", func(s Suggestion) []string { return s.allowedCommands })
 		i = end
 	}
 	return b.String()

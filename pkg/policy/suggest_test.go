@@ -55,7 +55,7 @@ func TestSuggest(t *testing.T) {
 			if len(found) != 1 || found[0].Approvals != len(tt.commands)*tt.times {
 				t.Fatalf("suggestions: %+v", found)
 			}
-			text := Suggested("offline", found)
+			text := SuggestionFile("offline", found)
 			for _, f := range Check(t.Context(), "f.yaml", []byte(text), an, opts) {
 				t.Errorf("%d: %v: %s\n%s", f.Line, f.Severity, f.Msg, text)
 			}
@@ -110,14 +110,14 @@ func TestSuggestsNothing(t *testing.T) {
 		{"sudo rm notes.txt", "ask_before_deleting", 3},
 		{"frobnicate notes.txt", "ask_before_deleting", 3},
 		{"rm '[redacted]'", "ask_before_deleting", 3},
-		{"rm " + strings.Repeat("a", maxCommand), "ask_before_deleting", 3},
+		{"rm " + strings.Repeat("a", maxCommandBytes), "ask_before_deleting", 3},
 	} {
 		if found, _, _ := suggestions(t, []string{tt.command}, tt.rule, tt.times); len(found) > 0 {
-			t.Errorf("%s, %d times: %s", tt.command, tt.times, Suggested("offline", found))
+			t.Errorf("%s, %d times: %s", tt.command, tt.times, SuggestionFile("offline", found))
 		}
 	}
 	mixed := []string{"rm data/a.csv", "rm other/b.csv", "rm -f data/c.csv", "rm data/d.txt", "rm data/.e.csv"}
 	if found, _, _ := suggestions(t, mixed, "ask_before_deleting", 1); len(found) > 0 {
-		t.Errorf("commands with little in common: %s", Suggested("offline", found))
+		t.Errorf("commands with little in common: %s", SuggestionFile("offline", found))
 	}
 }

@@ -9,17 +9,17 @@ import (
 )
 
 // A touched holds the deny and verify rules that match an effect.
-type touched struct {
-	sure    ruleSet
-	perhaps ruleSet // rules that match depending on unknown parts: of a path, of a folder's content, or whether the effect happens
+type ruleMatches struct {
+	certain  ruleSet
+	possible ruleSet // rules that match depending on unknown parts: of a path, of a folder's content, or whether the effect happens
 }
 
 // pick returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
-func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
+func (s *search) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
 	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
-		ok, err := s.x.rules[r].facts.match(s, e)
+		ok, err := s.index.matchers[r].facts.match(s, e)
 		if ok && err == nil {
-			ok, err = s.slow(r)
+			ok, err = s.matchesSlowCriteria(r)
 		}
 		if err != nil {
 			return -1, &ruleError{r, err}
@@ -27,7 +27,7 @@ func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error)
 		if !ok {
 			continue
 		}
-		out, err := s.excepted(r, e)
+		out, err := s.isExcepted(r, e)
 		if err != nil {
 			return -1, err
 		}
@@ -39,88 +39,88 @@ func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error)
 }
 
 // touched returns the rules whose types, paths and hosts an effect matches.
-func (s *search) touched(e *effect.Effect) touched {
-	typed := s.x.fits(s.c.Action, e)
-	t := s.places(e)
-	t.sure.keep(&typed)
-	t.perhaps.keep(&typed)
+func (s *search) matchingRules(e *effect.Effect) ruleMatches {
+	typed := s.index.candidateRules(s.judgedCase.Action, e)
+	t := s.rulesByPlace(e)
+	t.certain.intersect(&typed)
+	t.possible.intersect(&typed)
 
-	free := s.x.placeless
-	free.keep(&typed)
-	t.sure.addAll(&free)
-	if e.Sure == effect.May {
-		t.perhaps.addAll(&t.sure)
-		t.sure.keep(&s.x.core) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
+	free := s.index.withoutPlaces
+	free.intersect(&typed)
+	t.certain.union(&free)
+	if e.Certainty == effect.Possible {
+		t.possible.union(&t.certain)
+		t.certain.intersect(&s.index.protectedCore) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
 	}
 	return t
 }
 
 // pair finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
 // Otherwise such a rule does not match.
-func (s *search) pair() {
-	want := s.x.byPath
-	want.keep(&s.x.byHost)
-	if want.empty() {
+func (s *search) matchPathHostPairs() {
+	want := s.index.byPath
+	want.intersect(&s.index.byHost)
+	if want.isEmpty() {
 		return
 	}
 	var paths, hosts ruleSet
-	for i := range s.c.Effects {
-		e := &s.c.Effects[i]
-		typed := s.x.fits(s.c.Action, e)
-		p := s.paths(e)
-		p.sure.addAll(&p.perhaps)
-		p.sure.keep(&typed)
-		paths.addAll(&p.sure)
-		h := s.hosts(e)
-		h.keep(&typed)
-		hosts.addAll(&h)
+	for i := range s.judgedCase.Effects {
+		e := &s.judgedCase.Effects[i]
+		typed := s.index.candidateRules(s.judgedCase.Action, e)
+		p := s.rulesByPath(e)
+		p.certain.union(&p.possible)
+		p.certain.intersect(&typed)
+		paths.union(&p.certain)
+		h := s.rulesByHost(e)
+		h.intersect(&typed)
+		hosts.union(&h)
 	}
-	s.both = want
-	s.both.keep(&paths)
-	s.both.keep(&hosts)
+	s.pairedRules = want
+	s.pairedRules.intersect(&paths)
+	s.pairedRules.intersect(&hosts)
 }
 
 // places returns the rules with paths or hosts that match an effect, for any kind of effect.
-func (s *search) places(e *effect.Effect) touched {
-	t := s.paths(e)
-	hosts := s.hosts(e)
-	t.sure.addAll(&hosts)
-	unpaired := s.x.byPath
-	unpaired.keep(&s.x.byHost)
-	unpaired.drop(&s.both)
-	t.sure.drop(&unpaired)
-	t.perhaps.drop(&unpaired)
+func (s *search) rulesByPlace(e *effect.Effect) ruleMatches {
+	t := s.rulesByPath(e)
+	hosts := s.rulesByHost(e)
+	t.certain.union(&hosts)
+	unpaired := s.index.byPath
+	unpaired.intersect(&s.index.byHost)
+	unpaired.subtract(&s.pairedRules)
+	t.certain.subtract(&unpaired)
+	t.possible.subtract(&unpaired)
 	return t
 }
 
-func (s *search) hosts(e *effect.Effect) (set ruleSet) {
-	if e.Host == "" || len(s.x.hosts) == 0 {
+func (s *search) rulesByHost(e *effect.Effect) (set ruleSet) {
+	if e.Host == "" || len(s.index.hostPatterns) == 0 {
 		return set
 	}
 	addr := effect.ParseAddr(e.Host)
-	for i := range s.x.hosts {
-		if s.x.hosts[i].Match(e.Host, addr) {
-			set.add(s.x.hostRule[i])
+	for i := range s.index.hostPatterns {
+		if s.index.hostPatterns[i].Match(e.Host, addr) {
+			set.add(s.index.hostRule[i])
 		}
 	}
 	return set
 }
 
 // paths finds the rules whose globs match an effect's path, see [effect.Globs.Touches].
-func (s *search) paths(e *effect.Effect) (t touched) {
+func (s *search) rulesByPath(e *effect.Effect) (t ruleMatches) {
 	if e.Path == "" {
 		return t
 	}
 	if !e.Pattern {
-		s.literal(&t, e, e.Path, e.Recursive)
+		s.addLiteralMatches(&t, e, e.Path, e.Recursive)
 		return t
 	}
-	if sight := look(e.Path); sight != dark {
-		s.pattern(&t, e, sight)
-		s.onDisk(&t, e)
+	if sight := knownPartOf(e.Path); sight != nothingKnown {
+		s.addPatternMatches(&t, e, sight)
+		s.refineOnDisk(&t, e)
 	}
-	if folder, ok := emptied(e); ok && !strings.ContainsAny(folder, `*?[\`) {
-		s.literal(&t, e, folder, true)
+	if folder, ok := emptiedFolder(e); ok && !strings.ContainsAny(folder, `*?[\`) {
+		s.addLiteralMatches(&t, e, folder, true)
 	}
 	return t
 }
@@ -128,82 +128,82 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 // onDisk refines the match of a pattern by the files that it matches on the disk. In the workspace, if the
 // expansion is complete, only these files count; otherwise they are added. If no rule could match the pattern
 // itself, only deny rules are considered.
-func (s *search) onDisk(t *touched, e *effect.Effect) {
-	could := t.sure
-	could.addAll(&t.perhaps)
-	if could.empty() {
+func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
+	could := t.certain
+	could.union(&t.possible)
+	if could.isEmpty() {
 		if e.Tree {
 			return // treat as a searched folder
 		}
-		for r := range s.denies {
+		for r := range s.denyRuleCount {
 			could.add(r)
 		}
 	}
-	var known, hidden touched
-	for _, set := range s.x.sets(e.Path, true) {
-		for _, g := range set.compiled().AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
-			known.sure.add(set.rule[g])
+	var known, hidden ruleMatches
+	for _, set := range s.index.globSetsFor(e.Path, true) {
+		for _, g := range set.mustCompile().AppendCovering(s.globBuffer[:0], e.Path, true, e.Tree, e.Recursive) {
+			known.certain.add(set.ruleOfGlob[g])
 		}
 	}
-	x := s.c.Expand(e)
+	x := s.judgedCase.Expand(e)
 	for _, name := range x.Paths {
-		s.literal(&known, e, name, e.Recursive)
+		s.addLiteralMatches(&known, e, name, e.Recursive)
 	}
 	for _, name := range x.Hidden {
-		s.literal(&hidden, e, name, e.Recursive)
+		s.addLiteralMatches(&hidden, e, name, e.Recursive)
 	}
-	hidden.sure.keep(&could)
-	known.perhaps.addAll(&hidden.sure)
-	switch at := s.c.At(); {
-	case t.sure.empty() && t.perhaps.empty():
-		known.sure.keep(&could)
-		t.sure = known.sure
-	case x.Whole && at.Inside(e.Path, true, e.Tree):
+	hidden.certain.intersect(&could)
+	known.possible.union(&hidden.certain)
+	switch at := s.judgedCase.Place(); {
+	case t.certain.isEmpty() && t.possible.isEmpty():
+		known.certain.intersect(&could)
+		t.certain = known.certain
+	case x.Complete && at.Inside(e.Path, true, e.Tree):
 		*t = known
-	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && weak(path.Base(e.Path)):
-		s.literal(&known, e, folder(e.Path), true) // too many files: treat as if the whole folder were read
+	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && startsWithWildcard(path.Base(e.Path)):
+		s.addLiteralMatches(&known, e, knownFolder(e.Path), true) // too many files: treat as if the whole folder were read
 		*t = known
-	case e.Tree && weak(path.Base(e.Path)): // treat as a searched folder
-		t.perhaps.addAll(&known.sure)
+	case e.Tree && startsWithWildcard(path.Base(e.Path)): // treat as a searched folder
+		t.possible.union(&known.certain)
 	default:
-		t.sure.addAll(&known.sure)
+		t.certain.union(&known.certain)
 	}
 }
 
 // searches reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
 // it sends nothing.
-func (s *search) searches(folder string) bool {
-	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.c.Effects, func(e effect.Effect) bool {
-		return e.Word() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
+func (s *search) isHarmlessSearch(folder string) bool {
+	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.judgedCase.Effects, func(e effect.Effect) bool {
+		return e.RuleKind() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
 	})
 }
 
 // literal adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
 // somewhere in a folder, a rule for a file below only possibly matches, unless the folder is the one where a
 // program keeps that file.
-func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
+func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string, recursive bool) {
 	reads := e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory
 	writes := e.Kind == effect.WriteFile || e.Kind == effect.Persist
 	above := recursive && (reads || writes)
 	modes := recursive && e.Kind == effect.ChangePermissions
-	for _, set := range s.x.sets(path, false) {
+	for _, set := range s.index.globSetsFor(path, false) {
 		var itself []int
 		if above || modes {
-			itself = set.compiled().AppendTouched(s.itself[:0], path, false, false)
+			itself = set.mustCompile().AppendTouched(s.exactGlobBuffer[:0], path, false, false)
 		}
-		for _, g := range set.compiled().AppendTouched(s.found[:0], path, false, recursive) {
+		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], path, false, recursive) {
 			switch {
-			case writes && set.names(g).single() && s.x.holdsLoneFiles(path):
-				t.sure.add(set.rule[g])
-			case above && (writes || !set.names(g).single()) && !slices.Contains(itself, g) && (!set.names(g).kept(path) || s.searches(path)):
-				t.perhaps.add(set.rule[g])
-			case modes && !slices.Contains(itself, g) && (set.names(g).ofOthers(path) || set.names(g).inHome(path) && !s.x.core.has(set.rule[g])):
-				t.perhaps.add(set.rule[g])
-			case !recursive || !set.names(g).single() || s.x.isSingle(path):
-				t.sure.add(set.rule[g])
+			case writes && set.segmentGlobAt(g).isPolicyGlob() && s.index.holdsPolicyFile(path):
+				t.certain.add(set.ruleOfGlob[g])
+			case above && (writes || !set.segmentGlobAt(g).isPolicyGlob()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isOwnHiddenFolder(path) || s.isHarmlessSearch(path)):
+				t.possible.add(set.ruleOfGlob[g])
+			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).onlyInOtherHomes(path) || set.segmentGlobAt(g).isInHome(path) && !s.index.protectedCore.has(set.ruleOfGlob[g])):
+				t.possible.add(set.ruleOfGlob[g])
+			case !recursive || !set.segmentGlobAt(g).isPolicyGlob() || s.index.isPolicyPath(path):
+				t.certain.add(set.ruleOfGlob[g])
 			case e.Kind == effect.ReadFile: // searching a folder does not count as reading a file in it
 			default:
-				t.sure.add(set.rule[g])
+				t.certain.add(set.ruleOfGlob[g])
 			}
 		}
 	}
@@ -213,37 +213,37 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 // pattern and glob: "$d/package.json" could be in ~/.ssh. The pattern must contain the literal names of the
 // glob, or be inside it. If nothing below a folder is known ("$HOME/$f"), the path possibly matches every
 // glob for that folder.
-func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
-	for _, set := range s.x.sets(e.Path, true) {
-		for _, g := range set.compiled().AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
-			if e.Tree && set.names(g).outside(folder(e.Path)) {
+func (s *search) addPatternMatches(t *ruleMatches, e *effect.Effect, sight knownPart) {
+	for _, set := range s.index.globSetsFor(e.Path, true) {
+		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], e.Path, true, e.Recursive) {
+			if e.Tree && set.segmentGlobAt(g).cannotMatchBelow(knownFolder(e.Path)) {
 				continue
 			}
-			switch set.names(g).named(e.Path) {
-			case all:
+			switch set.segmentGlobAt(g).matchSegments(e.Path) {
+			case allSegments:
 				if e.Kind == effect.DeleteFile && !e.Recursive && !e.Tree && strings.HasSuffix(e.Path, "/**") {
-					t.perhaps.add(set.rule[g]) // one file in a folder; the folder itself stays
+					t.possible.add(set.ruleOfGlob[g]) // one file in a folder; the folder itself stays
 				} else {
-					t.sure.add(set.rule[g])
+					t.certain.add(set.ruleOfGlob[g])
 				}
-			case maybe:
-				t.perhaps.add(set.rule[g])
-			case last:
-				if !set.names(g).single() || e.Kind != effect.ReadFile {
-					t.perhaps.add(set.rule[g])
+			case perhapsAllSegments:
+				t.possible.add(set.ruleOfGlob[g])
+			case lastSegmentOnly:
+				if !set.segmentGlobAt(g).isPolicyGlob() || e.Kind != effect.ReadFile {
+					t.possible.add(set.ruleOfGlob[g])
 				}
-			case none:
+			case noSegment:
 			}
 		}
-		for _, g := range set.compiled().AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
-			t.sure.add(set.rule[g])
+		for _, g := range set.mustCompile().AppendCovering(s.globBuffer[:0], e.Path, true, e.Tree, e.Recursive) {
+			t.certain.add(set.ruleOfGlob[g])
 		}
-		if sight != dim {
+		if sight != folderKnown {
 			continue
 		}
-		for _, g := range set.compiled().AppendTouched(s.found[:0], folder(e.Path), false, true) {
-			if !set.names(g).floating() && (!set.names(g).single() || s.x.meetsSingle(e)) {
-				t.perhaps.add(set.rule[g])
+		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], knownFolder(e.Path), false, true) {
+			if !set.segmentGlobAt(g).matchesAnyFolder() && (!set.segmentGlobAt(g).isPolicyGlob() || s.index.mayChangePolicyPath(e)) {
+				t.possible.add(set.ruleOfGlob[g])
 			}
 		}
 	}

@@ -18,56 +18,56 @@ var errNotBoolean = errors.New("the condition must result in exactly one true or
 type condition struct {
 	expr string
 
-	mu   sync.Mutex
-	idle []*program // compiled programs that are not in use
+	mu           sync.Mutex
+	idlePrograms []*program // compiled programs that are not in use
 }
 
 // program returns the compiled condition. The caller must return it to idle.
-func (w *condition) program() (*program, error) {
+func (w *condition) takeProgram() (*program, error) {
 	w.mu.Lock()
-	if n := len(w.idle); n > 0 {
+	if n := len(w.idlePrograms); n > 0 {
 		defer w.mu.Unlock()
-		p := w.idle[n-1]
-		w.idle = w.idle[:n-1]
+		p := w.idlePrograms[n-1]
+		w.idlePrograms = w.idlePrograms[:n-1]
 		return p, nil
 	}
 	w.mu.Unlock()
 	return newProgram(w.expr)
 }
 
-func (w *condition) giveBack(p *program) {
+func (w *condition) returnProgram(p *program) {
 	p.meter = nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.idle = append(w.idle, p)
+	w.idlePrograms = append(w.idlePrograms, p)
 }
 
 // holds reports whether the condition is true for a case.
-func (w *condition) holds(s *search) (bool, error) {
-	c := s.c
+func (w *condition) isTrue(s *search) (bool, error) {
+	c := s.judgedCase
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
-		return false, errOperand
+		return false, errInputTooLarge
 	}
-	p, err := w.program()
+	p, err := w.takeProgram()
 	if err != nil {
 		return false, err
 	}
-	defer w.giveBack(p)
+	defer w.returnProgram(p)
 	p.meter = newMeter(s.ctx)
-	if s.operand == nil {
-		if s.operand, err = operand(c); err != nil {
+	if s.conditionInput == nil {
+		if s.conditionInput, err = conditionInput(c); err != nil {
 			return false, err
 		}
 	}
-	is, err := p.judge(s.operand)
-	if p.over != nil { // even if the expression caught the error with try
-		return false, p.over
+	is, err := p.evaluate(s.conditionInput)
+	if p.exceededLimit != nil { // even if the expression caught the error with try
+		return false, p.exceededLimit
 	}
 	return is, err
 }
 
 // judge runs the condition. Its result must be a single boolean.
-func (p *program) judge(operand any) (bool, error) {
+func (p *program) evaluate(operand any) (bool, error) {
 	iter := p.code.RunWithContext(p.meter, operand)
 	v, ok := iter.Next()
 	if !ok {
@@ -87,7 +87,7 @@ func (p *program) judge(operand any) (bool, error) {
 }
 
 // operand returns a case as the input of conditions.
-func operand(c *analysis.Case) (any, error) {
+func conditionInput(c *analysis.Case) (any, error) {
 	a := c.Action
 	payload, err := jsonValue(a.Payload)
 	if err != nil {
@@ -107,13 +107,13 @@ func operand(c *analysis.Case) (any, error) {
 }
 
 // textNames are the fields of an effect that are strings in conditions.
-var textNames = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
+var stringFields = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
 
 // textOf returns one of the fields of textNames. Except for the kind, empty fields are omitted.
-func textOf(e *effect.Effect, name string) string {
+func stringField(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":
-		return string(e.Word())
+		return string(e.RuleKind())
 	case "path":
 		return e.Path
 	case "url":
@@ -139,15 +139,15 @@ func textOf(e *effect.Effect, name string) string {
 
 func effectValue(e *effect.Effect) map[string]any {
 	m := map[string]any{}
-	for _, name := range textNames {
-		if text := textOf(e, name); text != "" || name == "kind" {
+	for _, name := range stringFields {
+		if text := stringField(e, name); text != "" || name == "kind" {
 			m[name] = text
 		}
 	}
 	for _, is := range [...]struct {
 		key   string
 		holds bool
-	}{{"pattern", e.Pattern}, {"recursive", e.Recursive}, {"destroys", e.Destroys()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}, {"kept", e.Kept}} {
+	}{{"pattern", e.Pattern}, {"recursive", e.Recursive}, {"destroys", e.Destroys()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}, {"kept", e.BackedUp}} {
 		if is.holds {
 			m[is.key] = true
 		}
@@ -189,8 +189,8 @@ func jsonValue(v any) (out any, err error) {
 		}
 		return list, nil
 	case jsontext.Value:
-		if len(v) > maxNumber {
-			return nil, errOperand
+		if len(v) > maxNumberLength {
+			return nil, errInputTooLarge
 		}
 		return json.Number(v), nil
 	default:

@@ -40,10 +40,10 @@ func builtins(t *testing.T) []string {
 func TestEveryFunctionIsKnown(t *testing.T) {
 	t.Parallel()
 	in := map[string]int{}
-	for _, fn := range slices.Concat(refused, free, slices.Collect(maps.Keys(costs))) {
+	for _, fn := range slices.Concat(refusedFunctions, freeFunctions, slices.Collect(maps.Keys(functionCosts))) {
 		in[fn]++
 	}
-	for _, w := range written {
+	for _, w := range preludeDefinitions {
 		for _, fn := range strings.Fields(w.names) {
 			in[fn]++
 		}
@@ -86,7 +86,7 @@ func hostileValues() map[string]any {
 		"one long":   append(list(30_000/part, func(int) any { return []any{} }), list(30_000/part, func(i int) any { return i })),
 		"objects":    list(10_000/part, func(i int) any { return map[string]any{"key": fmt.Sprint(i), "value": i} }),
 		"deep":       deep,
-		"big number": json.Number(strings.Repeat("9", maxNumber)),
+		"big number": json.Number(strings.Repeat("9", maxNumberLength)),
 	}
 }
 
@@ -111,13 +111,13 @@ func judgeWithin(t *testing.T, p *program, v any, what string) error {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p.meter = &meter{Context: context.Background(), steps: whenMaxSteps / part, work: whenMaxWork / part}
-	_, err := p.judge(v)
+	p.meter = &meter{Context: context.Background(), stepsLeft: whenMaxSteps / part, workLeft: whenMaxWork / part}
+	_, err := p.evaluate(v)
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > maxAllocated {
 		t.Errorf("%s: %d MiB were allocated", what, n>>20)
 	}
-	if p.over == nil && (p.steps < 0 || p.work < 0) {
+	if p.exceededLimit == nil && (p.stepsLeft < 0 || p.workLeft < 0) {
 		t.Errorf("%s: %v beyond the bounds", what, err)
 	}
 	return err
@@ -131,7 +131,7 @@ func TestEveryFunctionIsBounded(t *testing.T) {
 	few := map[string]any{"letters": values["letters"], "list": values["list"]}
 	arguments := []string{"$v", `"a(.*b)?"`, "1000000000"}
 	for _, fn := range builtins(t) {
-		if slices.Contains(refused, fn) {
+		if slices.Contains(refusedFunctions, fn) {
 			continue
 		}
 		name, arity, _ := strings.Cut(fn, "/")
@@ -232,12 +232,12 @@ func TestBoundIsNotCaught(t *testing.T) {
 		c.Action.Payload = map[string]any{"content": strings.Repeat("a", 200_000)}
 		w := &condition{expr: expr}
 		for range 2 { // the second run has a meter of its own
-			if is, err := w.holds(&search{ctx: t.Context(), c: c}); is || !errors.Is(err, errSteps) && !errors.Is(err, errWork) {
+			if is, err := w.isTrue(&search{ctx: t.Context(), judgedCase: c}); is || !errors.Is(err, errTooManySteps) && !errors.Is(err, errTooMuchWork) {
 				t.Errorf("%s: %v, %v", expr, is, err)
 			}
 		}
 		c.Action.Payload["content"] = ""
-		if _, err := w.holds(&search{ctx: t.Context(), c: c}); strings.Contains(expr, "content") && err != nil {
+		if _, err := w.isTrue(&search{ctx: t.Context(), judgedCase: c}); strings.Contains(expr, "content") && err != nil {
 			t.Errorf("%s of little: %v", expr, err)
 		}
 	}
@@ -245,7 +245,7 @@ func TestBoundIsNotCaught(t *testing.T) {
 
 func TestRefusedFunctions(t *testing.T) {
 	t.Parallel()
-	for _, fn := range refused {
+	for _, fn := range refusedFunctions {
 		name, arity, _ := strings.Cut(fn, "/")
 		if n := int(arity[0] - '0'); n > 0 {
 			name += "(" + strings.Repeat("; .", n)[2:] + ")"

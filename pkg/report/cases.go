@@ -67,7 +67,7 @@ func writeText(w io.Writer, cases []Case) error {
 		}
 		failed++
 		_, err := fmt.Fprintf(w, "%s:%d: %s: %s\n\twant %s, got %s\n\t%s\n",
-			visible(c.File), c.Line, visible(c.Suite), visible(c.Name), visible(c.Want), visible(c.Got), visible(c.Why))
+			escapeInvisible(c.File), c.Line, escapeInvisible(c.Suite), escapeInvisible(c.Name), escapeInvisible(c.Want), escapeInvisible(c.Got), escapeInvisible(c.Why))
 		if err != nil {
 			return err
 		}
@@ -88,14 +88,14 @@ func writeTAP(w io.Writer, cases []Case) error {
 		if !c.OK {
 			result = "not ok"
 		}
-		if _, err := fmt.Fprintf(w, "%s %d - %s\n", result, i+1, name.Replace(visible(c.Suite+": "+c.Name))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %d - %s\n", result, i+1, name.Replace(escapeInvisible(c.Suite+": "+c.Name))); err != nil {
 			return err
 		}
 		if c.OK {
 			continue
 		}
 		_, err := fmt.Fprintf(w, "  ---\n  at: %q\n  want: %q\n  got: %q\n  why: %q\n  ...\n",
-			c.File+":"+strconv.Itoa(c.Line), c.Want, c.Got, visible(c.Why))
+			c.File+":"+strconv.Itoa(c.Line), c.Want, c.Got, escapeInvisible(c.Why))
 		if err != nil {
 			return err
 		}
@@ -128,10 +128,10 @@ func writeJUnit(w io.Writer, cases []Case) error {
 	s := junitSuite{Name: "shield policy test", Tests: len(cases)}
 	for i := range cases {
 		c := &cases[i]
-		j := junitCase{Class: visible(c.Suite), Name: visible(c.Name), File: visible(c.File), Line: c.Line}
+		j := junitCase{Class: escapeInvisible(c.Suite), Name: escapeInvisible(c.Name), File: escapeInvisible(c.File), Line: c.Line}
 		if !c.OK {
 			s.Failures++
-			j.Failure = &junitFailure{Message: visible("want " + c.Want + ", got " + c.Got), Text: visible(c.Why)}
+			j.Failure = &junitFailure{Message: escapeInvisible("want " + c.Want + ", got " + c.Got), Text: escapeInvisible(c.Why)}
 		}
 		s.Cases = append(s.Cases, j)
 	}
@@ -160,13 +160,13 @@ func writeJSON(w io.Writer, cases []Case) error {
 
 // visible returns text with control, escape and bidirectional characters escaped, so that a case
 // cannot control the terminal or end a line.
-func visible(s string) string {
-	if strings.IndexFunc(s, hidden) < 0 {
+func escapeInvisible(s string) string {
+	if strings.IndexFunc(s, isUnprintable) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if hidden(r) {
+		if isUnprintable(r) {
 			q := strconv.QuoteRuneToASCII(r)
 			b.WriteString(q[1 : len(q)-1])
 			continue
@@ -176,4 +176,4 @@ func visible(s string) string {
 	return b.String()
 }
 
-func hidden(r rune) bool { return !strconv.IsPrint(r) }
+func isUnprintable(r rune) bool { return !strconv.IsPrint(r) }

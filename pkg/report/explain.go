@@ -21,10 +21,10 @@ import (
 // An Explanation is the input of [WriteExplanation]: an action, and its verdict with the trail of a
 // trace.
 type Explanation struct {
-	Action   *action.Action // nil if the input was not an action
-	Verdict  *verdict.Verdict
-	Evidence *analysis.Evidence // nil if Tier 1 was not asked
-	Gaps     []string           // why allow rules that name the action do not cover it
+	Action        *action.Action // nil if the input was not an action
+	Verdict       *verdict.Verdict
+	Evidence      *analysis.Evidence // nil if Tier 1 was not asked
+	AllowRuleGaps []string           // why allow rules that name the action do not cover it
 }
 
 // A Style is the width and colours of text for a person.
@@ -35,58 +35,58 @@ type Style struct {
 
 // Colours by meaning.
 const (
-	colorNone  = ""
-	colorAllow = "\x1b[32m"
-	colorAsk   = "\x1b[33m"
-	colorBlock = "\x1b[31m"
-	colorDim   = "\x1b[2m"
-	colorBold  = "\x1b[1m"
-	colorUnder = "\x1b[4m"
-	colorReset = "\x1b[0m"
+	colorNone      = ""
+	colorAllow     = "\x1b[32m"
+	colorAsk       = "\x1b[33m"
+	colorBlock     = "\x1b[31m"
+	colorDim       = "\x1b[2m"
+	colorBold      = "\x1b[1m"
+	colorUnderline = "\x1b[4m"
+	colorReset     = "\x1b[0m"
 )
 
 // Limits of the output, since a person reads no more and the input is untrusted.
 const (
-	maxDrawn = 100 // effects, and views
-	maxLines = 3   // lines per view
+	maxListedEffects = 100 // effects, and views
+	maxViewLines     = 3   // lines per view
 )
 
 // WriteExplanation writes the effects of an action and what each tier said, the decision first.
 func WriteExplanation(w io.Writer, e Explanation, s Style) error {
-	d := drawing{Writer: bufio.NewWriter(w), Style: s}
+	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
 	d.Columns = max(d.Columns, 40)
 	v := e.Verdict
-	d.text("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.decision(v.Decision), v.Tier, v.Confidence, ruleOf(v.Rule)))
-	d.fold("  ", v.Reasoning)
+	d.writeLine("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.colorDecision(v.Decision), v.Tier, v.Confidence, ruleSuffix(v.Rule)))
+	d.writeFolded("  ", v.Reasoning)
 	if e.Action != nil {
-		d.effects(e.Action, traced[judged](v, func(s verdict.Step) []byte { return s.Effects }))
-		d.tiers(v)
-		d.evidence(v, e.Evidence)
-		d.gaps(e.Gaps)
-		d.views(traced[view](v, func(s verdict.Step) []byte { return s.Views }))
+		d.writeEffects(e.Action, decodeTrace[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
+		d.writeTiers(v)
+		d.writeEvidence(v, e.Evidence)
+		d.writeGaps(e.AllowRuleGaps)
+		d.writeViews(decodeTrace[inputView](v, func(s verdict.Step) []byte { return s.Views }))
 	}
 	return d.Flush()
 }
 
 // gaps says why allow rules that name the action do not cover it.
-func (d *drawing) gaps(gaps []string) {
+func (d *textWriter) writeGaps(gaps []string) {
 	if len(gaps) == 0 {
 		return
 	}
-	d.title("Allow rules that match part of this but do not cover all of it")
+	d.writeTitle("Allow rules that match part of this but do not cover all of it")
 	for _, g := range gaps {
-		d.fold("  ", g)
+		d.writeFolded("  ", g)
 	}
 }
 
 // A drawing collects lines. Flush returns any write error.
-type drawing struct {
+type textWriter struct {
 	*bufio.Writer
 	Style
 }
 
 // traced decodes values from the first step of a trace.
-func traced[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
+func decodeTrace[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
 		return nil // the action has been judged anyway
@@ -95,14 +95,14 @@ func traced[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 }
 
 // text writes a line that is already formatted.
-func (d *drawing) text(indent, s string) { fmt.Fprintln(d, strings.TrimRight(indent+s, " ")) }
+func (d *textWriter) writeLine(indent, s string) { fmt.Fprintln(d, strings.TrimRight(indent+s, " ")) }
 
 // fold writes an untrusted text, escaped, in as many lines as needed, broken between words where
 // possible.
-func (d *drawing) fold(indent, s string) {
+func (d *textWriter) writeFolded(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
-	for word := range strings.FieldsSeq(brief.Text(s, maxFolded)) {
+	for word := range strings.FieldsSeq(brief.Text(s, maxFoldedBytes)) {
 		for _, piece := range term.Fold(word, room) {
 			width := term.Width(piece)
 			switch {
@@ -111,45 +111,45 @@ func (d *drawing) fold(indent, s string) {
 			case used+1+width <= room:
 				line, used = line+" "+piece, used+1+width
 			default:
-				d.text(indent, line)
+				d.writeLine(indent, line)
 				line, used = piece, width
 			}
 		}
 	}
 	if used > 0 {
-		d.text(indent, line)
+		d.writeLine(indent, line)
 	}
 }
 
 // cut returns an untrusted text, escaped, on one line of a width.
-func (d *drawing) cut(s string, width int) string {
-	return term.Cut(strings.Join(strings.Fields(brief.Text(s, maxFolded)), " "), max(width, 8))
+func (d *textWriter) cutLine(s string, width int) string {
+	return term.Cut(strings.Join(strings.Fields(brief.Text(s, maxFoldedBytes)), " "), max(width, 8))
 }
 
 // maxFolded is how many bytes of a text are folded: a megabyte need not be folded to show one line.
-const maxFolded = 4096
+const maxFoldedBytes = 4096
 
-func (d *drawing) paint(color, s string) string {
+func (d *textWriter) colorize(color, s string) string {
 	if !d.Color || color == colorNone {
 		return s
 	}
 	return color + s + colorReset
 }
 
-func (d *drawing) decision(v verdict.Decision) string {
+func (d *textWriter) colorDecision(v verdict.Decision) string {
 	switch v {
 	case verdict.Allow:
-		return d.paint(colorAllow, v.String())
+		return d.colorize(colorAllow, v.String())
 	case verdict.Escalate:
-		return d.paint(colorAsk, v.String())
+		return d.colorize(colorAsk, v.String())
 	default:
-		return d.paint(colorBlock, verdict.Block.String())
+		return d.colorize(colorBlock, verdict.Block.String())
 	}
 }
 
-func (d *drawing) title(s string) { fmt.Fprintf(d, "\n%s\n", d.paint(colorBold, s)) }
+func (d *textWriter) writeTitle(s string) { fmt.Fprintf(d, "\n%s\n", d.colorize(colorBold, s)) }
 
-func ruleOf(rule string) string {
+func ruleSuffix(rule string) string {
 	if rule == "" {
 		return ""
 	}
@@ -157,25 +157,25 @@ func ruleOf(rule string) string {
 }
 
 // tiers writes what each classifier said.
-func (d *drawing) tiers(v *verdict.Verdict) {
-	d.title("Tiers")
+func (d *textWriter) writeTiers(v *verdict.Verdict) {
+	d.writeTitle("Tiers")
 	for _, st := range v.Trail {
-		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.Escape(st.Source), d.decision(st.Decision), st.Confidence, ruleOf(st.Rule))
+		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.Escape(st.Source), d.colorDecision(st.Decision), st.Confidence, ruleSuffix(st.Rule))
 		if st.Latency > 0 {
-			line += d.paint(colorDim, "  "+took(st.Latency))
+			line += d.colorize(colorDim, "  "+formatMicroseconds(st.Latency))
 		}
-		d.text("  ", line)
+		d.writeLine("  ", line)
 		if st.Reasoning != v.Reasoning {
-			d.fold("      ", brief.Text(st.Reasoning, maxFolded))
+			d.writeFolded("      ", brief.Text(st.Reasoning, maxFoldedBytes))
 		}
 	}
 	if v.Decision == verdict.Escalate {
-		d.text("  ", d.paint(colorDim, fmt.Sprintf("tier %d or above decides", v.NextTier)))
+		d.writeLine("  ", d.colorize(colorDim, fmt.Sprintf("tier %d or above decides", v.NextTier)))
 	}
 }
 
 // took formats a time in microseconds.
-func took(micros int64) string {
+func formatMicroseconds(micros int64) string {
 	if micros < 10_000 {
 		return fmt.Sprintf("%d µs", micros)
 	}
@@ -183,147 +183,147 @@ func took(micros int64) string {
 }
 
 // evidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
-func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
+func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 	if e == nil {
 		return
 	}
-	d.title("Evidence")
-	d.text("  ", "for ALLOW")
+	d.writeTitle("Evidence")
+	d.writeLine("  ", "for ALLOW")
 	switch {
-	case e.Tier > 1:
-		d.fold("      ", fmt.Sprintf("nothing in tier 1: tier %d or above decides", e.Tier))
-	case e.For != "":
-		d.fold("      ", e.For)
-	case e.Safe > 0.5:
-		d.fold("      ", fmt.Sprintf("only the model (SAFE, confidence ≥ %.2f)", e.Safe))
+	case e.MinTier > 1:
+		d.writeFolded("      ", fmt.Sprintf("nothing in tier 1: tier %d or above decides", e.MinTier))
+	case e.AllowReason != "":
+		d.writeFolded("      ", e.AllowReason)
+	case e.MinSafe > 0.5:
+		d.writeFolded("      ", fmt.Sprintf("only the model (SAFE, confidence ≥ %.2f)", e.MinSafe))
 	default:
-		d.fold("      ", "only the model (SAFE)")
+		d.writeFolded("      ", "only the model (SAFE)")
 	}
-	for _, f := range e.Weighed {
-		if f.Rule != "" && f.Who > verdict.NoApproval {
-			d.text("  ", "against: rule "+term.Escape(f.Rule))
-			d.text("      ", d.paint(colorDim, mayAllow[min(f.Who, verdict.Never)]))
+	for _, f := range e.Findings {
+		if f.Rule != "" && f.Authority > verdict.NoApproval {
+			d.writeLine("  ", "against: rule "+term.Escape(f.Rule))
+			d.writeLine("      ", d.colorize(colorDim, whoMayAllow[min(f.Authority, verdict.NeverAllowed)]))
 		}
 	}
 	for _, doubt := range e.Doubts {
-		d.text("  ", "against: "+term.Escape(doubt.Cause))
-		d.fold("      ", doubt.Reason)
-		d.text("      ", d.paint(colorDim, cleared(doubt)))
+		d.writeLine("  ", "against: "+term.Escape(doubt.Cause))
+		d.writeFolded("      ", doubt.Reason)
+		d.writeLine("      ", d.colorize(colorDim, describeOverride(doubt)))
 	}
-	if len(e.Uncovered) > 0 {
-		d.text("  ", "covered by no effect, so the model judges its wording")
-		for _, text := range e.Uncovered[:min(len(e.Uncovered), maxDrawn)] {
-			d.fold("      ", term.Escape(text))
+	if len(e.TextsWithoutEffect) > 0 {
+		d.writeLine("  ", "covered by no effect, so the model judges its wording")
+		for _, text := range e.TextsWithoutEffect[:min(len(e.TextsWithoutEffect), maxListedEffects)] {
+			d.writeFolded("      ", term.Escape(text))
 		}
 	}
 	switch m := e.Answer; {
 	case m == nil:
-		d.text("  ", "the model was not asked")
+		d.writeLine("  ", "the model was not asked")
 	case m.Failed:
-		d.text("  ", "the model failed")
+		d.writeLine("  ", "the model failed")
 	case m.Injection:
-		d.text("  ", fmt.Sprintf("the model: INJECTION, confidence %.2f", m.Confidence))
+		d.writeLine("  ", fmt.Sprintf("the model: INJECTION, confidence %.2f", m.Confidence))
 	default:
-		d.text("  ", fmt.Sprintf("the model: SAFE, confidence %.2f", m.Confidence))
+		d.writeLine("  ", fmt.Sprintf("the model: SAFE, confidence %.2f", m.Confidence))
 	}
 }
 
 // mayAllow says who can allow an action in spite of a finding.
-var mayAllow = [...]string{
+var whoMayAllow = [...]string{
 	verdict.Classifier: "the model may allow this", verdict.Evaluator: "the model cannot allow this",
-	verdict.Person: "only a person may allow this", verdict.Never: "no one may allow this",
+	verdict.Person: "only a person may allow this", verdict.NeverAllowed: "no one may allow this",
 }
 
 // cleared says whether the model's SAFE overrides a doubt.
-func cleared(d analysis.Doubt) string {
+func describeOverride(d analysis.Doubt) string {
 	switch {
-	case d.Final():
-		return mayAllow[min(d.Who, verdict.Never)]
-	case d.Least > 0.5:
-		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.Least)
+	case d.NeedsMoreThanModel():
+		return whoMayAllow[min(d.MinAuthority, verdict.NeverAllowed)]
+	case d.MinConfidence > 0.5:
+		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinConfidence)
 	default:
 		return "the model may allow this (SAFE)"
 	}
 }
 
 // A view is one text that rules and models read.
-type view struct{ View, Field, Text string }
+type inputView struct{ View, Field, Text string }
 
-func (d *drawing) views(views []view) {
+func (d *textWriter) writeViews(views []inputView) {
 	if len(views) == 0 {
 		return
 	}
-	d.title("Read by rules and models as")
-	for _, v := range views[:min(len(views), maxDrawn)] {
-		d.text("  ", term.Escape(v.View+" "+v.Field))
-		lines := term.Fold(brief.Text(v.Text, maxFolded), d.Columns-6)
+	d.writeTitle("Read by rules and models as")
+	for _, v := range views[:min(len(views), maxListedEffects)] {
+		d.writeLine("  ", term.Escape(v.View+" "+v.Field))
+		lines := term.Fold(brief.Text(v.Text, maxFoldedBytes), d.Columns-6)
 		for i, line := range lines {
-			if i == maxLines {
-				d.text("      ", d.paint(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))
+			if i == maxViewLines {
+				d.writeLine("      ", d.colorize(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))
 				break
 			}
-			d.text("      ", line)
+			d.writeLine("      ", line)
 		}
 	}
 }
 
 // A judged is an effect with the rules that apply to it.
-type judged struct {
+type effectWithRules struct {
 	effect.Effect
 	Rules []analysis.RuleMatch `json:"rules"`
 }
 
 // A node is a part of a command, with its effects.
-type node struct {
+type commandPart struct {
 	span     effect.Span
-	effects  []judged
-	children []*node
+	effects  []effectWithRules
+	children []*commandPart
 }
 
 // effects writes the effects as a tree: a part of a command is below the part that contains it.
-func (d *drawing) effects(a *action.Action, effects []judged) {
-	d.title("Effects")
+func (d *textWriter) writeEffects(a *action.Action, effects []effectWithRules) {
+	d.writeTitle("Effects")
 	command := a.Text("command")
-	root := tree(effects[:min(len(effects), maxDrawn)], len(command))
+	root := nestEffects(effects[:min(len(effects), maxListedEffects)], len(command))
 	name := a.Type
 	if command != "" {
 		name += "  " + command
 	}
-	d.text("  ", d.cut(name, d.Columns-2))
-	d.node("  ", root, command)
-	if more := len(effects) - maxDrawn; more > 0 {
-		d.text("  ", d.paint(colorDim, fmt.Sprintf("and %d more", more)))
+	d.writeLine("  ", d.cutLine(name, d.Columns-2))
+	d.writePart("  ", root, command)
+	if more := len(effects) - maxListedEffects; more > 0 {
+		d.writeLine("  ", d.colorize(colorDim, fmt.Sprintf("and %d more", more)))
 	}
 	if len(effects) == 0 {
-		d.text("  ", d.paint(colorDim, "none"))
+		d.writeLine("  ", d.colorize(colorDim, "none"))
 	}
 }
 
 // tree nests effects by their spans. An effect without a span belongs to the whole command; one whose
 // span crosses another belongs to the smallest part that contains both.
-func tree(effects []judged, size int) *node {
+func nestEffects(effects []effectWithRules, size int) *commandPart {
 	effects = slices.Clone(effects)
 	for i := range effects {
-		s := &effects[i].From
+		s := &effects[i].Span
 		s.Start = min(max(s.Start, 0), size)
 		s.End = min(max(s.End, s.Start), size)
 	}
-	sorted.By(effects, func(a, b judged) int {
-		return cmp.Or(cmp.Compare(a.From.Start, b.From.Start), cmp.Compare(b.From.End, a.From.End))
+	sorted.By(effects, func(a, b effectWithRules) int {
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(b.Span.End, a.Span.End))
 	})
-	root := &node{span: effect.Span{Start: 0, End: size}}
-	open := []*node{root}
+	root := &commandPart{span: effect.Span{Start: 0, End: size}}
+	open := []*commandPart{root}
 	for _, e := range effects {
-		if e.From.Start == e.From.End {
+		if e.Span.Start == e.Span.End {
 			root.effects = append(root.effects, e)
 			continue
 		}
-		for len(open) > 1 && e.From.End > open[len(open)-1].span.End {
+		for len(open) > 1 && e.Span.End > open[len(open)-1].span.End {
 			open = open[:len(open)-1]
 		}
 		at := open[len(open)-1]
-		if e.From != at.span {
-			child := &node{span: e.From}
+		if e.Span != at.span {
+			child := &commandPart{span: e.Span}
 			at.children = append(at.children, child)
 			open = append(open, child)
 			at = child
@@ -334,15 +334,15 @@ func tree(effects []judged, size int) *node {
 }
 
 // node draws the effects of a part and the parts in it.
-func (d *drawing) node(indent string, n *node, command string) {
+func (d *textWriter) writePart(indent string, n *commandPart, command string) {
 	bar := "   "
 	if len(n.children) > 0 {
 		bar = "│  "
 	}
 	for _, e := range n.effects {
-		line := fmt.Sprintf("%-14s %s", e.Word(), describe(e.Effect))
-		d.text(indent+bar, d.kind(e.Word(), d.cut(line, d.Columns-term.Width(indent)-3)))
-		d.rules(indent+bar+"  ", e.Rules)
+		line := fmt.Sprintf("%-14s %s", e.RuleKind(), describeEffect(e.Effect))
+		d.writeLine(indent+bar, d.colorEffectKind(e.RuleKind(), d.cutLine(line, d.Columns-term.Width(indent)-3)))
+		d.writeRules(indent+bar+"  ", e.Rules)
 	}
 	for i, c := range n.children {
 		branch, below := "├─ ", "│  "
@@ -353,14 +353,14 @@ func (d *drawing) node(indent string, n *node, command string) {
 		if term.Width(indent) > d.Columns/2 {
 			below = ""
 		}
-		text := d.cut(command[c.span.Start:c.span.End], d.Columns-term.Width(indent)-3)
-		d.text(indent+branch, d.paint(colorUnder, text))
-		d.node(indent+below, c, command)
+		text := d.cutLine(command[c.span.Start:c.span.End], d.Columns-term.Width(indent)-3)
+		d.writeLine(indent+branch, d.colorize(colorUnderline, text))
+		d.writePart(indent+below, c, command)
 	}
 }
 
 // rules writes the rules that apply to an effect, below it, by tier.
-func (d *drawing) rules(indent string, rules []analysis.RuleMatch) {
+func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 	var b strings.Builder
 	for i, m := range rules {
 		switch {
@@ -373,27 +373,27 @@ func (d *drawing) rules(indent string, rules []analysis.RuleMatch) {
 			b.WriteString(", ")
 		}
 		b.WriteString(m.Rule)
-		if m.Perhaps {
+		if m.Uncertain {
 			b.WriteString(" (perhaps)")
 		}
 	}
-	d.fold(indent, b.String())
+	d.writeFolded(indent, b.String())
 }
 
 // kind highlights the effects that a person should read first.
-func (d *drawing) kind(k effect.Kind, s string) string {
+func (d *textWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
 	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard, effect.SendData, effect.RunCode:
-		return d.paint(colorAsk, s)
+		return d.colorize(colorAsk, s)
 	case effect.RunDownload, effect.RunDecoded, effect.SendSecret, effect.RemoteShell, effect.Destroy:
-		return d.paint(colorBlock, s)
+		return d.colorize(colorBlock, s)
 	default:
-		return d.paint(colorDim, s)
+		return d.colorize(colorDim, s)
 	}
 }
 
 // describe returns the object of an effect, the program with its class, and the reason.
-func describe(e effect.Effect) string {
+func describeEffect(e effect.Effect) string {
 	var parts []string
 	add := func(s string) {
 		if s != "" {

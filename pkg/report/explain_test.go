@@ -17,7 +17,7 @@ import (
 )
 
 // explanation returns one of a command, judged as given.
-func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []judged, views []view) Explanation {
+func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []effectWithRules, views []inputView) Explanation {
 	tb.Helper()
 	text, err := json.Marshal(map[string]any{"type": "execute_command", "payload": map[string]any{"command": command}})
 	if err != nil {
@@ -49,8 +49,8 @@ func draw(tb testing.TB, e Explanation, s Style) string {
 }
 
 // unmet returns effects that no rule is about.
-func unmet(effects ...effect.Effect) []judged {
-	out := make([]judged, len(effects))
+func unmet(effects ...effect.Effect) []effectWithRules {
+	out := make([]effectWithRules, len(effects))
 	for i, e := range effects {
 		out[i].Effect = e
 	}
@@ -63,10 +63,10 @@ func TestRulesOfEffects(t *testing.T) {
 	t.Parallel()
 	const command = "cat a b"
 	effects := unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), From: effect.Span{Start: 4, End: 5}},
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", From: effect.Span{Start: 6, End: 7}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), Span: effect.Span{Start: 4, End: 5}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", Span: effect.Span{Start: 6, End: 7}},
 	)
-	effects[0].Rules = []analysis.RuleMatch{{Rule: "credential_files"}, {Rule: "home_\x1b[2J"}, {Tier: 1, Rule: "XP-001", Perhaps: true}}
+	effects[0].Rules = []analysis.RuleMatch{{Rule: "credential_files"}, {Rule: "home_\x1b[2J"}, {Tier: 1, Rule: "XP-001", Uncertain: true}}
 	want := `  ├─ a
   │     read_file /w/aaaaaaaaaaaaaaaaaa…
   │       tier 0: credential_files,
@@ -85,12 +85,12 @@ func TestTree(t *testing.T) {
 	t.Parallel()
 	const command = "sudo rm -rf /x; cat y"
 	e := explanation(t, command, &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2}, unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it is in
-		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
-		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
-		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, From: effect.Span{Start: 12, End: 14}},
-		effect.Effect{Sure: effect.Unknown, Reason: "nobody knows", From: effect.Span{}},
-		effect.Effect{Sure: effect.Unknown, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", Span: effect.Span{Start: 20, End: 21}}, // before the part that it is in
+		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, Span: effect.Span{Start: 16, End: 21}},
+		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", Span: effect.Span{Start: 0, End: 14}},
+		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, Span: effect.Span{Start: 12, End: 14}},
+		effect.Effect{Certainty: effect.Unknown, Reason: "nobody knows", Span: effect.Span{}},
+		effect.Effect{Certainty: effect.Unknown, Reason: "outside", Span: effect.Span{Start: 50, End: 10}},
 	), nil)
 	want := `  execute_command sudo rm -rf /x; cat y
   │  dynamic (nobody knows)
@@ -113,12 +113,12 @@ func TestTree(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	for want, evidence := range map[string]*analysis.Evidence{
-		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {For: "ordinary"},
-		"      only the model (SAFE, confidence ≥ 0.53)\n  the model failed\n":                                       {Safe: 0.53, Answer: &analysis.Answer{Failed: true}},
-		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.Answer{Confidence: 0.61}},
-		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", Least: 0.75}}, Answer: &analysis.Answer{Injection: true, Confidence: 0.7}},
-		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", Who: verdict.Evaluator}}},
-		"      nothing in tier 1: tier 3 or above decides\n":                                                         {Tier: 3, For: "ordinary"},
+		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {AllowReason: "ordinary"},
+		"      only the model (SAFE, confidence ≥ 0.53)\n  the model failed\n":                                       {MinSafe: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
+		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
+		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", MinConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Injection: true, Confidence: 0.7}},
+		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", MinAuthority: verdict.Evaluator}}},
+		"      nothing in tier 1: tier 3 or above decides\n":                                                         {MinTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
 		e.Evidence = evidence
@@ -147,17 +147,17 @@ func TestNoDecisionIsBlock(t *testing.T) {
 
 func TestColors(t *testing.T) {
 	t.Parallel()
-	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []judged{{Effect: effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelNetwork}, From: effect.Span{End: 1}}}}, nil)
+	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []effectWithRules{{Effect: effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelNetwork}, Span: effect.Span{End: 1}}}}, nil)
 	plain, colored := draw(t, e, Style{Columns: 80}), draw(t, e, Style{Columns: 80, Color: true})
 	if strings.Contains(plain, "\x1b") {
 		t.Errorf("colour nobody asked for: %q", plain)
 	}
-	for _, want := range []string{colorAllow + "ALLOW" + colorReset, colorUnder + "l" + colorReset, colorBlock + "run_download" + colorReset} {
+	for _, want := range []string{colorAllow + "ALLOW" + colorReset, colorUnderline + "l" + colorReset, colorBlock + "run_download" + colorReset} {
 		if !strings.Contains(colored, want) {
 			t.Errorf("%q lacks %q", colored, want)
 		}
 	}
-	bare := strings.NewReplacer(colorAllow, "", colorAsk, "", colorBlock, "", colorDim, "", colorBold, "", colorUnder, "", colorReset, "").Replace(colored)
+	bare := strings.NewReplacer(colorAllow, "", colorAsk, "", colorBlock, "", colorDim, "", colorBold, "", colorUnderline, "", colorReset, "").Replace(colored)
 	if bare != plain {
 		t.Errorf("without colours %q, want %q", bare, plain)
 	}
@@ -177,15 +177,15 @@ func TestExplainIsBounded(t *testing.T) {
 	command := strings.Repeat("\u202e(", 20_000)
 	var effects []effect.Effect
 	for i := range 512 {
-		effects = append(effects, effect.Effect{Kind: effect.Execute, Program: command[:3000], From: effect.Span{Start: i, End: len(command) - i}})
+		effects = append(effects, effect.Effect{Kind: effect.Execute, Program: command[:3000], Span: effect.Span{Start: i, End: len(command) - i}})
 	}
 	met := unmet(effects...)
 	for i := range met {
 		met[i].Rules = slices.Repeat([]analysis.RuleMatch{{Rule: "rule"}}, 16)
 	}
-	var views []view
+	var views []inputView
 	for range 20 {
-		views = append(views, view{"raw", "command", command})
+		views = append(views, inputView{"raw", "command", command})
 	}
 	e := explanation(t, command, &verdict.Verdict{Reasoning: command}, met, views)
 	var got string
@@ -205,12 +205,12 @@ func FuzzExplain(f *testing.F) {
 	f.Add(strings.Repeat("漢字", 90), "\xff\xfe", 1, 5, 2, 4)
 	f.Fuzz(func(t *testing.T, command, reason string, a, b, c, d int) {
 		effects := []effect.Effect{
-			{Kind: effect.Execute, Program: reason, Args: []string{command}, From: effect.Span{Start: a, End: b}},
-			{Kind: effect.Kind(reason), Path: command, Reason: reason, From: effect.Span{Start: c, End: d}},
+			{Kind: effect.Execute, Program: reason, Args: []string{command}, Span: effect.Span{Start: a, End: b}},
+			{Kind: effect.Kind(reason), Path: command, Reason: reason, Span: effect.Span{Start: c, End: d}},
 		}
 		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{Source: "policy", Reasoning: command}}}
-		e := explanation(t, command, v, unmet(effects...), []view{{"raw", "command", command}})
-		e.Evidence = &analysis.Evidence{For: command, Doubts: []analysis.Doubt{{Cause: "variable", Reason: reason, Least: 0.75}}, Answer: &analysis.Answer{Confidence: 0.5}}
+		e := explanation(t, command, v, unmet(effects...), []inputView{{"raw", "command", command}})
+		e.Evidence = &analysis.Evidence{AllowReason: command, Doubts: []analysis.Doubt{{Cause: "variable", Reason: reason, MinConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
 		got := draw(t, e, Style{Columns: 40})
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")
@@ -226,8 +226,8 @@ func FuzzExplain(f *testing.F) {
 
 func BenchmarkExplain(b *testing.B) {
 	e := explanation(b, "cat a | sort > b", &verdict.Verdict{Decision: verdict.Allow}, unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/a", From: effect.Span{Start: 4, End: 5}}, effect.Effect{Kind: effect.WriteFile, Path: "/w/b", From: effect.Span{Start: 15, End: 16}},
-	), []view{{"raw", "command", "cat a | sort > b"}})
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/a", Span: effect.Span{Start: 4, End: 5}}, effect.Effect{Kind: effect.WriteFile, Path: "/w/b", Span: effect.Span{Start: 15, End: 16}},
+	), []inputView{{"raw", "command", "cat a | sort > b"}})
 	var out bytes.Buffer
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,63 +11,63 @@ import (
 )
 
 // A Judged is an action, formatted for a person, and its verdict.
-type Judged struct {
-	What    string
-	Verdict *verdict.Verdict
+type JudgedAction struct {
+	ActionText string
+	Verdict    *verdict.Verdict
 }
 
 // decisions are words for decisions, for people who do not know the JSON form.
-var decisions = map[verdict.Decision]struct{ word, color string }{
+var decisionWords = map[verdict.Decision]struct{ word, color string }{
 	verdict.Allow:    {"allow", colorAllow},
 	verdict.Escalate: {"ask", colorAsk},
 	verdict.Block:    {"deny", colorBlock},
 }
 
 // WriteJudged writes each action beside its decision, and the reason below it.
-func WriteJudged(w io.Writer, rows []Judged, s Style) error {
-	d := drawing{Writer: bufio.NewWriter(w), Style: s}
+func WriteJudged(w io.Writer, rows []JudgedAction, s Style) error {
+	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
 	d.Columns = max(d.Columns, 40)
 	const indent = "       "
 	for _, row := range rows {
-		as, known := decisions[row.Verdict.Decision]
+		as, known := decisionWords[row.Verdict.Decision]
 		if !known {
-			as = decisions[verdict.Block]
+			as = decisionWords[verdict.Block]
 		}
 		head := as.word + strings.Repeat(" ", len(indent)-len(as.word))
-		for _, line := range term.Fold(brief.Text(row.What, maxFolded), d.Columns-len(indent)) {
-			d.text("", strings.Replace(head, as.word, d.paint(as.color, as.word), 1)+line)
+		for _, line := range term.Fold(brief.Text(row.ActionText, maxFoldedBytes), d.Columns-len(indent)) {
+			d.writeLine("", strings.Replace(head, as.word, d.colorize(as.color, as.word), 1)+line)
 			head = indent
 		}
-		d.fold(indent, why(row.Verdict))
+		d.writeFolded(indent, shortReason(row.Verdict))
 	}
 	return d.Flush()
 }
 
 // WriteLine writes the decision, the action and the reason on one line, cut at the width of the
 // terminal. Without a width the reason has at most 160 columns.
-func WriteLine(w io.Writer, row Judged, s Style) error {
-	d := drawing{Writer: bufio.NewWriter(w), Style: s}
-	as, known := decisions[row.Verdict.Decision]
+func WriteLine(w io.Writer, row JudgedAction, s Style) error {
+	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
+	as, known := decisionWords[row.Verdict.Decision]
 	if !known {
-		as = decisions[verdict.Block]
+		as = decisionWords[verdict.Block]
 	}
 	wide, room := 48, 160
 	if d.Columns > 0 {
 		wide = min(wide, max(d.Columns/2-7, 8))
 		room = max(d.Columns-7-wide-2, 8)
 	}
-	what := d.cut(row.What, wide)
-	line := d.paint(as.color, as.word) + strings.Repeat(" ", 7-len(as.word)) + what
-	if reason := why(row.Verdict); reason != "" {
-		line += strings.Repeat(" ", wide-term.Width(what)+2) + d.cut(reason, room)
+	what := d.cutLine(row.ActionText, wide)
+	line := d.colorize(as.color, as.word) + strings.Repeat(" ", 7-len(as.word)) + what
+	if reason := shortReason(row.Verdict); reason != "" {
+		line += strings.Repeat(" ", wide-term.Width(what)+2) + d.cutLine(reason, room)
 	}
-	d.text("", line)
+	d.writeLine("", line)
 	return d.Flush()
 }
 
 // why returns the reason of a verdict without the rule's name at its beginning and the advice to the
 // agent at its end.
-func why(v *verdict.Verdict) string {
+func shortReason(v *verdict.Verdict) string {
 	reason := v.Reasoning
 	if _, text, named := strings.Cut(reason, "]: "); named && v.Rule != "" {
 		reason = text

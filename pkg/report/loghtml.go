@@ -12,11 +12,11 @@ import (
 )
 
 // A Log is the content of the HTML report of an audit log.
-type Log struct {
-	Summary   *audit.Summary
-	OK        bool   // the hash chain is intact
-	Verified  string // result of the verification
-	Suggested string // a policy with exceptions for repeatedly approved actions; "" for none
+type AuditPage struct {
+	Summary          *audit.Summary
+	ChainIntact      bool   // the hash chain is intact
+	VerificationText string // result of the verification
+	SuggestedPolicy  string // a policy with exceptions for repeatedly approved actions; "" for none
 }
 
 type logPage struct {
@@ -36,21 +36,21 @@ type dayBar struct {
 // WriteLog writes an HTML page without scripts and external files: decisions over time, by rule,
 // caller and session, the last actions that were not allowed, and the exceptions that 'policy suggest'
 // proposes.
-func WriteLog(w io.Writer, l *Log) error {
+func WriteLog(w io.Writer, l *AuditPage) error {
 	t, err := templates()
 	if err != nil {
 		return err
 	}
 	s := l.Summary
-	page := logPage{Verified: htmlCheck{l.OK, visible(l.Verified)}, Period: "No verdict.", Days: dayBars(s.Days), Suggested: lines(l.Suggested)}
+	page := logPage{Verified: htmlCheck{l.ChainIntact, escapeInvisible(l.VerificationText)}, Period: "No verdict.", Days: dayBars(s.Days), Suggested: escapeLines(l.SuggestedPolicy)}
 	if s.Total.Sum() > 0 {
 		page.Period = fmt.Sprintf("%d verdicts from %s to %s.", s.Total.Sum(), s.First.UTC().Format("2006-01-02 15:04"), s.Last.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	if n := s.Other[audit.KindProbe]; n > 0 {
 		page.Period += fmt.Sprintf(" %d probes of 'shield hook status' are not counted.", n)
 	}
-	rows := []table{
-		countTable("Total", "", []audit.Named{{Name: "all", Counts: s.Total}}),
+	rows := []reportTable{
+		countTable("Total", "", []audit.NamedCounts{{Name: "all", Counts: s.Total}}),
 		questionTable(s.Rules),
 		countTable("By rule", "rule", s.Rules),
 		countTable("By caller", "caller", s.Callers),
@@ -69,8 +69,8 @@ func WriteLog(w io.Writer, l *Log) error {
 // maxLogRows is how many rows of a table the page shows.
 const maxLogRows = 100
 
-func countTable(title, name string, list []audit.Named) table {
-	t := table{title: title, head: []string{name, "verdicts", "allowed", "blocked", "not decided", "approved", "denied"}}
+func countTable(title, name string, list []audit.NamedCounts) reportTable {
+	t := reportTable{title: title, head: []string{name, "verdicts", "allowed", "blocked", "not decided", "approved", "denied"}}
 	if len(list) > maxLogRows {
 		t.title += fmt.Sprintf(", %d of %d", maxLogRows, len(list))
 		list = list[:maxLogRows]
@@ -86,34 +86,34 @@ func countTable(title, name string, list []audit.Named) table {
 }
 
 // minAsked is the least number of questions of a rule that is checked for false alarms.
-const minAsked = 3
+const minAnsweredQuestions = 3
 
 // questionTable lists the rules with at least minAsked answered questions, of which people approved at
 // least 90 %.
-func questionTable(rules []audit.Named) table {
-	t := table{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
+func questionTable(rules []audit.NamedCounts) reportTable {
+	t := reportTable{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
 	for _, n := range rules {
 		asked := n.Approved + n.Denied
-		if asked >= minAsked && 10*n.Approved >= 9*asked && len(t.rows) < maxLogRows {
-			t.rows = append(t.rows, []string{n.Name, strconv.Itoa(asked), strconv.Itoa(n.Approved), percent(float64(n.Approved) / float64(asked))})
+		if asked >= minAnsweredQuestions && 10*n.Approved >= 9*asked && len(t.rows) < maxLogRows {
+			t.rows = append(t.rows, []string{n.Name, strconv.Itoa(asked), strconv.Itoa(n.Approved), formatPercent(float64(n.Approved) / float64(asked))})
 		}
 	}
 	return t
 }
 
-func stoppedTable(list []audit.Stopped) table {
-	t := table{title: "Last actions that were not allowed", head: []string{"time (UTC)", "decision", "rule", "caller", "action", "reason"}}
+func stoppedTable(list []audit.StoppedAction) reportTable {
+	t := reportTable{title: "Last actions that were not allowed", head: []string{"time (UTC)", "decision", "rule", "caller", "action", "reason"}}
 	for i := range list {
 		s := &list[i]
 		t.rows = append(t.rows, []string{
-			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Caller, s.Payload, why(&verdict.Verdict{Rule: s.Rule, Reasoning: s.Reasoning}),
+			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Caller, s.Payload, shortReason(&verdict.Verdict{Rule: s.Rule, Reasoning: s.Reasoning}),
 		})
 	}
 	return t
 }
 
 // dayBars returns the bars of the days, each with allowed actions below the others.
-func dayBars(days []audit.Named) []dayBar {
+func dayBars(days []audit.NamedCounts) []dayBar {
 	most := 1
 	for _, d := range days {
 		most = max(most, d.Sum())
@@ -137,10 +137,10 @@ func dayBars(days []audit.Named) []dayBar {
 }
 
 // lines is visible for multi-line text.
-func lines(s string) string {
+func escapeLines(s string) string {
 	list := strings.Split(s, "\n")
 	for i := range list {
-		list[i] = visible(list[i])
+		list[i] = escapeInvisible(list[i])
 	}
 	return strings.Join(list, "\n")
 }

@@ -29,16 +29,16 @@ func WritePage(w io.Writer, p Page) error {
 		Lines  []string
 		Tables []htmlTable
 		Texts  []text
-	}{Title: visible(p.Title)}
+	}{Title: escapeInvisible(p.Title)}
 	for _, line := range p.Lines {
-		page.Lines = append(page.Lines, visible(line))
+		page.Lines = append(page.Lines, escapeInvisible(line))
 	}
 	for _, s := range p.Sections {
 		if s.Text != "" {
-			page.Texts = append(page.Texts, text{visible(s.Title), lines(s.Text)})
+			page.Texts = append(page.Texts, text{escapeInvisible(s.Title), escapeLines(s.Text)})
 			continue
 		}
-		page.Tables = append(page.Tables, htmlTableOf(table{title: s.Title, head: s.Head, rows: s.Rows}))
+		page.Tables = append(page.Tables, htmlTableOf(reportTable{title: s.Title, head: s.Head, rows: s.Rows}))
 	}
 	return t.ExecuteTemplate(w, "page.html", page)
 }

@@ -10,28 +10,28 @@ import (
 
 // A Score is the result of judging labelled corpora.
 type Score struct {
-	Policy string `json:"policy"`
-	Model  string `json:"model"`
-	Until  string `json:"until"` // the last tier that judged
+	Policy   string `json:"policy"`
+	Model    string `json:"model"`
+	LastTier string `json:"until"` // the last tier that judged
 
-	Judged    int `json:"judged"`    // rows
-	LeftOut   int `json:"left_out"`  // rows excluded by --split, --source or --ids
-	Texts     int `json:"texts"`     // rows with a text instead of an action: not judged
-	Malformed int `json:"malformed"` // rows that could not be read: not judged
+	JudgedRows    int `json:"judged"`    // rows
+	ExcludedRows  int `json:"left_out"`  // rows excluded by --split, --source or --ids
+	TextRows      int `json:"texts"`     // rows with a text instead of an action: not judged
+	MalformedRows int `json:"malformed"` // rows that could not be read: not judged
 
-	Attacks Part `json:"attacks"` // rows that must not be allowed
-	Honest  Part `json:"honest"`  // rows that should be allowed
-	Ask     Part `json:"ask"`     // rows that a person should decide; not counted in Attacks or Honest
+	Attacks LabelResult `json:"attacks"` // rows that must not be allowed
+	Benign  LabelResult `json:"honest"`  // rows that should be allowed
+	Ask     LabelResult `json:"ask"`     // rows that a person should decide; not counted in Attacks or Honest
 
 	Latency []Latency `json:"latency"`
 	Curve   *Curve    `json:"curve,omitempty"` // of the model's scores; nil if no model answered
 
-	Passed  []Miss `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
-	Stopped []Miss `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
+	PassedAttacks []Miss `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
+	StoppedBenign []Miss `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
 
 	Rows []Row `json:"-"` // the outcome of each row, if kept: for JUnit and GitHub
 
-	Checks []Check `json:"checks,omitempty"`
+	Checks []LimitCheck `json:"checks,omitempty"`
 }
 
 // A Row is the outcome of one row.
@@ -42,10 +42,10 @@ type Row struct {
 
 // wrong reports whether a row was judged against its label: an attack allowed, honest
 // work not allowed, or an action allowed that a person should decide.
-func (r *Row) wrong() bool { return (r.Decision == "ALLOW") != (r.Label == "pass") }
+func (r *Row) contradictsLabel() bool { return (r.Decision == "ALLOW") != (r.Label == "pass") }
 
 // A Part is the result for the rows of one label.
-type Part struct {
+type LabelResult struct {
 	Total      Group   `json:"total"`
 	Sources    []Group `json:"sources"`    // by name
 	Categories []Group `json:"categories"` // by name
@@ -103,25 +103,25 @@ type Latency struct {
 // A Curve is the ROC curve of the model's score, 0.0–1.0: how well it separates attacks from honest
 // actions.
 type Curve struct {
-	AUC     float64 `json:"auc"`
-	Points  []Point `json:"points"`  // from the highest threshold to the lowest
-	Attacks []int   `json:"attacks"` // histograms of their scores, in equal steps from 0 to 1
-	Honest  []int   `json:"honest"`
+	AUC     float64      `json:"auc"`
+	Points  []CurvePoint `json:"points"`  // from the highest threshold to the lowest
+	Attacks []int        `json:"attacks"` // histograms of their scores, in equal steps from 0 to 1
+	Benign  []int        `json:"honest"`
 }
 
 // A Point is the share of honest actions and of attacks that a threshold would stop.
-type Point struct {
+type CurvePoint struct {
 	Threshold float64 `json:"threshold"`
-	Honest    float64 `json:"honest"`
+	Benign    float64 `json:"honest"`
 	Attacks   float64 `json:"attacks"`
 }
 
 // At returns the share of attacks found by a threshold that stops at most a given share of honest
 // actions.
-func (c *Curve) At(honest float64) float64 {
+func (c *Curve) AttackShareAt(honest float64) float64 {
 	found := 0.0
 	for _, p := range c.Points {
-		if p.Honest <= honest {
+		if p.Benign <= honest {
 			found = max(found, p.Attacks)
 		}
 	}
@@ -144,25 +144,25 @@ type Miss struct {
 }
 
 // A Check is a limit and the measured share.
-type Check struct {
-	Name  string  `json:"name"`
-	Label string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
-	Limit float64 `json:"limit"` // a share, 0.0–1.0
-	Got   float64 `json:"got"`
-	OK    bool    `json:"ok"`
-	Why   string  `json:"why,omitempty"` // why it failed, if the share is not the reason
+type LimitCheck struct {
+	Name          string  `json:"name"`
+	Label         string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
+	Limit         float64 `json:"limit"` // a share, 0.0–1.0
+	Measured      float64 `json:"got"`
+	OK            bool    `json:"ok"`
+	FailureReason string  `json:"why,omitempty"` // why it failed, if the share is not the reason
 }
 
 // String returns the result of the check.
-func (c Check) String() string {
-	if c.Why != "" {
-		return c.Name + ": " + c.Why
+func (c LimitCheck) String() string {
+	if c.FailureReason != "" {
+		return c.Name + ": " + c.FailureReason
 	}
 	than := "within"
 	if !c.OK {
 		than = "over"
 	}
-	return fmt.Sprintf("%s: %s is %s the limit of %s", c.Name, percent(c.Got), than, percent(c.Limit))
+	return fmt.Sprintf("%s: %s is %s the limit of %s", c.Name, formatPercent(c.Measured), than, formatPercent(c.Limit))
 }
 
 // scoreFormats are the formats of scores, in the order help lists them.
@@ -199,7 +199,7 @@ func WriteScore(w io.Writer, format string, s *Score) error {
 }
 
 // percent formats a share with enough digits to tell it from 0 and 100 %.
-func percent(share float64) string {
+func formatPercent(share float64) string {
 	p := 100 * share
 	switch {
 	case p == 0 || p >= 99.995:
@@ -212,6 +212,6 @@ func percent(share float64) string {
 }
 
 // interval formats the bounds of a rate's interval.
-func interval(r Rate) string {
+func formatInterval(r Rate) string {
 	return fmt.Sprintf("%.1f–%.1f", 100*r.Low, 100*r.High)
 }

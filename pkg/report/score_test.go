@@ -49,22 +49,22 @@ func sampleScore() *Score {
 		return Group{Name: name, Rows: allow + escalate + block, Allow: allow, Escalate: escalate, Block: block, Tiers: [4]int{block, allow + escalate}}
 	}
 	return &Score{
-		Policy: "offline", Model: "default", Until: "classify", Judged: 140, LeftOut: 3, Texts: 2, Malformed: 1,
-		Attacks: Part{Total: g("total", 4, 10, 26), Sources: []Group{g("s1", 4, 0, 16), g(hostileText, 0, 10, 10)}, Categories: []Group{g("exfiltration", 4, 10, 26)}},
-		Honest:  Part{Total: g("total", 95, 4, 1), Sources: []Group{g("s3", 95, 4, 1)}, Categories: []Group{g("cli", 95, 4, 1)}},
+		Policy: "offline", Model: "default", LastTier: "classify", JudgedRows: 140, ExcludedRows: 3, TextRows: 2, MalformedRows: 1,
+		Attacks: LabelResult{Total: g("total", 4, 10, 26), Sources: []Group{g("s1", 4, 0, 16), g(hostileText, 0, 10, 10)}, Categories: []Group{g("exfiltration", 4, 10, 26)}},
+		Benign:  LabelResult{Total: g("total", 95, 4, 1), Sources: []Group{g("s3", 95, 4, 1)}, Categories: []Group{g("cli", 95, 4, 1)}},
 		Latency: []Latency{{Name: "policy", Count: 140, P50: 4 * time.Microsecond, P95: 30 * time.Microsecond, P99: 1200 * time.Microsecond, Max: 2 * time.Second}},
 		Curve: &Curve{
-			AUC: 0.9321, Attacks: []int{1, 0, 2, 37}, Honest: []int{90, 6, 3, 1},
-			Points: []Point{{1, 0, 0}, {0.9, 0.01, 0.7}, {0.5, 0.04, 0.9}, {0, 1, 1}},
+			AUC: 0.9321, Attacks: []int{1, 0, 2, 37}, Benign: []int{90, 6, 3, 1},
+			Points: []CurvePoint{{1, 0, 0}, {0.9, 0.01, 0.7}, {0.5, 0.04, 0.9}, {0, 1, 1}},
 		},
-		Passed:  []Miss{{ID: "a1", Source: "s1", Category: "exfiltration", Decision: "ALLOW", Tier: 1, Confidence: 0.95, Text: hostileText}},
-		Stopped: []Miss{{ID: "h1", Source: "s3", Category: "cli", Decision: "BLOCK", Confidence: 1, Rule: "r", Text: "rm -rf build"}},
+		PassedAttacks: []Miss{{ID: "a1", Source: "s1", Category: "exfiltration", Decision: "ALLOW", Tier: 1, Confidence: 0.95, Text: hostileText}},
+		StoppedBenign: []Miss{{ID: "h1", Source: "s3", Category: "cli", Decision: "BLOCK", Confidence: 1, Rule: "r", Text: "rm -rf build"}},
 		Rows: []Row{
 			{"stop", Miss{ID: "a1", Source: "s1", Decision: "ALLOW", Tier: 1, Reasoning: "ordinary", Text: hostileText}}, {"stop", Miss{ID: "a2", Source: hostileText, Decision: "BLOCK"}},
 			{"pass", Miss{ID: "h1", Source: "s3", Decision: "BLOCK", Reasoning: "deletes", Text: "rm -rf build"}}, {"pass", Miss{ID: "h2", Source: "s3", Decision: "ALLOW", Tier: 1}},
 			{"ask", Miss{ID: "q1", Source: "s3", Decision: "ALLOW", Tier: 1}}, {"ask", Miss{ID: "q2", Source: "s3", Decision: "ESCALATE", Tier: 1}},
 		},
-		Checks: []Check{{Name: "attacks passed", Label: "stop", Limit: 0.06, Got: 0.1}, {Name: "honest actions not allowed", Label: "pass", Limit: 0.05, Got: 0.05, OK: true}},
+		Checks: []LimitCheck{{Name: "attacks passed", Label: "stop", Limit: 0.06, Measured: 0.1}, {Name: "honest actions not allowed", Label: "pass", Limit: 0.05, Measured: 0.05, OK: true}},
 	}
 }
 
@@ -184,7 +184,7 @@ func TestPercent(t *testing.T) {
 	for share, want := range map[float64]string{
 		0: "0 %", 1: "100 %", 0.0004: "0.04 %", 0.5: "50.0 %", 0.9996: "99.96 %", 0.05: "5.0 %",
 	} {
-		if got := percent(share); got != want {
+		if got := formatPercent(share); got != want {
 			t.Errorf("%v: %q, want %q", share, got, want)
 		}
 	}
@@ -216,7 +216,7 @@ func TestScoreReportsFailedWrites(t *testing.T) {
 func BenchmarkWriteScore(b *testing.B) {
 	s := sampleScore()
 	for i := range 1000 {
-		s.Honest.Sources = append(s.Honest.Sources, Group{Name: fmt.Sprint("source ", i), Rows: 10, Allow: 10})
+		s.Benign.Sources = append(s.Benign.Sources, Group{Name: fmt.Sprint("source ", i), Rows: 10, Allow: 10})
 	}
 	for _, format := range ScoreFormats() {
 		b.Run(format, func(b *testing.B) {

@@ -12,8 +12,8 @@ const maxAnnotations = 100
 
 // GitHub's workflow commands end at a line feed, and their properties at commas and colons.
 var (
-	workflowText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	workflowTextEscaper     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	workflowPropertyEscaper = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
 // writeScoreGitHub writes GitHub workflow commands: an annotation for each row judged against its
@@ -24,9 +24,9 @@ func writeScoreGitHub(w io.Writer, s *Score) error {
 	annotate := func(level, file string, line int, title, text string) {
 		where := ""
 		if file != "" {
-			where = fmt.Sprintf("file=%s,line=%d,", workflowProperty.Replace(visible(file)), line)
+			where = fmt.Sprintf("file=%s,line=%d,", workflowPropertyEscaper.Replace(escapeInvisible(file)), line)
 		}
-		fmt.Fprintf(out, "::%s %stitle=%s::%s\n", level, where, workflowProperty.Replace(visible(title)), workflowText.Replace(text))
+		fmt.Fprintf(out, "::%s %stitle=%s::%s\n", level, where, workflowPropertyEscaper.Replace(escapeInvisible(title)), workflowTextEscaper.Replace(text))
 	}
 	missed := map[string]bool{} // labels whose limit is not met
 	for _, c := range s.Checks {
@@ -35,7 +35,7 @@ func writeScoreGitHub(w io.Writer, s *Score) error {
 	wrong := 0
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		if !r.wrong() {
+		if !r.contradictsLabel() {
 			continue
 		}
 		if wrong++; wrong > maxAnnotations {
@@ -46,16 +46,16 @@ func writeScoreGitHub(w io.Writer, s *Score) error {
 			level = "error"
 		}
 		said := map[string]string{"ALLOW": "is allowed", "BLOCK": "is blocked", "ESCALATE": "needs approval"}[r.Decision]
-		annotate(level, r.File, r.Line, fmt.Sprintf("shield: label %s, %s", r.Label, said), strings.TrimSpace(visible(r.Text)+"\n"+visible(r.Reasoning)))
+		annotate(level, r.File, r.Line, fmt.Sprintf("shield: label %s, %s", r.Label, said), strings.TrimSpace(escapeInvisible(r.Text)+"\n"+escapeInvisible(r.Reasoning)))
 	}
 	if wrong > maxAnnotations {
 		annotate("warning", "", 0, "shield score", fmt.Sprintf("%d more rows were judged against their label; see the report", wrong-maxAnnotations))
 	}
 	for _, c := range s.Checks {
 		if !c.OK {
-			annotate("error", "", 0, "shield score", visible(c.String()))
+			annotate("error", "", 0, "shield score", escapeInvisible(c.String()))
 		}
 	}
-	annotate("notice", "", 0, "shield score", visible(s.headline()))
+	annotate("notice", "", 0, "shield score", escapeInvisible(s.headline()))
 	return out.Flush()
 }

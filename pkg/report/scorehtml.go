@@ -11,10 +11,10 @@ import (
 )
 
 //go:embed *.html
-var pages embed.FS
+var pageFiles embed.FS
 
 // templates holds the templates of all pages, by file name.
-var templates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pages, "*.html") })
+var templates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pageFiles, "*.html") })
 
 // The content of the page. Control characters are escaped before HTML.
 type (
@@ -57,18 +57,18 @@ func writeScoreHTML(w io.Writer, s *Score) error {
 	if err != nil {
 		return err
 	}
-	page := htmlPage{Headline: visible(s.headline()), Plot: plot(s.Curve)}
+	page := htmlPage{Headline: escapeInvisible(s.headline()), Plot: newPlot(s.Curve)}
 	for _, c := range s.Checks {
-		page.Checks = append(page.Checks, htmlCheck{c.OK, visible(c.String())})
+		page.Checks = append(page.Checks, htmlCheck{c.OK, escapeInvisible(c.String())})
 	}
 	if g := s.Attacks.Total; g.Rows > 0 {
-		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d attacks passed (%s).", g.Allow, g.Rows, percent(g.Allowed().Share)))
+		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d attacks passed (%s).", g.Allow, g.Rows, formatPercent(g.Allowed().Share)))
 	}
-	if g := s.Honest.Total; g.Rows > 0 {
-		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d honest actions were not allowed (%s).", g.Rows-g.Allow, g.Rows, percent(g.NotAllowed().Share)))
+	if g := s.Benign.Total; g.Rows > 0 {
+		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d honest actions were not allowed (%s).", g.Rows-g.Allow, g.Rows, formatPercent(g.NotAllowed().Share)))
 	}
 	all := s.tables()
-	missed := slices.DeleteFunc(s.missed(), func(t table) bool { return len(t.rows) == 0 })
+	missed := slices.DeleteFunc(s.missTables(), func(t reportTable) bool { return len(t.rows) == 0 })
 	for _, t := range missed {
 		page.MissedRows = append(page.MissedRows, htmlTableOf(t))
 	}
@@ -78,30 +78,30 @@ func writeScoreHTML(w io.Writer, s *Score) error {
 	return t.ExecuteTemplate(w, "score.html", page)
 }
 
-func htmlTableOf(t table) htmlTable {
+func htmlTableOf(t reportTable) htmlTable {
 	cells := func(texts []string) []htmlCell {
 		out := make([]htmlCell, len(texts))
 		for i, text := range texts {
-			out[i] = htmlCell{i > 0 && figures(t, i), visible(text)}
+			out[i] = htmlCell{i > 0 && isNumericColumn(t, i), escapeInvisible(text)}
 		}
 		return out
 	}
 	out := htmlTable{Title: t.title, Head: cells(t.head)}
 	for i, row := range t.rows {
-		out.Rows = append(out.Rows, htmlRow{i >= len(t.rows)-t.total, cells(row)})
+		out.Rows = append(out.Rows, htmlRow{i >= len(t.rows)-t.totalRows, cells(row)})
 	}
 	return out
 }
 
 // plot scales a curve to a square of 100 by 100.
-func plot(c *Curve) *htmlPlot {
+func newPlot(c *Curve) *htmlPlot {
 	if c == nil {
 		return nil
 	}
 	p := &htmlPlot{AUC: c.AUC}
 	points := make([]string, len(c.Points))
 	for i, pt := range c.Points {
-		points[i] = fmt.Sprintf("%.2f,%.2f", 100*pt.Honest, 100-100*pt.Attacks)
+		points[i] = fmt.Sprintf("%.2f,%.2f", 100*pt.Benign, 100-100*pt.Attacks)
 	}
 	p.ROC = strings.Join(points, " ")
 	bars := func(class string, counts []int) {
@@ -119,6 +119,6 @@ func plot(c *Curve) *htmlPlot {
 		}
 	}
 	bars("attacks", c.Attacks)
-	bars("honest", c.Honest)
+	bars("honest", c.Benign)
 	return p
 }

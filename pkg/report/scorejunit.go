@@ -33,17 +33,17 @@ func writeScoreJUnit(w io.Writer, s *Score) error {
 		j := junitScoreCase{Class: "limits", Name: c.Name, Out: c.String()}
 		if !c.OK {
 			suite.Failures++
-			j.Failure = &junitFailure{Message: visible(c.String()), Text: visible(s.headline())}
+			j.Failure = &junitFailure{Message: escapeInvisible(c.String()), Text: escapeInvisible(s.headline())}
 		}
 		met[c.Label] = c.OK
 		suite.Cases = append(suite.Cases, j)
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		j := junitScoreCase{Class: visible(r.Label + "." + r.Source), Name: visible(r.ID)}
-		said := &junitFailure{Message: visible(fmt.Sprintf("label %s, got %s in tier %d", r.Label, r.Decision, r.Tier)), Text: visible(r.Reasoning + "\n" + r.Text)}
+		j := junitScoreCase{Class: escapeInvisible(r.Label + "." + r.Source), Name: escapeInvisible(r.ID)}
+		said := &junitFailure{Message: escapeInvisible(fmt.Sprintf("label %s, got %s in tier %d", r.Label, r.Decision, r.Tier)), Text: escapeInvisible(r.Reasoning + "\n" + r.Text)}
 		switch {
-		case !r.wrong():
+		case !r.contradictsLabel():
 		case met[r.Label]:
 			suite.Skipped++
 			j.Skipped = said

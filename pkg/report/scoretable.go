@@ -12,28 +12,28 @@ import (
 )
 
 // A table is one table of a score, for any format.
-type table struct {
-	title string
-	head  []string
-	rows  [][]string
-	total int // rows at the end with totals
+type reportTable struct {
+	title     string
+	head      []string
+	rows      [][]string
+	totalRows int // rows at the end with totals
 }
 
 // tables returns a score's figures as tables, without empty ones.
-func (s *Score) tables() []table {
-	var out []table
-	add := func(t table) {
+func (s *Score) tables() []reportTable {
+	var out []reportTable
+	add := func(t reportTable) {
 		if len(t.rows) > 0 {
 			out = append(out, t)
 		}
 	}
-	add(s.summary())
+	add(s.summaryTable())
 	add(tierTable(s))
 	for _, part := range []struct {
 		name   string
-		p      *Part
+		p      *LabelResult
 		attack bool
-	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Honest, false}, {"For a person", &s.Ask, false}} {
+	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Benign, false}, {"For a person", &s.Ask, false}} {
 		if part.p.Total.Rows == 0 {
 			continue
 		}
@@ -42,24 +42,24 @@ func (s *Score) tables() []table {
 	}
 	add(latencyTable(s.Latency))
 	add(curveTable(s.Curve))
-	for _, t := range s.missed() {
+	for _, t := range s.missTables() {
 		add(t)
 	}
 	return out
 }
 
 // missed returns the rows that were judged against their labels.
-func (s *Score) missed() []table {
-	return []table{missTable("Attacks that passed", s.Passed), missTable("Honest actions that were stopped", s.Stopped)}
+func (s *Score) missTables() []reportTable {
+	return []reportTable{missTable("Attacks that passed", s.PassedAttacks), missTable("Honest actions that were stopped", s.StoppedBenign)}
 }
 
 // headline summarises in one line what was judged and how.
 func (s *Score) headline() string {
-	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.Policy, s.Model, s.Until, s.Judged)
+	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.Policy, s.Model, s.LastTier, s.JudgedRows)
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.LeftOut, "not chosen"}, {s.Texts, "texts (not judged)"}, {s.Malformed, "malformed"}} {
+	}{{s.ExcludedRows, "not chosen"}, {s.TextRows, "texts (not judged)"}, {s.MalformedRows, "malformed"}} {
 		if more.n > 0 {
 			line += fmt.Sprintf("; %d %s", more.n, more.what)
 		}
@@ -67,15 +67,15 @@ func (s *Score) headline() string {
 	return line
 }
 
-func (s *Score) summary() table {
-	t := table{title: "Total", head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK", "rate", "share", "95 %"}}
+func (s *Score) summaryTable() reportTable {
+	t := reportTable{title: "Total", head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK", "rate", "share", "95 %"}}
 	add := func(name string, g *Group, rate string, r Rate) {
-		t.rows = append(t.rows, append(append([]string{name}, counts(g)...), rate, percent(r.Share), interval(r)))
+		t.rows = append(t.rows, append(append([]string{name}, groupCells(g)...), rate, formatPercent(r.Share), formatInterval(r)))
 	}
 	if g := &s.Attacks.Total; g.Rows > 0 {
 		add("attacks", g, "passed", g.Allowed())
 	}
-	if g := &s.Honest.Total; g.Rows > 0 {
+	if g := &s.Benign.Total; g.Rows > 0 {
 		add("honest", g, "not allowed", g.NotAllowed())
 		add("", g, "blocked", g.Blocked())
 	}
@@ -85,12 +85,12 @@ func (s *Score) summary() table {
 	return t
 }
 
-func tierTable(s *Score) table {
-	t := table{title: "Decided or left by tier", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
+func tierTable(s *Score) reportTable {
+	t := reportTable{title: "Decided or left by tier", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
 	for _, p := range []struct {
 		name string
 		g    *Group
-	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Honest.Total}, {"for a person", &s.Ask.Total}} {
+	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Benign.Total}, {"for a person", &s.Ask.Total}} {
 		if p.g.Rows == 0 {
 			continue
 		}
@@ -103,12 +103,12 @@ func tierTable(s *Score) table {
 	return t
 }
 
-func counts(g *Group) []string {
+func groupCells(g *Group) []string {
 	return []string{strconv.Itoa(g.Rows), strconv.Itoa(g.Allow), strconv.Itoa(g.Escalate), strconv.Itoa(g.Block)}
 }
 
-func groupTable(title string, groups []Group, total Group, attack bool) table {
-	t := table{title: title, head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK"}, total: 1}
+func groupTable(title string, groups []Group, total Group, attack bool) reportTable {
+	t := reportTable{title: title, head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK"}, totalRows: 1}
 	if attack {
 		t.head = append(t.head, "passed", "95 %")
 	} else {
@@ -120,28 +120,28 @@ func groupTable(title string, groups []Group, total Group, attack bool) table {
 		if i < len(groups) {
 			g = &groups[i]
 		}
-		row := append([]string{g.Name}, counts(g)...)
+		row := append([]string{g.Name}, groupCells(g)...)
 		if r := g.Allowed(); attack {
-			row = append(row, percent(r.Share), interval(r))
+			row = append(row, formatPercent(r.Share), formatInterval(r))
 		} else {
 			r, b := g.NotAllowed(), g.Blocked()
-			row = append(row, percent(r.Share), interval(r), percent(b.Share), interval(b))
+			row = append(row, formatPercent(r.Share), formatInterval(r), formatPercent(b.Share), formatInterval(b))
 		}
 		t.rows = append(t.rows, row)
 	}
 	return t
 }
 
-func latencyTable(ls []Latency) table {
-	t := table{title: "Latency", head: []string{"", "actions", "p50", "p95", "p99", "worst"}}
+func latencyTable(ls []Latency) reportTable {
+	t := reportTable{title: "Latency", head: []string{"", "actions", "p50", "p95", "p99", "worst"}}
 	for _, l := range ls {
-		t.rows = append(t.rows, []string{l.Name, strconv.Itoa(l.Count), short(l.P50), short(l.P95), short(l.P99), short(l.Max)})
+		t.rows = append(t.rows, []string{l.Name, strconv.Itoa(l.Count), formatDuration(l.P50), formatDuration(l.P95), formatDuration(l.P99), formatDuration(l.Max)})
 	}
 	return t
 }
 
 // short formats a time with three digits.
-func short(d time.Duration) string {
+func formatDuration(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration
 		name string
@@ -153,21 +153,21 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%d µs", d.Microseconds())
 }
 
-func curveTable(c *Curve) table {
+func curveTable(c *Curve) reportTable {
 	if c == nil {
-		return table{}
+		return reportTable{}
 	}
-	return table{
+	return reportTable{
 		title: "Model alone",
 		head:  []string{"attacks", "honest", "AUC", "attacks found at 1 % false alarms", "at 5 %"},
 		rows: [][]string{{
-			strconv.Itoa(sum(c.Attacks)), strconv.Itoa(sum(c.Honest)),
-			fmt.Sprintf("%.3f", c.AUC), percent(c.At(0.01)), percent(c.At(0.05)),
+			strconv.Itoa(sumCounts(c.Attacks)), strconv.Itoa(sumCounts(c.Benign)),
+			fmt.Sprintf("%.3f", c.AUC), formatPercent(c.AttackShareAt(0.01)), formatPercent(c.AttackShareAt(0.05)),
 		}},
 	}
 }
 
-func sum(counts []int) int {
+func sumCounts(counts []int) int {
 	total := 0
 	for _, n := range counts {
 		total += n
@@ -175,8 +175,8 @@ func sum(counts []int) int {
 	return total
 }
 
-func missTable(title string, misses []Miss) table {
-	t := table{title: title, head: []string{"id", "category", "decision", "tier", "confidence", "rule", "action"}}
+func missTable(title string, misses []Miss) reportTable {
+	t := reportTable{title: title, head: []string{"id", "category", "decision", "tier", "confidence", "rule", "action"}}
 	for i := range misses {
 		m := &misses[i]
 		t.rows = append(t.rows, []string{m.ID, m.Category, m.Decision, strconv.Itoa(m.Tier), fmt.Sprintf("%.2f", m.Confidence), m.Rule, m.Text})
@@ -187,7 +187,7 @@ func missTable(title string, misses []Miss) table {
 // writeScoreTable writes aligned columns: names left-aligned, figures right-aligned.
 func writeScoreTable(w io.Writer, s *Score) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, visible(s.headline()))
+	fmt.Fprintln(b, escapeInvisible(s.headline()))
 	for _, t := range s.tables() {
 		fmt.Fprintf(b, "\n%s\n", t.title)
 		writeColumns(b, t)
@@ -198,19 +198,19 @@ func writeScoreTable(w io.Writer, s *Score) error {
 	return b.Flush()
 }
 
-func writeColumns(b *bufio.Writer, t table) {
+func writeColumns(b *bufio.Writer, t reportTable) {
 	width := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(visible(cell)))
+			width[i] = max(width[i], utf8.RuneCountInString(escapeInvisible(cell)))
 		}
 	}
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		line := " "
 		for i, cell := range row {
-			cell = visible(cell)
+			cell = escapeInvisible(cell)
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if i == 0 || !figures(t, i) {
+			if i == 0 || !isNumericColumn(t, i) {
 				line += " " + cell + pad
 			} else {
 				line += " " + pad + cell
@@ -222,7 +222,7 @@ func writeColumns(b *bufio.Writer, t table) {
 }
 
 // figures reports whether a column contains numbers, which are right-aligned.
-func figures(t table, col int) bool {
+func isNumericColumn(t reportTable, col int) bool {
 	for _, row := range t.rows {
 		if c := row[col]; c != "" && (c[0] < '0' || c[0] > '9') {
 			return false
@@ -238,7 +238,7 @@ func writeScoreMarkdown(w io.Writer, s *Score) error {
 		fmt.Fprintf(b, "\n### %s\n\n", t.title)
 		line := "|"
 		for i := range t.head {
-			if i > 0 && figures(t, i) {
+			if i > 0 && isNumericColumn(t, i) {
 				line += " --: |"
 			} else {
 				line += " --- |"
@@ -267,7 +267,7 @@ func markdownRow(cells []string) string {
 // otherwise add links, images and HTML to a page.
 func markdownCell(s string) string {
 	var b strings.Builder
-	for _, r := range visible(s) {
+	for _, r := range escapeInvisible(s) {
 		switch r {
 		case '&':
 			b.WriteString("&amp;")

@@ -25,7 +25,7 @@ const (
 func Modes() []Mode { return []Mode{Flag, Clean, Wrap, Block} }
 
 // An Applied is a result as the agent receives it.
-type Applied struct {
+type AppliedResult struct {
 	Result   any    // with the types of the examined result; nil if withheld
 	Changed  bool   // the result differs from the examined one
 	Withheld string // why the result is withheld; "" if it is not
@@ -34,7 +34,7 @@ type Applied struct {
 // Apply returns the result that the agent receives. A result with unexamined parts is withheld in
 // every mode but Flag, unless that finding has severity Low: then the caller accepts that another
 // examiner has checked it.
-func (r *Report) Apply(mode Mode) Applied {
+func (r *Report) Apply(mode Mode) AppliedResult {
 	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {
 		if f.Kind == Unexamined {
 			return f.Severity != Low
@@ -43,11 +43,11 @@ func (r *Report) Apply(mode Mode) Applied {
 	})
 	switch {
 	case mode == Flag:
-		return Applied{Result: r.root}
+		return AppliedResult{Result: r.root}
 	case withheld:
-		return Applied{Changed: true, Withheld: r.Reason()}
+		return AppliedResult{Changed: true, Withheld: r.Reason()}
 	}
-	edit := r.cleaned()
+	edit := r.textsWithoutSpans()
 	boundary := ""
 	if mode != Clean {
 		boundary = newBoundary()
@@ -64,7 +64,7 @@ func (r *Report) Apply(mode Mode) Applied {
 			s := edit[n]
 			n++
 			if boundary != "" {
-				s = wrapped(s, boundary)
+				s = wrapUntrusted(s, boundary)
 			}
 			changed = changed || s != v
 			return s
@@ -84,7 +84,7 @@ func (r *Report) Apply(mode Mode) Applied {
 		return v
 	}
 	result := walk(r.root)
-	return Applied{Result: result, Changed: changed}
+	return AppliedResult{Result: result, Changed: changed}
 }
 
 // Reason returns one sentence about why a result is withheld.
@@ -108,18 +108,18 @@ func Summary(findings []Finding) string {
 }
 
 // cleaned returns the strings of the leaves with their spans removed.
-func (r *Report) cleaned() []string {
+func (r *Report) textsWithoutSpans() []string {
 	var values []string
 	for _, l := range r.leaves {
-		if !l.key {
-			values = append(values, edited(l.text, l.spans))
+		if !l.isMemberName {
+			values = append(values, replaceSpans(l.text, l.spans))
 		}
 	}
 	return values
 }
 
 // edited returns a text with its spans replaced; spans can overlap.
-func edited(s string, spans []span) string {
+func replaceSpans(s string, spans []span) string {
 	if len(spans) == 0 {
 		return s
 	}
@@ -128,11 +128,11 @@ func edited(s string, spans []span) string {
 	var b strings.Builder
 	at := 0
 	for i := 0; i < len(spans); {
-		start, end, with := spans[i].start, spans[i].end, spans[i].with
+		start, end, with := spans[i].start, spans[i].end, spans[i].replacement
 		for i++; i < len(spans) && spans[i].start < end; i++ {
 			end = max(end, spans[i].end)
 			if with == "" {
-				with = spans[i].with
+				with = spans[i].replacement
 			}
 		}
 		b.WriteString(s[at:start])
@@ -151,10 +151,10 @@ func newBoundary() string {
 }
 
 // Mark marks a text as untrusted data between random boundaries, as [Wrap] does.
-func Mark(s string) string { return wrapped(s, newBoundary()) }
+func Mark(s string) string { return wrapUntrusted(s, newBoundary()) }
 
 // wrapped marks a text as data, unless it is a single word.
-func wrapped(s, boundary string) string {
+func wrapUntrusted(s, boundary string) string {
 	if !strings.ContainsAny(s, " \t\r\n") {
 		return s
 	}

@@ -20,11 +20,11 @@ var suspectBytes = func() (set [256]bool) {
 
 // maxSingles is how many single zero-width characters between non-joining characters are allowed
 // before they count as a hidden message.
-const maxSingles = 16
+const maxSingleInvisible = 16
 
 // characters finds invisible characters and terminal control characters.
-func (t *text) characters() {
-	s := t.s
+func (t *examinedText) examineCharacters() {
+	s := t.content
 	singles, first := 0, -1
 	for i := 0; i < len(s); {
 		if !suspectBytes[s[i]] {
@@ -36,8 +36,8 @@ func (t *text) characters() {
 		case r < ' ', r == 0x7f, 0x80 <= r && r < 0xa0:
 			i = t.judgeControl(i, r, n)
 		case isInvisible(r):
-			end := unseenRun(s, i)
-			if t.run(i, end) {
+			end := invisibleRunEnd(s, i)
+			if t.judgeInvisibleRun(i, end) {
 				if singles++; first < 0 {
 					first = i
 				}
@@ -47,8 +47,8 @@ func (t *text) characters() {
 			i += n
 		}
 	}
-	if singles > maxSingles {
-		t.find(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
+	if singles > maxSingleInvisible {
+		t.addFinding(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
 	}
 }
 
@@ -73,7 +73,7 @@ func isVariationSelector(r rune) bool {
 // isBidiControl reports whether a character changes the text direction until it is ended.
 func isBidiControl(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
 
-func unseenRun(s string, from int) int {
+func invisibleRunEnd(s string, from int) int {
 	for from < len(s) {
 		r, n := utf8.DecodeRuneInString(s[from:])
 		if !isInvisible(r) {
@@ -86,10 +86,10 @@ func unseenRun(s string, from int) int {
 
 // run judges a run of adjacent invisible characters. It reports whether it is a single one that is not
 // yet suspicious.
-func (t *text) run(start, end int) (single bool) {
-	run := []rune(t.s[start:end])
-	before, _ := utf8.DecodeLastRuneInString(t.s[:start])
-	after, _ := utf8.DecodeRuneInString(t.s[end:])
+func (t *examinedText) judgeInvisibleRun(start, end int) (single bool) {
+	run := []rune(t.content[start:end])
+	before, _ := utf8.DecodeLastRuneInString(t.content[:start])
+	after, _ := utf8.DecodeRuneInString(t.content[end:])
 	count := func(is func(rune) bool) (n int) {
 		for _, r := range run {
 			if is(r) {
@@ -113,7 +113,7 @@ func (t *text) run(start, end int) (single bool) {
 		t.reportAndRemove(Invisible, High, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) > 1 && variants == 0 && ascii:
 		t.reportAndRemove(Invisible, Medium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
-	case len(run) == 1 && variants == 0 && ascii && run[0] != 0xad && wordRune(before) && wordRune(after):
+	case len(run) == 1 && variants == 0 && ascii && run[0] != 0xad && isWordRune(before) && isWordRune(after):
 		t.reportAndRemove(Invisible, Medium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
 	default:
 		return len(run) == 1 && variants == 0 && ascii
@@ -122,14 +122,14 @@ func (t *text) run(start, end int) (single bool) {
 }
 
 // reportAndRemove reports a run of characters and removes it.
-func (t *text) reportAndRemove(kind Kind, severity string, start, end int, what string) {
-	t.find(kind, "", severity, start, end, what)
-	t.cut(start, end)
+func (t *examinedText) reportAndRemove(kind Kind, severity string, start, end int, what string) {
+	t.addFinding(kind, "", severity, start, end, what)
+	t.removeSpan(start, end)
 }
 
 // judgeBidi judges a run of bidirectional controls. Overrides are always reported; other controls only
 // in a text without right-to-left letters.
-func (t *text) judgeBidi(run []rune, start, end int) {
+func (t *examinedText) judgeBidi(run []rune, start, end int) {
 	override := false
 	for _, r := range run {
 		override = override || r == 0x202d || r == 0x202e
@@ -138,30 +138,30 @@ func (t *text) judgeBidi(run []rune, start, end int) {
 	switch {
 	case override:
 		severity = High
-	case t.rightToLeft():
+	case t.hasRightToLeft():
 		return
 	}
 	t.reportAndRemove(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
 }
 
 // rightToLeft reports whether a text has letters of a right-to-left script.
-func (t *text) rightToLeft() bool {
-	if t.rtl == 0 {
-		t.rtl = -1
-		for i := 0; i < len(t.s); i++ {
+func (t *examinedText) hasRightToLeft() bool {
+	if t.rightToLeftState == 0 {
+		t.rightToLeftState = -1
+		for i := 0; i < len(t.content); i++ {
 			// First bytes of the scripts from Hebrew to Arabic, and their presentation forms.
-			if c := t.s[i]; c >= 0xd6 && c <= 0xdf || c == 0xe0 || c == 0xef {
-				if r, _ := utf8.DecodeRuneInString(t.s[i:]); unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
-					t.rtl = 1
+			if c := t.content[i]; c >= 0xd6 && c <= 0xdf || c == 0xe0 || c == 0xef {
+				if r, _ := utf8.DecodeRuneInString(t.content[i:]); unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
+					t.rightToLeftState = 1
 					break
 				}
 			}
 		}
 	}
-	return t.rtl > 0
+	return t.rightToLeftState > 0
 }
 
-func wordRune(r rune) bool {
+func isWordRune(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
@@ -184,13 +184,13 @@ func decodeTagCharacters(run []rune) string {
 
 // judgeControl judges a control character or escape sequence and returns its end. Colours and
 // overstruck letters are removed without a finding.
-func (t *text) judgeControl(i int, r rune, n int) int {
-	s := t.s
+func (t *examinedText) judgeControl(i int, r rune, n int) int {
+	s := t.content
 	end := i + n
 	severity, what := Low, ""
 	switch r {
 	case 0x1b, 0x9b, 0x9d, 0x90, 0x98, 0x9e, 0x9f:
-		end, severity, what = escape(s, i)
+		end, severity, what = parseEscape(s, i)
 	case '\b':
 		if isOverstrike(s, i) {
 			severity = ""
@@ -198,18 +198,18 @@ func (t *text) judgeControl(i int, r rune, n int) int {
 	case 0x85, 0x00: // NEL, a line end; and NUL, as in UTF-16 text
 		severity = ""
 	}
-	if severity != "" && t.controls < maxControls {
-		if t.controls++; what == "" {
+	if severity != "" && t.reportedControls < maxReportedControls {
+		if t.reportedControls++; what == "" {
 			what = fmt.Sprintf("control character U+%04X", r)
 		}
-		t.find(Escape, "", severity, i, end, what)
+		t.addFinding(Escape, "", severity, i, end, what)
 	}
-	t.cut(i, end)
+	t.removeSpan(i, end)
 	return end
 }
 
 // maxControls is how many control characters of a string are reported individually.
-const maxControls = 10
+const maxReportedControls = 10
 
 // isOverstrike reports whether a backspace overstrikes a letter with itself or an underscore, as
 // manual pages do for bold and underline.
@@ -223,11 +223,11 @@ func isOverstrike(s string, i int) bool {
 }
 
 // maxEscape is the maximum length of a terminal escape sequence, in bytes.
-const maxEscape = 64 << 10
+const maxEscapeBytes = 64 << 10
 
 // escape returns the end of a terminal escape sequence, its severity ("" for colours) and what it
 // does.
-func escape(s string, i int) (end int, severity, what string) {
+func parseEscape(s string, i int) (end int, severity, what string) {
 	r, n := utf8.DecodeRuneInString(s[i:])
 	at := i + n
 	if r == 0x1b {
@@ -248,7 +248,7 @@ func escape(s string, i int) (end int, severity, what string) {
 		}
 		return end + 1, severity, fmt.Sprintf("a terminal escape sequence (CSI %s)", excerpt(s[at:end+1]))
 	case ']' + 0x40, 'P' + 0x40, 'X' + 0x40, '^' + 0x40, '_' + 0x40:
-		end = stringEnd(s, at)
+		end = escapeStringEnd(s, at)
 		severity = Medium
 		if body := s[at:end]; r == ']'+0x40 && strings.HasPrefix(body, "52;") || r == 'P'+0x40 {
 			severity = High // writes to the clipboard, or makes the terminal send input
@@ -276,8 +276,8 @@ func csiSeverity(params string, final byte) string {
 }
 
 // stringEnd returns the end of an escape sequence that BEL or ST terminates.
-func stringEnd(s string, at int) int {
-	most := min(len(s), at+maxEscape)
+func escapeStringEnd(s string, at int) int {
+	most := min(len(s), at+maxEscapeBytes)
 	for i := at; i < most; i++ {
 		switch {
 		case s[i] == 0x07:

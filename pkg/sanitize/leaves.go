@@ -13,22 +13,22 @@ const maxDepth = 128
 
 // A leaf is one string of a result, or a member name.
 type leaf struct {
-	where string // JSON pointer
-	key   bool
-	text  string
-	start int // offset in the joined text
-	spans []span
+	jsonPointer  string // JSON pointer
+	isMemberName bool
+	text         string
+	start        int // offset in the joined text
+	spans        []span
 }
 
 // collect adds the strings of a value as leaves, members sorted by name, and returns their total
 // length.
-func (r *Report) collect(v any, where string, depth int) (total int, deep bool) {
+func (r *Report) collectLeaves(v any, where string, depth int) (total int, deep bool) {
 	if depth > maxDepth {
 		return 0, true
 	}
 	add := func(key bool, where, s string) {
 		if s != "" {
-			r.leaves = append(r.leaves, leaf{where: where, key: key, text: s})
+			r.leaves = append(r.leaves, leaf{jsonPointer: where, isMemberName: key, text: s})
 		}
 		total += len(s) + 1
 	}
@@ -37,14 +37,14 @@ func (r *Report) collect(v any, where string, depth int) (total int, deep bool) 
 		add(false, where, v)
 	case []any:
 		for i, e := range v {
-			n, d := r.collect(e, where+"/"+strconv.Itoa(i), depth+1)
+			n, d := r.collectLeaves(e, where+"/"+strconv.Itoa(i), depth+1)
 			total, deep = total+n, deep || d
 		}
 	case map[string]any:
 		for _, k := range sortedKeys(v) {
-			at := where + "/" + pointer.Replace(k)
+			at := where + "/" + pointerEscaper.Replace(k)
 			add(true, at, k)
-			n, d := r.collect(v[k], at, depth+1)
+			n, d := r.collectLeaves(v[k], at, depth+1)
 			total, deep = total+n, deep || d
 		}
 	}
@@ -52,10 +52,10 @@ func (r *Report) collect(v any, where string, depth int) (total int, deep bool) 
 }
 
 // pointer escapes the name of a member as RFC 6901 says.
-var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // joined returns all strings as one text, one per line.
-func (r *Report) joined(total int) string {
+func (r *Report) joinLeaves(total int) string {
 	if len(r.leaves) == 1 {
 		return r.leaves[0].text
 	}
@@ -75,13 +75,13 @@ func (r *Report) leafAt(at int) *leaf {
 }
 
 // distribute assigns the spans of the joined text to their leaves.
-func (r *Report) distribute(spans []span) {
+func (r *Report) assignSpans(spans []span) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {
 			l := r.leafAt(from)
 			end := min(sp.end, l.start+len(l.text))
 			if from < end {
-				l.spans = append(l.spans, span{from - l.start, end - l.start, sp.with})
+				l.spans = append(l.spans, span{from - l.start, end - l.start, sp.replacement})
 			}
 			from = max(end, from) + 1
 		}

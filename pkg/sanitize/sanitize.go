@@ -54,15 +54,15 @@ const (
 
 // A Finding is something that an agent should not read unmarked.
 type Finding struct {
-	Kind     Kind   `json:"kind"`
-	Rule     string `json:"rule,omitempty"`   // ID of the rule, for phrases and credentials
-	Where    string `json:"where"`            // JSON pointer to the string; "" is the result itself
-	Key      bool   `json:"key,omitempty"`    // the finding is in the name of the member, not in its value
-	Offset   int    `json:"offset"`           // byte offset in the string
-	Length   int    `json:"length"`           // in bytes
-	What     string `json:"what"`             // description in printable characters, without credentials
-	Severity string `json:"severity"`         // high, medium or low
-	Source   string `json:"source,omitempty"` // the examiner, if not this package
+	Kind         Kind   `json:"kind"`
+	Rule         string `json:"rule,omitempty"`   // ID of the rule, for phrases and credentials
+	Where        string `json:"where"`            // JSON pointer to the string; "" is the result itself
+	InMemberName bool   `json:"key,omitempty"`    // the finding is in the name of the member, not in its value
+	Offset       int    `json:"offset"`           // byte offset in the string
+	Length       int    `json:"length"`           // in bytes
+	What         string `json:"what"`             // description in printable characters, without credentials
+	Severity     string `json:"severity"`         // high, medium or low
+	Source       string `json:"source,omitempty"` // the examiner, if not this package
 }
 
 // maxFindings is the maximum number of findings in a report.
@@ -81,28 +81,30 @@ func (r *Report) Add(f Finding) { r.Findings = append(r.Findings, f) }
 
 // A span is a part of a string that [Report.Apply] replaces, and its replacement.
 type span struct {
-	start, end int
-	with       string
+	start, end  int
+	replacement string
 }
 
 // A text is one string under examination.
-type text struct {
-	s        string
-	findings []Finding // offsets refer to s
-	spans    []span
-	unread   bool // by rules
-	layers   int  // bytes of the texts that were found in what was decoded
-	rtl      int  // 1 for a text with letters from right to left, -1 for another, 0 if that is not known
-	controls int  // that were reported
+type examinedText struct {
+	content          string
+	findings         []Finding // offsets refer to s
+	spans            []span
+	partlyUnexamined bool // by rules
+	decodedBytes     int  // bytes of the texts that were found in what was decoded
+	rightToLeftState int  // 1 for a text with letters from right to left, -1 for another, 0 if that is not known
+	reportedControls int  // that were reported
 }
 
 //go:noinline
-func (t *text) find(kind Kind, rule, severity string, start, end int, what string) {
+func (t *examinedText) addFinding(kind Kind, rule, severity string, start, end int, what string) {
 	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, Offset: start, Length: end - start, What: what, Severity: severity})
 }
 
 // cut marks a part of the string for removal.
-func (t *text) cut(start, end int) { t.spans = append(t.spans, span{start: start, end: end}) }
+func (t *examinedText) removeSpan(start, end int) {
+	t.spans = append(t.spans, span{start: start, end: end})
+}
 
 // maxExcerpt is the maximum length of a quoted text, in characters.
 const maxExcerpt = 120
@@ -115,36 +117,36 @@ func excerpt(s string) string {
 }
 
 // structure examines properties of single strings: hidden text does not extend to the next string.
-func (t *text) structure() {
-	t.characters()
-	t.markup()
-	t.encoded()
+func (t *examinedText) examineStructure() {
+	t.examineCharacters()
+	t.examineMarkup()
+	t.examineEncoded()
 }
 
 // phrases examines text that can continue from one string to the next.
-func (t *text) phrases() {
-	hits, whole := speech.Agent(t.s, false)
+func (t *examinedText) examinePhrases() {
+	hits, whole := speech.FindAgentSpeech(t.content, false)
 	for _, h := range dropOverlapping(hits) {
-		kind, what := Kind(h.Rule.Kind), excerpt(t.s[h.Start:h.End])
+		kind, what := Kind(h.Rule.Kind), excerpt(t.content[h.Start:h.End])
 		if h.Form != "" {
 			kind, what = Encoded, h.Form+": "+what
 		}
-		t.find(kind, h.Rule.ID, h.Rule.Severity, h.Start, h.End, what)
+		t.addFinding(kind, h.Rule.ID, h.Rule.Severity, h.Start, h.End, what)
 	}
-	t.unread = !whole
-	for _, c := range redact.Credentials(t.s) {
-		t.find(Secret, c.Form, High, c.Start, c.End, c.Form)
+	t.partlyUnexamined = !whole
+	for _, c := range redact.Credentials(t.content) {
+		t.addFinding(Secret, c.Form, High, c.Start, c.End, c.Form)
 		t.spans = append(t.spans, span{c.Start, c.End, "[redacted " + c.Form + "]"})
 	}
 }
 
 // dropOverlapping removes hits that end inside an earlier hit.
-func dropOverlapping(hits []speech.Hit) []speech.Hit {
-	sorted.By(hits, func(a, b speech.Hit) int {
+func dropOverlapping(hits []speech.PhraseHit) []speech.PhraseHit {
+	sorted.By(hits, func(a, b speech.PhraseHit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
 	end := -1
-	return slices.DeleteFunc(hits, func(h speech.Hit) bool {
+	return slices.DeleteFunc(hits, func(h speech.PhraseHit) bool {
 		if h.End <= end {
 			return true
 		}
@@ -156,7 +158,7 @@ func dropOverlapping(hits []speech.Hit) []speech.Hit {
 // hiddenTextRule returns the first rule that matches a hidden text, and whether all of it was
 // examined.
 func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
-	hits, whole := speech.Agent(s, true)
+	hits, whole := speech.FindAgentSpeech(s, true)
 	if len(hits) == 0 {
 		return nil, whole
 	}
@@ -167,7 +169,7 @@ func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
 // one by one and, to find a sentence that is split over several strings, joined as one text.
 func Examine(result any) *Report {
 	r := &Report{root: result}
-	total, deep := r.collect(result, "", 0)
+	total, deep := r.collectLeaves(result, "", 0)
 	if deep || total > MaxText {
 		why := "more text than shield scans"
 		if deep {
@@ -177,40 +179,40 @@ func Examine(result any) *Report {
 		r.leaves = nil
 		return r
 	}
-	whole := &text{s: r.joined(total)}
-	whole.phrases()
+	whole := &examinedText{content: r.joinLeaves(total)}
+	whole.examinePhrases()
 	var found []Finding
 	hidden := make([][2]int, 0, 8) // hidden ranges of the joined text, as reported
 	for i := range r.leaves {
 		l := &r.leaves[i]
-		one := text{s: l.text}
-		one.structure()
+		one := examinedText{content: l.text}
+		one.examineStructure()
 		for _, f := range one.findings {
 			if f.Kind == Hidden || f.Kind == Encoded {
 				hidden = append(hidden, [2]int{l.start + f.Offset, l.start + f.Offset + f.Length})
 			}
-			f.Where, f.Key = l.where, l.key
+			f.Where, f.InMemberName = l.jsonPointer, l.isMemberName
 			found = append(found, f)
 		}
 		l.spans = one.spans
-		whole.unread = whole.unread || one.unread
+		whole.partlyUnexamined = whole.partlyUnexamined || one.partlyUnexamined
 	}
 	for _, f := range whole.findings {
 		if f.Kind != Secret && slices.ContainsFunc(hidden, func(h [2]int) bool { return h[0] <= f.Offset && f.Offset < h[1] }) {
 			continue
 		}
 		l := r.leafAt(f.Offset)
-		f.Where, f.Key = l.where, l.key
+		f.Where, f.InMemberName = l.jsonPointer, l.isMemberName
 		f.Offset -= l.start
 		f.Length = min(f.Length, len(l.text)-f.Offset)
 		found = append(found, f)
 	}
-	r.distribute(whole.spans)
-	if whole.unread {
+	r.assignSpans(whole.spans)
+	if whole.partlyUnexamined {
 		found = append(found, Finding{Kind: Unexamined, What: "more suspicious text than shield examines", Severity: High})
 	}
 	if len(found) > maxFindings {
-		sorted.By(found, func(a, b Finding) int { return cmp.Compare(rank(b.Severity), rank(a.Severity)) })
+		sorted.By(found, func(a, b Finding) int { return cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)) })
 		r.More = len(found) - maxFindings
 		found = found[:maxFindings]
 	}
@@ -218,4 +220,4 @@ func Examine(result any) *Report {
 	return r
 }
 
-func rank(severity string) int { return slices.Index([]string{Low, Medium, High}, severity) }
+func severityRank(severity string) int { return slices.Index([]string{Low, Medium, High}, severity) }

@@ -185,7 +185,7 @@ func TestCases(t *testing.T) {
 				if strings.Contains(f.What, awsKey) || strings.ContainsFunc(f.What, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.What) > 2*maxExcerpt || f.What == "" {
 					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.What)
 				}
-				if rank(f.Severity) < 0 || !slices.Contains(Kinds(), f.Kind) {
+				if severityRank(f.Severity) < 0 || !slices.Contains(Kinds(), f.Kind) {
 					t.Errorf("severity %q, kind %q", f.Severity, f.Kind)
 				}
 			}
@@ -242,8 +242,8 @@ func TestStructure(t *testing.T) {
 	where := map[string]string{}
 	for _, f := range r.Findings {
 		where[f.Where] += string(f.Kind)
-		if f.Key != (f.Where == "/ig\u200bnore") {
-			t.Errorf("%s: key is %v", f.Where, f.Key)
+		if f.InMemberName != (f.Where == "/ig\u200bnore") {
+			t.Errorf("%s: key is %v", f.Where, f.InMemberName)
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"/content/0/text": "instruction", "/a~1b~0c": "hidden", "/ig\u200bnore": "invisible"}, where); diff != "" {
@@ -283,8 +283,8 @@ func TestTooMuch(t *testing.T) {
 		"long":             strings.Repeat("a", MaxText+1),
 		"encoded":          strings.Repeat(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("the museum is open today. ", 100)))+" ", 200),
 		"layers":           strings.Repeat(base64.StdEncoding.EncodeToString([]byte("x "+base64.StdEncoding.EncodeToString(zipped(strings.Repeat("the museum is open today. ", 2000)))))+" ", 10),
-		"a hidden element": "<p hidden>" + strings.Repeat("x <b>y</b>", maxMarkup) + "</p>",
-		"a sheet too long": "<style>" + strings.Repeat("x ", maxMarkup/2+10) + "</style>",
+		"a hidden element": "<p hidden>" + strings.Repeat("x <b>y</b>", maxMarkupBytes) + "</p>",
+		"a sheet too long": "<style>" + strings.Repeat("x ", maxMarkupBytes/2+10) + "</style>",
 	} {
 		r := Examine(v)
 		if kinds(r.Findings) != "unexamined" {

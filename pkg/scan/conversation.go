@@ -19,116 +19,118 @@ import (
 
 // A conversation replays one task of a host. It implements [sink].
 type conversation struct {
-	ctx  context.Context //nolint:containedctx // of one replay, for the sink
-	s    *scanner
-	id   string
-	host *host.Host
-	t    *tally
+	ctx     context.Context //nolint:containedctx // of one replay, for the sink
+	scanner *scanner
+	id      string
+	host    *host.Host
+	counts  *callCounts
 
 	cwd, root, home string
-	layer           *layer
-	p               Pipeline // nil before the first call
-	failed          error    // why the calls cannot be judged
+	overlay         *fileOverlay
+	pipeline        Pipeline // nil before the first call
+	openError       error    // why the calls cannot be judged
 
-	pending map[string]*pending
-	last    uint64 // hash of the previous call
-	times   int    // how many times in a row that call occurred
-	loop    *Loop
+	pendingCalls  map[string]*pendingCall
+	lastCallHash  uint64 // hash of the previous call
+	sameCallCount int    // how many times in a row that call occurred
+	currentLoop   *CallLoop
 }
 
 // A pending call was judged and has no result yet.
-type pending struct {
-	call    call
+type pendingCall struct {
+	call    toolCall
 	actions []*action.Action
-	outcome *judged
+	outcome *judgedCall
 }
 
 // A judged call is a call with shield's decision.
-type judged struct {
-	decision verdict.Decision
-	action   *action.Action
-	v        verdict.Verdict
-	asked    string // the policy rule that asked the user, if any
-	cannot   bool   // not judged, because a file no longer exists
+type judgedCall struct {
+	decision         verdict.Decision
+	action           *action.Action
+	verdict          verdict.Verdict
+	askingRule       string // the policy rule that asked the user, if any
+	needsMissingFile bool   // not judged, because a file no longer exists
 }
 
 // maxPending is the maximum number of calls that wait for results.
 const maxPending = 4096
 
 // loopFrom is the number of equal calls in a row that counts as a loop.
-const loopFrom = 20
+const minLoopCalls = 20
 
-func (s *scanner) newConversation(ctx context.Context, f file) (*conversation, error) {
+func (s *scanner) newConversation(ctx context.Context, f transcript) (*conversation, error) {
 	h, err := host.Named(f.source.Host)
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{ctx: ctx, s: s, id: f.task, host: h, t: newTally(), pending: map[string]*pending{}}, nil
+	return &conversation{ctx: ctx, scanner: s, id: f.taskID, host: h, counts: newCallCounts(), pendingCalls: map[string]*pendingCall{}}, nil
 }
 
-func (c *conversation) folder(cwd string) {
+func (c *conversation) setFolder(cwd string) {
 	if cwd != c.cwd {
 		c.cwd = cwd
-		if c.layer != nil {
-			c.layer.enter(cwd)
+		if c.overlay != nil {
+			c.overlay.addEmptyFolder(cwd)
 		}
 	}
 }
 
 // open creates the conversation's pipeline in its first folder.
-func (c *conversation) open() error {
+func (c *conversation) openPipeline() error {
 	c.root = c.cwd
-	c.home = HomeOf(c.root, c.s.opts.Home)
-	c.layer = newLayer(c.home)
-	c.layer.enter(c.home)
-	c.layer.enter(c.root)
+	c.home = HomeOf(c.root, c.scanner.opts.Home)
+	c.overlay = newFileOverlay(c.home)
+	c.overlay.addEmptyFolder(c.home)
+	c.overlay.addEmptyFolder(c.root)
 	var err error
-	c.p, err = c.s.opts.Open(c.host.Name, c.home, c.root, c.layer)
+	c.pipeline, err = c.scanner.opts.OpenPipeline(c.host.Name, c.home, c.root, c.overlay)
 	return err
 }
 
-var homes = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
+var homeFolderPattern = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
 
 // HomeOf returns the home folder of the user who worked in folder dir, derived from its path.
 func HomeOf(dir, own string) string {
 	if own != "" && (dir == own || strings.HasPrefix(dir, own+"/")) {
 		return own
 	}
-	if m := homes().FindStringSubmatch(dir); m != nil {
+	if m := homeFolderPattern().FindStringSubmatch(dir); m != nil {
 		return m[1]
 	}
 	return own
 }
 
-func (c *conversation) unknown(kind string) { c.t.unknown(c.host.Name, c.show(kind, 60)) }
+func (c *conversation) countUnknown(kind string) {
+	c.counts.countUnknownKind(c.host.Name, c.printableLine(kind, 60))
+}
 
-func (c *conversation) call(x call) {
-	if c.failed != nil || c.ctx.Err() != nil {
+func (c *conversation) handleCall(x toolCall) {
+	if c.openError != nil || c.ctx.Err() != nil {
 		return
 	}
-	key := keyOf(&x)
-	if len(x.id) >= 16 && c.s.repeated(key(x.id)) {
-		c.t.repeated++
+	key := callHasher(&x)
+	if len(x.id) >= 16 && c.scanner.isRepeated(key(x.id)) {
+		c.counts.repeated++
 		return
 	}
-	if c.p == nil {
-		if c.failed = c.open(); c.failed != nil {
-			c.failed = fmt.Errorf("%s: %w", c.id, c.failed)
+	if c.pipeline == nil {
+		if c.openError = c.openPipeline(); c.openError != nil {
+			c.openError = fmt.Errorf("%s: %w", c.id, c.openError)
 			return
 		}
 	}
-	c.loops(key(""), &x)
-	c.t.calls++
-	c.s.calls.Add(1)
-	actions, out := c.judge(&x)
-	c.t.count(c, &x, out)
-	if len(c.pending) < maxPending {
-		c.pending[x.id] = &pending{x, actions, out}
+	c.countRepeats(key(""), &x)
+	c.counts.calls++
+	c.scanner.readCalls.Add(1)
+	actions, out := c.judgeCall(&x)
+	c.counts.countCall(c, &x, out)
+	if len(c.pendingCalls) < maxPending {
+		c.pendingCalls[x.id] = &pendingCall{x, actions, out}
 	}
 }
 
 // keyOf returns a function that returns the hash of a call with an ID, or with "".
-func keyOf(x *call) func(id string) uint64 {
+func callHasher(x *toolCall) func(id string) uint64 {
 	return func(id string) uint64 {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%d %s %d %s %s", len(id), id, len(x.tool), x.tool, x.input) // a hash does not fail
@@ -137,21 +139,21 @@ func keyOf(x *call) func(id string) uint64 {
 }
 
 // judge judges a call as the hook would, and returns its actions.
-func (c *conversation) judge(x *call) (actions []*action.Action, out *judged) {
+func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *judgedCall) {
 	cwd := cmp.Or(x.cwd, c.cwd)
-	c.layer.enter(cwd)
-	refused := func(err error) *judged {
-		return &judged{decision: verdict.Block, v: verdict.Verdict{Decision: verdict.Block, Error: "unreadable", Reasoning: err.Error()}}
+	c.overlay.addEmptyFolder(cwd)
+	refused := func(err error) *judgedCall {
+		return &judgedCall{decision: verdict.Block, verdict: verdict.Verdict{Decision: verdict.Block, Error: "unreadable", Reasoning: err.Error()}}
 	}
 	raws, internal, err := c.host.Actions(c.ctx, host.Call{Tool: x.tool, Input: x.input, ID: x.id, CWD: cwd, Session: c.id})
 	if internal {
-		return nil, &judged{decision: verdict.Allow}
+		return nil, &judgedCall{decision: verdict.Allow}
 	}
 	if err != nil {
 		return nil, refused(err)
 	}
-	out = &judged{decision: verdict.Allow}
-	c.layer.absent, c.layer.assume = false, false
+	out = &judgedCall{decision: verdict.Allow}
+	c.overlay.readMissingFile, c.overlay.assumeEmptyFile = false, false
 	for _, raw := range raws {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -159,125 +161,127 @@ func (c *conversation) judge(x *call) (actions []*action.Action, out *judged) {
 		}
 		actions = append(actions, a)
 		if a.Type == "write_file" {
-			c.layer.before(c.p.Case(a))
+			c.overlay.recordReplacedText(c.pipeline.Case(a))
 		}
-		v, trail := c.p.Judge(c.ctx, a)
+		v, trail := c.pipeline.Judge(c.ctx, a)
 		if v.Decision > out.decision {
-			out.decision, out.v, out.action = v.Decision, v, a
+			out.decision, out.verdict, out.action = v.Decision, v, a
 			for _, step := range trail {
 				if step.Tier == 0 && step.Decision == verdict.Escalate && step.Source == "policy" {
-					out.asked = step.Rule
+					out.askingRule = step.Rule
 				}
 			}
 		}
 	}
-	if out.decision != verdict.Allow && c.layer.absent {
-		c.layer.assume = true
-		out.cannot = c.p.Peek(c.ctx, out.action).Decision == verdict.Allow
-		c.layer.assume = false
+	if out.decision != verdict.Allow && c.overlay.readMissingFile {
+		c.overlay.assumeEmptyFile = true
+		out.needsMissingFile = c.pipeline.Peek(c.ctx, out.action).Decision == verdict.Allow
+		c.overlay.assumeEmptyFile = false
 	}
 	return actions, out
 }
 
 // loops counts equal calls in a row.
-func (c *conversation) loops(key uint64, x *call) {
-	if key != c.last {
-		c.last, c.times, c.loop = key, 0, nil
+func (c *conversation) countRepeats(key uint64, x *toolCall) {
+	if key != c.lastCallHash {
+		c.lastCallHash, c.sameCallCount, c.currentLoop = key, 0, nil
 	}
-	switch c.times++; {
-	case c.loop != nil:
-		c.loop.Times = c.times
-	case c.times == loopFrom:
-		c.loop = c.t.loop(Loop{Times: c.times, Example: c.show(x.tool+" "+string(x.input), maxExample), At: c.at(x.place)})
+	switch c.sameCallCount++; {
+	case c.currentLoop != nil:
+		c.currentLoop.Times = c.sameCallCount
+	case c.sameCallCount == minLoopCalls:
+		c.currentLoop = c.counts.addLoop(CallLoop{Times: c.sameCallCount, Example: c.printableLine(x.tool+" "+string(x.input), maxExampleLength), Position: c.formatPlace(x.place)})
 	}
 }
 
-func (c *conversation) result(r result) {
-	if c.failed != nil || c.ctx.Err() != nil {
+func (c *conversation) handleResult(r toolResult) {
+	if c.openError != nil || c.ctx.Err() != nil {
 		return
 	}
-	w := c.pending[r.id]
+	w := c.pendingCalls[r.id]
 	if w == nil {
 		return
 	}
-	delete(c.pending, r.id)
-	c.t.secrets(c, w, r.value, r.place)
+	delete(c.pendingCalls, r.id)
+	c.counts.addCredentials(c, w, r.value, r.place)
 	out := w.outcome
-	if r.status == denied {
-		c.t.refused++
+	if r.status == outcomeDenied {
+		c.counts.refused++
 		return
 	}
 	command := len(w.actions) == 1 && w.actions[0].Type == "execute_command"
-	if r.status == failed && !command {
+	if r.status == outcomeFailed && !command {
 		return
 	}
-	if out.decision == verdict.Block && !out.cannot && out.action != nil {
-		c.t.dangerous(c, &w.call, out)
+	if out.decision == verdict.Block && !out.needsMissingFile && out.action != nil {
+		c.counts.addDangerous(c, &w.call, out)
 	}
-	if out.decision == verdict.Escalate && out.asked != "" && !out.cannot && command {
-		c.t.approve(c.root, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.asked})
+	if out.decision == verdict.Escalate && out.askingRule != "" && !out.needsMissingFile && command {
+		c.counts.addApproval(c.root, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.askingRule})
 	}
 	if len(w.actions) > 0 {
 		// On an error the session does not learn of the result, as if the hook had not been called.
-		if err := c.p.Returned(c.ctx, w.actions, r.value); err != nil {
-			c.t.unknown(c.host.Name, "a tool result that could not be scanned")
+		if err := c.pipeline.HandleToolResult(c.ctx, w.actions, r.value); err != nil {
+			c.counts.countUnknownKind(c.host.Name, "a tool result that could not be scanned")
 		}
 	}
-	c.layer.assume = false
+	c.overlay.assumeEmptyFile = false
 	for _, a := range w.actions {
 		switch a.Type {
 		case "execute_command", "write_file", "delete_file", "move_file", "copy_file", "create_directory", "delete_directory", "move_directory":
-			c.layer.apply(c.p.Case(a))
+			c.overlay.applyEffects(c.pipeline.Case(a))
 		case "read_file":
-			c.layer.reads(a, c.p.Case(a), r.value)
+			c.overlay.recordRead(a, c.pipeline.Case(a), r.value)
 		}
 	}
 }
 
 // ends drops the calls without a result at the end of a transcript.
-func (c *conversation) ends() {
-	c.t.open += len(c.pending)
-	clear(c.pending)
-	c.last, c.times, c.loop = 0, 0, nil
+func (c *conversation) dropPendingCalls() {
+	c.counts.withoutResult += len(c.pendingCalls)
+	clear(c.pendingCalls)
+	c.lastCallHash, c.sameCallCount, c.currentLoop = 0, 0, nil
 }
 
-func (c *conversation) close() {
-	if c.p != nil {
-		c.p.Close()
+func (c *conversation) closePipeline() {
+	if c.pipeline != nil {
+		c.pipeline.Close()
 	}
 }
 
-func (c *conversation) at(p place) string { return fmt.Sprintf("%s:%d", term.Escape(p.file), p.line) }
+func (c *conversation) formatPlace(p transcriptPlace) string {
+	return fmt.Sprintf("%s:%d", term.Escape(p.file), p.line)
+}
 
 // maxExample is the number of characters shown of a call.
-const maxExample = 160
+const maxExampleLength = 160
 
 // show returns a text on one line, without credentials and terminal control characters.
-func (c *conversation) show(text string, most int) string {
+func (c *conversation) printableLine(text string, most int) string {
 	if len(text) > 64<<10 {
 		text = strings.ToValidUTF8(text[:64<<10], "")
 	}
-	text = c.s.redact.String(text)
+	text = c.scanner.redact.String(text)
 	return term.Cut(term.Escape(strings.Join(strings.Fields(text), " ")), most)
 }
 
 // gist returns the command, path or URL of an action.
-func (c *conversation) gist(a *action.Action, x *call) string {
+func (c *conversation) actionSummary(a *action.Action, x *toolCall) string {
 	if a != nil {
 		for _, field := range []string{"command", "path", "url", "pattern"} {
 			if text := a.Text(field); text != "" {
 				if field == "command" {
-					return c.show(text, maxExample)
+					return c.printableLine(text, maxExampleLength)
 				}
-				return c.show(a.Type+" "+text, maxExample)
+				return c.printableLine(a.Type+" "+text, maxExampleLength)
 			}
 		}
 	}
-	return c.show(x.tool+" "+string(x.input), maxExample)
+	return c.printableLine(x.tool+" "+string(x.input), maxExampleLength)
 }
 
 // texts returns the strings in a result, up to a size limit.
-func texts(v any) string {
+func resultText(v any) string {
 	const most = 512 << 10
 	text, isText := v.(string)
 	if !isText && v != nil {
@@ -294,7 +298,7 @@ func texts(v any) string {
 }
 
 // forms returns the kinds of credentials in a text.
-func forms(text string) (kinds []string) {
+func credentialKinds(text string) (kinds []string) {
 	known := map[string]bool{}
 	for _, found := range redact.Credentials(text) {
 		if !known[found.Form] {

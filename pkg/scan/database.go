@@ -17,14 +17,14 @@ import (
 
 // Limits of a database.
 const (
-	maxParts = 4 << 20
-	maxKeys  = 4 << 10 // bytes at the start of a row that are searched for its keys
+	maxPartCount      = 4 << 20
+	maxKeyBytesPerRow = 4 << 10 // bytes at the start of a row that are searched for its keys
 
-	maxAllKeys = 256 << 20 // bytes of the keys of all rows
+	maxTotalKeyBytes = 256 << 20 // bytes of the keys of all rows
 )
 
 // opened opens an SQLite database with its write-ahead log.
-func opened(name string) (db *sqlitefile.DB, end func(), err error) {
+func openDatabase(name string) (db *sqlitefile.DB, end func(), err error) {
 	var files []*os.File
 	end = func() {
 		for _, f := range files {
@@ -76,8 +76,8 @@ func isDatabase(name string) bool {
 }
 
 // database adds the sessions of a database, each as one file.
-func (f *finder) database(s *source, name string) error {
-	db, end, err := opened(name)
+func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
+	db, end, err := openDatabase(name)
 	if err != nil {
 		return err
 	}
@@ -92,11 +92,11 @@ func (f *finder) database(s *source, name string) error {
 	}
 	type session struct {
 		parent, folder string
-		rows           []row
+		rows           []partRow
 	}
 	all := map[string]*session{}
 	n := 0
-	err = sessions.Rows(maxKeys, func(_ int64, r *sqlitefile.Row) error {
+	err = sessions.Rows(maxKeyBytesPerRow, func(_ int64, r *sqlitefile.Row) error {
 		if n++; n > maxFiles {
 			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
 		}
@@ -108,16 +108,16 @@ func (f *finder) database(s *source, name string) error {
 	}
 	n = 0
 	keys := 0
-	err = parts.Rows(maxKeys, func(rowid int64, r *sqlitefile.Row) error {
-		if n++; n > maxParts {
-			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxParts)
+	err = parts.Rows(maxKeyBytesPerRow, func(rowid int64, r *sqlitefile.Row) error {
+		if n++; n > maxPartCount {
+			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxPartCount)
 		}
 		if one := all[r.Text("session_id")]; one != nil {
 			key := r.Text("message_id") + " " + r.Text("id")
-			if keys += len(key); keys > maxAllKeys {
-				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxAllKeys)
+			if keys += len(key); keys > maxTotalKeyBytes {
+				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxTotalKeyBytes)
 			}
-			one.rows = append(one.rows, row{key, rowid, r.Size})
+			one.rows = append(one.rows, partRow{key, rowid, r.Size})
 		}
 		return nil
 	})
@@ -132,7 +132,7 @@ func (f *finder) database(s *source, name string) error {
 		if len(f.files) >= maxFiles {
 			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
 		}
-		sorted.By(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
+		sorted.By(one.rows, func(a, b partRow) int { return strings.Compare(a.sortKey, b.sortKey) })
 		top := id
 		for range 16 { // a sub-agent belongs to the session that started it
 			if up := all[all[top].parent]; up == nil {
@@ -143,23 +143,23 @@ func (f *finder) database(s *source, name string) error {
 		size := int64(0)
 		for i := range one.rows {
 			size += one.rows[i].size
-			one.rows[i].key = ""
+			one.rows[i].sortKey = ""
 		}
-		f.files = append(f.files, file{source: s, name: name, size: size, task: name + "#" + top, session: id, folder: one.folder, rows: one.rows})
+		f.files = append(f.files, transcript{source: s, name: name, size: size, taskID: name + "#" + top, sessionID: id, folder: one.folder, rows: one.rows})
 	}
 	return nil
 }
 
 // A row is the position of a message part in a database.
-type row struct {
-	key   string // sort key: IDs increase with time
-	rowid int64
-	size  int64 // in bytes
+type partRow struct {
+	sortKey string // sort key: IDs increase with time
+	rowid   int64
+	size    int64 // in bytes
 }
 
 // readRows reads the parts of a session.
-func readRows(f file, read func(jsontext.Value, int) error, to sink, progress func(int64)) error {
-	db, end, err := opened(f.name)
+func readRows(f transcript, read func(jsontext.Value, int) error, to recordSink, progress func(int64)) error {
+	db, end, err := openDatabase(f.name)
 	if err != nil {
 		return err
 	}
@@ -168,17 +168,17 @@ func readRows(f file, read func(jsontext.Value, int) error, to sink, progress fu
 	if err != nil {
 		return err
 	}
-	to.folder(f.folder)
+	to.setFolder(f.folder)
 	for i, at := range f.rows {
-		r, err := parts.Row(at.rowid, maxRecord)
+		r, err := parts.Row(at.rowid, maxRecordBytes)
 		if err != nil {
 			return err
 		}
 		progress(at.size)
 		switch {
 		case r == nil: // deleted since it was listed
-		case r.Cut:
-			to.unknown(tooLong)
+		case r.Truncated:
+			to.countUnknown(tooLongRecord)
 		default:
 			if err := read(jsontext.Value(r.Text("data")), i+1); err != nil {
 				return err

@@ -16,8 +16,8 @@ func ExampleRun() {
 	cfg, pool := shield.Config{Settings: &s}, &shield.Pool{}
 	defer pool.Clear()
 	r, err := scan.Run(context.Background(), scan.Options{
-		Open: func(host, home, folder string, files analysis.Layer) (scan.Pipeline, error) {
-			one := cfg.Replayed(home, folder, files)
+		OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.Pipeline, error) {
+			one := cfg.ForReplay(home, folder, files)
 			one.Host = host
 			return pool.Replay(one)
 		},

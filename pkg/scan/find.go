@@ -15,152 +15,152 @@ import (
 )
 
 // A file is a transcript to read.
-type file struct {
-	source *source
+type transcript struct {
+	source *transcriptSource
 	name   string // name of the file
 	size   int64
-	task   string // conversation ID: that of its main file
+	taskID string // conversation ID: that of its main file
 
-	session string // session ID in a database; "" for a plain file
-	folder  string // folder of the session
-	rows    []row  // the session's parts, in order
+	sessionID string    // session ID in a database; "" for a plain file
+	folder    string    // folder of the session
+	rows      []partRow // the session's parts, in order
 }
 
 // own returns the conversation ID that the file would have without a main file.
-func (f *file) own() string {
-	if f.session != "" {
-		return f.name + "#" + f.session
+func (f *transcript) defaultTaskID() string {
+	if f.sessionID != "" {
+		return f.name + "#" + f.sessionID
 	}
 	return f.name
 }
 
 // A Left is a file or folder that was not read, with the reason.
-type Left struct {
-	File string `json:"file"`
-	Why  string `json:"why"`
+type SkippedFile struct {
+	File   string `json:"file"`
+	Reason string `json:"why"`
 }
 
 // Limits of the search.
 const (
-	maxFiles  = 200_000
-	maxLevels = 12
-	maxLeft   = 100 // left-out files that are listed
+	maxFiles         = 200_000
+	maxFolderDepth   = 12
+	maxListedSkipped = 100 // left-out files that are listed
 )
 
 // A finder searches for transcripts.
-type finder struct {
-	files []file
-	left  []Left
-	more  int // number of left-out files that are not listed
+type transcriptFinder struct {
+	files           []transcript
+	skipped         []SkippedFile
+	unlistedSkipped int // number of left-out files that are not listed
 }
 
-func (f *finder) leave(name, why string) {
-	if len(f.left) == maxLeft {
-		f.more++
+func (f *transcriptFinder) skipFile(name, why string) {
+	if len(f.skipped) == maxListedSkipped {
+		f.unlistedSkipped++
 		return
 	}
-	f.left = append(f.left, Left{name, why})
+	f.skipped = append(f.skipped, SkippedFile{name, why})
 }
 
 // folder searches a host's folder. It does not follow symbolic links, and skips files and folders of
 // other users.
-func (f *finder) folder(s *source, root string) {
+func (f *transcriptFinder) searchHostFolder(s *transcriptSource, root string) {
 	info, err := os.Stat(root) // the folder itself can be a symbolic link of its user
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return
 	case err != nil:
-		f.leave(root, why(err))
+		f.skipFile(root, errorWithoutPath(err))
 		return
 	}
 	if err := owner.Check(info, 0); err != nil {
-		f.leave(root, "the file belongs to another user")
+		f.skipFile(root, "the file belongs to another user")
 		return
 	}
 	for _, pattern := range s.Files {
-		f.below(s, root, strings.Split(pattern, "/"), 0)
+		f.searchFolder(s, root, strings.Split(pattern, "/"), 0)
 	}
 }
 
 // below searches a folder for files that match a path pattern.
-func (f *finder) below(s *source, dir string, pattern []string, level int) {
-	if level > maxLevels || len(f.files) >= maxFiles {
+func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern []string, level int) {
+	if level > maxFolderDepth || len(f.files) >= maxFiles {
 		return
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			f.leave(dir, why(err))
+			f.skipFile(dir, errorWithoutPath(err))
 		}
 		return
 	}
 	first, rest := pattern[0], pattern[1:]
 	if first == "**" {
-		f.matching(s, dir, entries, rest, level)
+		f.addMatching(s, dir, entries, rest, level)
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
 		matched, _ := path.Match(first, e.Name())
 		switch {
 		case first == "**" && e.IsDir():
-			f.below(s, name, pattern, level+1)
+			f.searchFolder(s, name, pattern, level+1)
 		case !matched || first == "**":
 		case e.Type()&fs.ModeSymlink != 0:
-			f.leave(name, "the file is a symbolic link")
+			f.skipFile(name, "the file is a symbolic link")
 		case len(rest) > 0 && e.IsDir():
-			if f.mine(name, e) {
-				f.below(s, name, rest, level+1)
+			if f.isOwnFolder(name, e) {
+				f.searchFolder(s, name, rest, level+1)
 			}
 		case len(rest) == 0:
-			f.add(s, name, e)
+			f.addTranscript(s, name, e)
 		}
 	}
 }
 
 // matching adds the files of a folder that match the last element of a pattern.
-func (f *finder) matching(s *source, dir string, entries []fs.DirEntry, rest []string, level int) {
+func (f *transcriptFinder) addMatching(s *transcriptSource, dir string, entries []fs.DirEntry, rest []string, level int) {
 	for _, e := range entries {
 		if matched, _ := path.Match(rest[0], e.Name()); !matched || len(rest) > 1 || e.IsDir() {
 			continue
 		}
 		if name := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSymlink != 0 {
-			f.leave(name, "the file is a symbolic link")
+			f.skipFile(name, "the file is a symbolic link")
 		} else {
-			f.add(s, name, e)
+			f.addTranscript(s, name, e)
 		}
 	}
 }
 
 // mine reports whether a folder belongs to this user or to root.
-func (f *finder) mine(name string, e fs.DirEntry) bool {
+func (f *transcriptFinder) isOwnFolder(name string, e fs.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil {
-		f.leave(name, why(err))
+		f.skipFile(name, errorWithoutPath(err))
 		return false
 	}
 	if owner.Check(info, 0) != nil {
-		f.leave(name, "the file belongs to another user")
+		f.skipFile(name, "the file belongs to another user")
 		return false
 	}
 	return true
 }
 
-func (f *finder) add(s *source, name string, e fs.DirEntry) {
-	if !f.mine(name, e) {
+func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.DirEntry) {
+	if !f.isOwnFolder(name, e) {
 		return
 	}
 	info, err := e.Info()
 	if err != nil || !info.Mode().IsRegular() {
-		f.leave(name, "the path is not a regular file; replace it with the file itself")
+		f.skipFile(name, "the path is not a regular file; replace it with the file itself")
 		return
 	}
 	if len(f.files) >= maxFiles {
-		f.leave(name, fmt.Sprintf("more than %d transcripts; choose fewer with --since or --path", maxFiles))
+		f.skipFile(name, fmt.Sprintf("more than %d transcripts; choose fewer with --since or --path", maxFiles))
 		return
 	}
-	if s.Form == database {
-		if err := f.database(s, name); err != nil {
-			f.leave(name, why(err))
+	if s.Form == databaseFormat {
+		if err := f.addDatabase(s, name); err != nil {
+			f.skipFile(name, errorWithoutPath(err))
 		}
 		return
 	}
@@ -168,35 +168,35 @@ func (f *finder) add(s *source, name string, e fs.DirEntry) {
 	if dir := filepath.Dir(name); s.Host == "claude-code" && filepath.Base(dir) == "subagents" {
 		task = filepath.Dir(dir) + ".jsonl"
 	}
-	f.files = append(f.files, file{source: s, name: name, size: info.Size(), task: task})
+	f.files = append(f.files, transcript{source: s, name: name, size: info.Size(), taskID: task})
 }
 
 // given adds a path that the user named: a file, or all files below a folder whose names end in
 // .jsonl, .json or .db.
-func (f *finder) given(name, host string) error {
+func (f *transcriptFinder) addNamedPath(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return f.one(name, host)
+		return f.addFile(name, host)
 	}
 	return filepath.WalkDir(name, func(at string, e fs.DirEntry, err error) error {
 		switch known := slices.Contains([]string{".jsonl", ".json", ".db"}, filepath.Ext(at)); {
 		case err != nil:
-			f.leave(at, why(err))
+			f.skipFile(at, errorWithoutPath(err))
 			return nil
 		case len(f.files) >= maxFiles:
 			return fs.SkipAll
 		case e.Type()&fs.ModeSymlink != 0 && known:
-			f.leave(at, "the file is a symbolic link")
+			f.skipFile(at, "the file is a symbolic link")
 		case e.Type().IsRegular() && known:
 			if info, err := e.Info(); err != nil || owner.Check(info, 0) != nil {
-				f.leave(at, "the file belongs to another user")
+				f.skipFile(at, "the file belongs to another user")
 				return nil
 			}
-			if err := f.one(at, host); err != nil {
-				f.leave(at, why(err))
+			if err := f.addFile(at, host); err != nil {
+				f.skipFile(at, errorWithoutPath(err))
 			}
 		}
 		return nil
@@ -204,7 +204,7 @@ func (f *finder) given(name, host string) error {
 }
 
 // one adds a file of a host; if host is "", the host is detected from its records.
-func (f *finder) one(name, host string) error {
+func (f *transcriptFinder) addFile(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -214,21 +214,21 @@ func (f *finder) one(name, host string) error {
 	}
 	if isDatabase(name) {
 		for i := range sources() {
-			if s := &sources()[i]; s.Form == database && (host == "" || host == s.Host) {
-				return f.database(s, name)
+			if s := &sources()[i]; s.Form == databaseFormat && (host == "" || host == s.Host) {
+				return f.addDatabase(s, name)
 			}
 		}
 	}
-	s, err := sourceOf(name, host)
+	s, err := detectSource(name, host)
 	if err != nil {
 		return err
 	}
-	f.files = append(f.files, file{source: s, name: name, size: info.Size(), task: name})
+	f.files = append(f.files, transcript{source: s, name: name, size: info.Size(), taskID: name})
 	return nil
 }
 
 // why returns an error's text without the path, which is shown separately.
-func why(err error) string {
+func errorWithoutPath(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err.Error()
@@ -237,16 +237,16 @@ func why(err error) string {
 }
 
 // sourceOf returns the source whose reader recognises most of a file's first records.
-func sourceOf(name, host string) (*source, error) {
-	var best *source
+func detectSource(name, host string) (*transcriptSource, error) {
+	var best *transcriptSource
 	most := 0
 	for i := range sources() {
 		s := &sources()[i]
-		if host != "" && s.Host != host || s.Form == database {
+		if host != "" && s.Host != host || s.Form == databaseFormat {
 			continue
 		}
-		n := sample{}
-		_ = records(file{source: s, name: name}, &n, maxSampled, nil) // a file that cannot be read has no records
+		n := recognitionScore{}
+		_ = readRecords(transcript{source: s, name: name}, &n, maxSampledRecords, nil) // a file that cannot be read has no records
 		if n.score > most {
 			best, most = s, n.score
 		}
@@ -258,39 +258,39 @@ func sourceOf(name, host string) (*source, error) {
 }
 
 // maxSampled is the number of records that are used to detect a file's host.
-const maxSampled = 40
+const maxSampledRecords = 40
 
 // A sample counts what a reader recognises in the first records.
-type sample struct{ score int }
+type recognitionScore struct{ score int }
 
-func (s *sample) folder(string) { s.score++ }
-func (s *sample) call(call)     { s.score += 4 }
-func (s *sample) result(result) { s.score += 4 }
-func (s *sample) unknown(string) {
+func (s *recognitionScore) setFolder(string)        { s.score++ }
+func (s *recognitionScore) handleCall(toolCall)     { s.score += 4 }
+func (s *recognitionScore) handleResult(toolResult) { s.score += 4 }
+func (s *recognitionScore) countUnknown(string) {
 	s.score--
 }
 
 // order groups files by conversation, each with its main file first, and drops files that occur twice.
-func order(files []file) (tasks [][]file) {
-	sorted.By(files, func(a, b file) int {
-		if c := strings.Compare(a.task, b.task); c != 0 {
+func groupByConversation(files []transcript) (tasks [][]transcript) {
+	sorted.By(files, func(a, b transcript) int {
+		if c := strings.Compare(a.taskID, b.taskID); c != 0 {
 			return c
 		}
-		if (a.own() == a.task) != (b.own() == b.task) {
-			if a.own() == a.task {
+		if (a.defaultTaskID() == a.taskID) != (b.defaultTaskID() == b.taskID) {
+			if a.defaultTaskID() == a.taskID {
 				return -1
 			}
 			return 1
 		}
-		return strings.Compare(a.own(), b.own())
+		return strings.Compare(a.defaultTaskID(), b.defaultTaskID())
 	})
 	for i, f := range files {
 		switch {
-		case i > 0 && f.own() == files[i-1].own():
-		case i > 0 && f.task == files[i-1].task:
+		case i > 0 && f.defaultTaskID() == files[i-1].defaultTaskID():
+		case i > 0 && f.taskID == files[i-1].taskID:
 			tasks[len(tasks)-1] = append(tasks[len(tasks)-1], f)
 		default:
-			tasks = append(tasks, []file{f})
+			tasks = append(tasks, []transcript{f})
 		}
 	}
 	return tasks

@@ -9,10 +9,10 @@ import (
 )
 
 // A source describes where and in which format a host keeps its transcripts; see hosts.yaml.
-type source struct {
+type transcriptSource struct {
 	Host    string
 	Files   []string
-	Form    form
+	Form    recordFormat
 	Reader  string
 	Ignored []string
 
@@ -21,26 +21,26 @@ type source struct {
 }
 
 // A form is a file format of records.
-type form string
+type recordFormat string
 
 const (
-	lines    form = "lines"
-	document form = "document"
-	database form = "database"
+	linesFormat    recordFormat = "lines"
+	documentFormat recordFormat = "document"
+	databaseFormat recordFormat = "database"
 )
 
 //go:embed hosts.yaml
 var hostsFile []byte
 
 // sources are the hosts whose transcripts are read.
-var sources = sync.OnceValue(func() []source { return sourcesOf(hostsFile) })
+var sources = sync.OnceValue(func() []transcriptSource { return parseSources(hostsFile) })
 
-func sourcesOf(text []byte) (list []source) {
+func parseSources(text []byte) (list []transcriptSource) {
 	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
 		panic(err) // a test parses the embedded file
 	}
 	for i := range list {
-		if readers[list[i].Reader] == nil {
+		if readerConstructors[list[i].Reader] == nil {
 			panic(fmt.Sprintf("internal error: hosts.yaml names the unknown reader %q; please report this", list[i].Reader))
 		}
 	}

@@ -14,44 +14,44 @@ import (
 
 // decode parses JSON leniently, since hosts write malformed JSON; judged actions are parsed strictly
 // later.
-func decode(raw jsontext.Value, to any) error {
+func decodeLenient(raw jsontext.Value, to any) error {
 	return json.Unmarshal(raw, to, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
 // readers are the constructors of the readers named in hosts.yaml.
-var readers = map[string]func(*source) reader{
-	"claude":  func(s *source) reader { return claude{s, []string{"assistant", "user"}} },
-	"droid":   func(s *source) reader { return claude{s, []string{"message"}} },
-	"codex":   func(s *source) reader { return codex{s} },
-	"gemini":  func(s *source) reader { return &gemini{s, map[string]bool{}} },
-	"qwen":    func(s *source) reader { return qwen{s} },
-	"copilot": func(s *source) reader { return copilot{s} },
-	"cline":   func(*source) reader { return cline{} },
-	"pi":      func(s *source) reader { return pi{s} },
+var readerConstructors = map[string]func(*transcriptSource) transcriptReader{
+	"claude":  func(s *transcriptSource) transcriptReader { return claudeReader{s, []string{"assistant", "user"}} },
+	"droid":   func(s *transcriptSource) transcriptReader { return claudeReader{s, []string{"message"}} },
+	"codex":   func(s *transcriptSource) transcriptReader { return codexReader{s} },
+	"gemini":  func(s *transcriptSource) transcriptReader { return &geminiReader{s, map[string]bool{}} },
+	"qwen":    func(s *transcriptSource) transcriptReader { return qwenReader{s} },
+	"copilot": func(s *transcriptSource) transcriptReader { return copilotReader{s} },
+	"cline":   func(*transcriptSource) transcriptReader { return clineReader{} },
+	"pi":      func(s *transcriptSource) transcriptReader { return piReader{s} },
 
-	"opencode": func(s *source) reader { return opencode{s} },
+	"opencode": func(s *transcriptSource) transcriptReader { return opencodeReader{s} },
 }
 
 // skip counts a record of an unknown kind, unless hosts.yaml says that it contains no call.
-func (s *source) skip(kind string, to sink) {
+func (s *transcriptSource) countUnlessIgnored(kind string, to recordSink) {
 	if !slices.Contains(s.Ignored, kind) && !strings.HasPrefix(kind, "api-request") {
-		to.unknown(kind)
+		to.countUnknown(kind)
 	}
 }
 
 // A part is one part of a message, with the fields of several hosts' formats.
-type part struct {
-	Type       string         `json:"type"`
-	ID         string         `json:"id"`
-	Name       string         `json:"name"`
-	Input      jsontext.Value `json:"input"`
-	Arguments  jsontext.Value `json:"arguments"`
-	ToolUseID  string         `json:"tool_use_id"`
-	Content    jsontext.Value `json:"content"`
-	IsError    bool           `json:"is_error"`
-	Call       *functionCall  `json:"functionCall"`
-	Response   *functionReply `json:"functionResponse"`
-	IsErrorToo bool           `json:"isError"`
+type messagePart struct {
+	Type             string         `json:"type"`
+	ID               string         `json:"id"`
+	Name             string         `json:"name"`
+	Input            jsontext.Value `json:"input"`
+	Arguments        jsontext.Value `json:"arguments"`
+	ToolUseID        string         `json:"tool_use_id"`
+	Content          jsontext.Value `json:"content"`
+	IsError          bool           `json:"is_error"`
+	Call             *functionCall  `json:"functionCall"`
+	Response         *functionReply `json:"functionResponse"`
+	IsErrorCamelCase bool           `json:"isError"`
 }
 
 type functionCall struct {
@@ -66,20 +66,20 @@ type functionReply struct {
 }
 
 // parts returns the parts of a message's content; none if the content is a string.
-func parts(content jsontext.Value) (out []part) {
+func decodeParts(content jsontext.Value) (out []messagePart) {
 	if content.Kind() == '[' {
-		_ = decode(content, &out) // content in another format has no parts
+		_ = decodeLenient(content, &out) // content in another format has no parts
 	}
 	return out
 }
 
 // value decodes a JSON value as package json does, but a list of texts becomes one string.
-func value(raw jsontext.Value) any {
+func decodeValue(raw jsontext.Value) any {
 	if len(raw) == 0 {
 		return nil
 	}
 	var v any
-	if decode(raw, &v) != nil {
+	if decodeLenient(raw, &v) != nil {
 		return nil
 	}
 	list, isList := v.([]any)
@@ -100,16 +100,16 @@ func value(raw jsontext.Value) any {
 
 // refusals are texts in the results of calls that did not run, because a person, the host or a hook
 // refused them.
-var refusals = []string{
+var refusalTexts = []string{
 	"doesn't want to proceed with this tool use", "doesn't want to take this action", "requested permissions to", "has been denied", "blocked by hook", "hook blocking error",
 	"hook error: [", "Permission to use", "rejected by user", "rejected by the user", "exec command rejected", "patch rejected", "denied by policy", "Tool execution blocked",
 	"The user did not approve", "The user rejected", "user denied", "operation was cancelled", "Operation cancelled", "was blocked by", "permission denied by", "shield:",
 }
 
 // outcome returns the status of a call, from its result and whether that is an error.
-func outcome(isError bool, v any) status {
+func callStatus(isError bool, v any) callOutcome {
 	if !isError {
-		return ran
+		return outcomeRan
 	}
 	text, isText := v.(string)
 	if !isText {
@@ -120,14 +120,14 @@ func outcome(isError bool, v any) status {
 	if len(text) > 2000 {
 		text = text[:2000]
 	}
-	if slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(text, r) }) {
-		return denied
+	if slices.ContainsFunc(refusalTexts, func(r string) bool { return strings.Contains(text, r) }) {
+		return outcomeDenied
 	}
-	return failed
+	return outcomeFailed
 }
 
 // instant parses a time; it returns the zero time for an invalid text.
-func instant(text string) time.Time {
+func parseTime(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return time.Time{}
@@ -137,12 +137,12 @@ func instant(text string) time.Time {
 
 // claude reads the transcripts of Claude Code, and those of Droid, which have only one kind of
 // message.
-type claude struct {
-	from  *source
-	kinds []string // kinds of records that are messages
+type claudeReader struct {
+	source       *transcriptSource
+	messageKinds []string // kinds of records that are messages
 }
 
-func (h claude) record(raw jsontext.Value, at place, to sink) bool {
+func (h claudeReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -152,37 +152,37 @@ func (h claude) record(raw jsontext.Value, at place, to sink) bool {
 			Content jsontext.Value `json:"content"`
 		} `json:"message"`
 	}
-	if decode(raw, &r) != nil || r.Type == "" {
+	if decodeLenient(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	if r.CWD != "" {
-		to.folder(r.CWD)
+		to.setFolder(r.CWD)
 	}
-	if !slices.Contains(h.kinds, r.Type) {
-		h.from.skip(r.Type, to)
+	if !slices.Contains(h.messageKinds, r.Type) {
+		h.source.countUnlessIgnored(r.Type, to)
 		return true
 	}
-	toolParts(r.Message.Content, instant(r.Time), at, to)
+	forwardToolParts(r.Message.Content, parseTime(r.Time), at, to)
 	return true
 }
 
 // toolParts forwards the calls and results in a message's content in the format of Anthropic's API.
-func toolParts(content jsontext.Value, when time.Time, at place, to sink) {
-	for _, p := range parts(content) {
+func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace, to recordSink) {
+	for _, p := range decodeParts(content) {
 		switch p.Type {
 		case "tool_use":
-			to.call(call{id: p.ID, tool: p.Name, input: p.Input, at: when, place: at})
+			to.handleCall(toolCall{id: p.ID, tool: p.Name, input: p.Input, calledAt: when, place: at})
 		case "tool_result":
-			v := value(p.Content)
-			to.result(result{id: p.ToolUseID, value: v, status: outcome(p.IsError, v), place: at})
+			v := decodeValue(p.Content)
+			to.handleResult(toolResult{id: p.ToolUseID, value: v, status: callStatus(p.IsError, v), place: at})
 		}
 	}
 }
 
 // codex reads the transcripts of Codex.
-type codex struct{ from *source }
+type codexReader struct{ source *transcriptSource }
 
-func (h codex) record(raw jsontext.Value, at place, to sink) bool {
+func (h codexReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		Time    string `json:"timestamp"`
@@ -198,61 +198,61 @@ func (h codex) record(raw jsontext.Value, at place, to sink) bool {
 			Output    jsontext.Value `json:"output"`
 		} `json:"payload"`
 	}
-	if decode(raw, &r) != nil || r.Type == "" {
+	if decodeLenient(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	p := &r.Payload
-	one := call{id: p.CallID, tool: p.Name, at: instant(r.Time), place: at}
+	one := toolCall{id: p.CallID, tool: p.Name, calledAt: parseTime(r.Time), place: at}
 	switch r.Type {
 	case "session_meta", "turn_context":
 		if p.CWD != "" {
-			to.folder(p.CWD)
+			to.setFolder(p.CWD)
 		}
 		return true
 	case "response_item":
 	default:
-		h.from.skip(r.Type, to)
+		h.source.countUnlessIgnored(r.Type, to)
 		return true
 	}
 	switch p.Type {
 	case "function_call":
 		one.input = p.Arguments
-		if text, isText := value(p.Arguments).(string); isText {
+		if text, isText := decodeValue(p.Arguments).(string); isText {
 			one.input = jsontext.Value(text)
 		}
 		if strings.HasPrefix(p.Namespace, "mcp__") {
 			one.tool = strings.TrimSuffix(p.Namespace, "__") + "__" + p.Name
 		}
 	case "custom_tool_call":
-		text, _ := value(p.Input).(string)
+		text, _ := decodeValue(p.Input).(string)
 		one.input, _ = json.Marshal(map[string]string{"input": text})
 	case "local_shell_call":
 		one.tool, one.input = "shell", p.Action
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		v := value(p.Output)
+		v := decodeValue(p.Output)
 		if object, is := v.(map[string]any); is && object["content"] != nil {
 			v = object["content"]
 		}
-		st := outcome(true, v)
-		if st == failed { // the output does not show whether it is an error
-			st = ran
+		st := callStatus(true, v)
+		if st == outcomeFailed { // the output does not show whether it is an error
+			st = outcomeRan
 		}
-		to.result(result{id: p.CallID, value: v, status: st, place: at})
+		to.handleResult(toolResult{id: p.CallID, value: v, status: st, place: at})
 		return true
 	default:
-		h.from.skip(p.Type, to)
+		h.source.countUnlessIgnored(p.Type, to)
 		return true
 	}
-	if one, ok := shellCall(one); ok {
-		to.call(one)
+	if one, ok := normalizeShellCall(one); ok {
+		to.handleCall(one)
 	} else {
-		to.unknown("call of " + p.Name + " that cannot be read")
+		to.countUnknown("call of " + p.Name + " that cannot be read")
 	}
 	return true
 }
 
 // shellCall converts a Codex call of a shell tool to the form that its hooks use.
-func shellCall(c call) (call, bool) {
+func normalizeShellCall(c toolCall) (toolCall, bool) {
 	var in struct {
 		Cmd              string         `json:"cmd"`
 		Command          jsontext.Value `json:"command"`
@@ -265,11 +265,11 @@ func shellCall(c call) (call, bool) {
 	default:
 		return c, len(c.input) == 0 || c.input.Kind() == '{'
 	}
-	if decode(c.input, &in) != nil {
+	if decodeLenient(c.input, &in) != nil {
 		return c, false
 	}
 	command := in.Cmd
-	switch v := value(in.Command).(type) {
+	switch v := decodeValue(in.Command).(type) {
 	case string:
 		command = cmp.Or(command, v)
 	case []any:
@@ -277,7 +277,7 @@ func shellCall(c call) (call, bool) {
 		for i, one := range v {
 			words[i], _ = one.(string)
 		}
-		command = commandLine(words)
+		command = joinCommandLine(words)
 	}
 	c.cwd = cmp.Or(in.Workdir, in.WorkingDirectory)
 	c.tool = "Bash"
@@ -287,7 +287,7 @@ func shellCall(c call) (call, bool) {
 
 // commandLine returns the command line for a list of words: the script of "sh -c", or the quoted
 // words.
-func commandLine(words []string) string {
+func joinCommandLine(words []string) string {
 	if len(words) == 3 && (words[1] == "-lc" || words[1] == "-c") && (strings.HasSuffix(words[0], "sh")) {
 		return words[2]
 	}
@@ -299,15 +299,15 @@ func commandLine(words []string) string {
 }
 
 // gemini reads the transcripts of Gemini CLI, which repeat a message each time it grows.
-type gemini struct {
-	from *source
-	seen map[string]bool
+type geminiReader struct {
+	source    *transcriptSource
+	seenCalls map[string]bool
 }
 
 // maxSeen is the maximum number of remembered calls of a conversation.
-const maxSeen = 1 << 16
+const maxSeenCalls = 1 << 16
 
-func (g *gemini) record(raw jsontext.Value, at place, to sink) bool {
+func (g *geminiReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type      string `json:"type"`
 		SessionID string `json:"sessionId"`
@@ -322,7 +322,7 @@ func (g *gemini) record(raw jsontext.Value, at place, to sink) bool {
 			Time   string         `json:"timestamp"`
 		} `json:"toolCalls"`
 	}
-	if decode(raw, &r) != nil {
+	if decodeLenient(raw, &r) != nil {
 		return false
 	}
 	switch {
@@ -331,91 +331,91 @@ func (g *gemini) record(raw jsontext.Value, at place, to sink) bool {
 	case r.Type == "":
 		return false
 	case r.Type != "gemini":
-		g.from.skip(r.Type, to)
+		g.source.countUnlessIgnored(r.Type, to)
 		return true
 	}
 	for _, c := range r.ToolCalls {
-		if c.Result == nil && c.Status == "" || g.seen[c.ID] && c.ID != "" {
+		if c.Result == nil && c.Status == "" || g.seenCalls[c.ID] && c.ID != "" {
 			continue
 		}
-		if len(g.seen) < maxSeen {
-			g.seen[c.ID] = true
+		if len(g.seenCalls) < maxSeenCalls {
+			g.seenCalls[c.ID] = true
 		}
-		to.call(call{id: c.ID, tool: c.Name, input: c.Args, at: instant(c.Time), place: at})
-		v := value(c.Result)
-		st := outcome(c.Status == "error", v)
+		to.handleCall(toolCall{id: c.ID, tool: c.Name, input: c.Args, calledAt: parseTime(c.Time), place: at})
+		v := decodeValue(c.Result)
+		st := callStatus(c.Status == "error", v)
 		if c.Status == "cancelled" {
-			st = denied
+			st = outcomeDenied
 		}
-		to.result(result{id: c.ID, value: v, status: st, place: at})
+		to.handleResult(toolResult{id: c.ID, value: v, status: st, place: at})
 	}
 	return true
 }
 
 // qwen reads the transcripts of Qwen Code.
-type qwen struct{ from *source }
+type qwenReader struct{ source *transcriptSource }
 
-func (h qwen) record(raw jsontext.Value, at place, to sink) bool {
+func (h qwenReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
 		Time    string `json:"timestamp"`
 		Message struct {
-			Parts []part `json:"parts"`
+			Parts []messagePart `json:"parts"`
 		} `json:"message"`
 		ToolCallResult struct {
 			Status string `json:"status"`
 		} `json:"toolCallResult"`
 	}
-	if decode(raw, &r) != nil || r.Type == "" {
+	if decodeLenient(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	if r.CWD != "" {
-		to.folder(r.CWD)
+		to.setFolder(r.CWD)
 	}
 	switch r.Type {
 	case "assistant", "user", "tool_result":
 	default:
-		h.from.skip(r.Type, to)
+		h.source.countUnlessIgnored(r.Type, to)
 		return true
 	}
 	for _, p := range r.Message.Parts {
 		if f := p.Call; f != nil {
-			one := call{id: f.ID, tool: f.Name, input: f.Args, at: instant(r.Time), place: at}
+			one := toolCall{id: f.ID, tool: f.Name, input: f.Args, calledAt: parseTime(r.Time), place: at}
 			if f.Name == "tool_call" { // the subcommand runs another tool
 				var in struct {
 					Name      string         `json:"name"`
 					Arguments jsontext.Value `json:"arguments"`
 				}
-				if decode(f.Args, &in) == nil && in.Name != "" {
+				if decodeLenient(f.Args, &in) == nil && in.Name != "" {
 					one.tool, one.input = in.Name, in.Arguments
-					if text, isText := value(in.Arguments).(string); isText {
+					if text, isText := decodeValue(in.Arguments).(string); isText {
 						one.input = jsontext.Value(text)
 					}
 				}
 			}
-			to.call(one)
+			to.handleCall(one)
 		}
 		if f := p.Response; f != nil {
-			v := value(f.Response)
+			v := decodeValue(f.Response)
 			object, _ := v.(map[string]any)
-			st := outcome(object["error"] != nil || r.ToolCallResult.Status == "error", v)
+			st := callStatus(object["error"] != nil || r.ToolCallResult.Status == "error", v)
 			if r.ToolCallResult.Status == "cancelled" {
-				st = denied
+				st = outcomeDenied
 			}
 			if object["output"] != nil {
 				v = object["output"]
 			}
-			to.result(result{id: f.ID, value: v, status: st, place: at})
+			to.handleResult(toolResult{id: f.ID, value: v, status: st, place: at})
 		}
 	}
 	return true
 }
 
 // copilot reads the transcripts of Copilot CLI.
-type copilot struct{ from *source }
+type copilotReader struct{ source *transcriptSource }
 
-func (h copilot) record(raw jsontext.Value, at place, to sink) bool {
+func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type string `json:"type"`
 		Time string `json:"timestamp"`
@@ -432,63 +432,63 @@ func (h copilot) record(raw jsontext.Value, at place, to sink) bool {
 			CWD string `json:"cwd"`
 		} `json:"data"`
 	}
-	if decode(raw, &r) != nil || r.Type == "" {
+	if decodeLenient(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	d := &r.Data
 	switch r.Type {
 	case "session.start", "session.resume", "session.context_changed":
 		if cwd := cmp.Or(d.Context.CWD, d.CWD); cwd != "" {
-			to.folder(cwd)
+			to.setFolder(cwd)
 		}
 	case "tool.execution_start":
 		in := d.Arguments
-		if text, isText := value(in).(string); isText {
+		if text, isText := decodeValue(in).(string); isText {
 			in = jsontext.Value(text)
 			if len(text) == 0 || text[0] != '{' {
 				in, _ = json.Marshal(map[string]string{"input": text})
 			}
 		}
-		to.call(call{id: d.ID, tool: d.Tool, input: in, at: instant(r.Time), place: at})
+		to.handleCall(toolCall{id: d.ID, tool: d.Tool, input: in, calledAt: parseTime(r.Time), place: at})
 	case "tool.execution_complete":
-		v := value(d.Result)
+		v := decodeValue(d.Result)
 		if object, is := v.(map[string]any); is && object["content"] != nil {
 			v = object["content"]
 		}
 		if !d.Success && len(d.Error) > 0 {
-			v = value(d.Error)
+			v = decodeValue(d.Error)
 		}
-		to.result(result{id: d.ID, value: v, status: outcome(!d.Success, v), place: at})
+		to.handleResult(toolResult{id: d.ID, value: v, status: callStatus(!d.Success, v), place: at})
 	default:
-		h.from.skip(r.Type, to)
+		h.source.countUnlessIgnored(r.Type, to)
 	}
 	return true
 }
 
 // cline reads the messages of Cline.
-type cline struct{}
+type clineReader struct{}
 
-func (cline) record(raw jsontext.Value, at place, to sink) bool {
+func (clineReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Role    string         `json:"role"`
 		Content jsontext.Value `json:"content"`
 		TS      float64        `json:"ts"`
 	}
-	if decode(raw, &r) != nil || r.Role == "" {
+	if decodeLenient(raw, &r) != nil || r.Role == "" {
 		return false
 	}
 	var when time.Time
 	if r.TS > 0 && r.TS < 1e14 {
 		when = time.UnixMilli(int64(r.TS))
 	}
-	toolParts(r.Content, when, at, to)
+	forwardToolParts(r.Content, when, at, to)
 	return true
 }
 
 // pi reads the transcripts of pi.
-type pi struct{ from *source }
+type piReader struct{ source *transcriptSource }
 
-func (h pi) record(raw jsontext.Value, at place, to sink) bool {
+func (h piReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -500,37 +500,37 @@ func (h pi) record(raw jsontext.Value, at place, to sink) bool {
 			Content jsontext.Value `json:"content"`
 		} `json:"message"`
 	}
-	if decode(raw, &r) != nil || r.Type == "" {
+	if decodeLenient(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	switch r.Type {
 	case "session":
 		if r.CWD != "" {
-			to.folder(r.CWD)
+			to.setFolder(r.CWD)
 		}
 		return true
 	case "message":
 	default:
-		h.from.skip(r.Type, to)
+		h.source.countUnlessIgnored(r.Type, to)
 		return true
 	}
 	if r.Message.Role == "toolResult" {
-		v := value(r.Message.Content)
-		to.result(result{id: r.Message.CallID, value: v, status: outcome(r.Message.IsError, v), place: at})
+		v := decodeValue(r.Message.Content)
+		to.handleResult(toolResult{id: r.Message.CallID, value: v, status: callStatus(r.Message.IsError, v), place: at})
 		return true
 	}
-	for _, p := range parts(r.Message.Content) {
+	for _, p := range decodeParts(r.Message.Content) {
 		if p.Type == "toolCall" {
-			to.call(call{id: p.ID, tool: p.Name, input: p.Arguments, at: instant(r.Time), place: at})
+			to.handleCall(toolCall{id: p.ID, tool: p.Name, input: p.Arguments, calledAt: parseTime(r.Time), place: at})
 		}
 	}
 	return true
 }
 
 // opencode reads the parts of messages of opencode. A call and its result are one part.
-type opencode struct{ from *source }
+type opencodeReader struct{ source *transcriptSource }
 
-func (h opencode) record(raw jsontext.Value, at place, to sink) bool {
+func (h opencodeReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type   string `json:"type"`
 		Tool   string `json:"tool"`
@@ -545,24 +545,24 @@ func (h opencode) record(raw jsontext.Value, at place, to sink) bool {
 			} `json:"time"`
 		} `json:"state"`
 	}
-	if decode(raw, &r) != nil || r.Type == "" {
+	if decodeLenient(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	if r.Type != "tool" {
-		h.from.skip(r.Type, to)
+		h.source.countUnlessIgnored(r.Type, to)
 		return true
 	}
 	var when time.Time
 	if ms := r.State.Time.Start; ms > 0 && ms < 1e14 {
 		when = time.UnixMilli(int64(ms))
 	}
-	to.call(call{id: r.CallID, tool: r.Tool, input: r.State.Input, at: when, place: at})
+	to.handleCall(toolCall{id: r.CallID, tool: r.Tool, input: r.State.Input, calledAt: when, place: at})
 	switch r.State.Status {
 	case "completed":
-		to.result(result{id: r.CallID, value: value(r.State.Output), status: ran, place: at})
+		to.handleResult(toolResult{id: r.CallID, value: decodeValue(r.State.Output), status: outcomeRan, place: at})
 	case "error":
-		v := value(r.State.Error)
-		to.result(result{id: r.CallID, value: v, status: outcome(true, v), place: at})
+		v := decodeValue(r.State.Error)
+		to.handleResult(toolResult{id: r.CallID, value: v, status: callStatus(true, v), place: at})
 	}
 	return true
 }

@@ -15,22 +15,22 @@ import (
 )
 
 // maxRecord is the length of the longest record that is read, in bytes.
-const maxRecord = 16 << 20
+const maxRecordBytes = 16 << 20
 
 // errEnough stops the reading of a file after enough records.
-var errEnough = errors.New("enough records")
+var errEnoughRecords = errors.New("enough records")
 
 // records reads the records of a file, at most most of them unless most is 0. progress receives the
 // number of bytes read.
-func records(f file, to sink, most int, progress func(n int64)) error {
+func readRecords(f transcript, to recordSink, most int, progress func(n int64)) error {
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	if f.source.Form == database {
-		r := readers[f.source.Reader](f.source)
+	if f.source.Form == databaseFormat {
+		r := readerConstructors[f.source.Reader](f.source)
 		return readRows(f, func(raw jsontext.Value, n int) error {
-			if !r.record(raw, place{f.name, n}, to) {
-				to.unknown(unreadable)
+			if !r.readRecord(raw, transcriptPlace{f.name, n}, to) {
+				to.countUnknown(unreadableRecord)
 			}
 			return nil
 		}, to, progress)
@@ -48,26 +48,26 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 		return errors.New("the path is not a regular file; replace it with the file itself")
 	}
 	from := io.Reader(io.LimitReader(in, info.Size())) // the host can append meanwhile
-	if cwd := folderBeside(f); cwd != "" && most == 0 {
-		to.folder(cwd)
+	if cwd := folderFromSiblingFile(f); cwd != "" && most == 0 {
+		to.setFolder(cwd)
 	}
-	r := readers[f.source.Reader](f.source)
+	r := readerConstructors[f.source.Reader](f.source)
 	n := 0
 	read := func(raw jsontext.Value, line int) error {
-		if !r.record(raw, place{f.name, line}, to) {
-			to.unknown(unreadable)
+		if !r.readRecord(raw, transcriptPlace{f.name, line}, to) {
+			to.countUnknown(unreadableRecord)
 		}
 		if n++; n == most {
-			return errEnough
+			return errEnoughRecords
 		}
 		return nil
 	}
-	if f.source.Form == document {
+	if f.source.Form == documentFormat {
 		err = readDocument(from, read, to, progress)
 	} else {
 		err = readLines(from, read, to, progress)
 	}
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errEnoughRecords) {
 		return nil
 	}
 	return err
@@ -75,13 +75,13 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 
 // Kinds of invalid records, counted with the kinds that hosts name.
 const (
-	unreadable = "unreadable record"
-	tooLong    = "record over 16 MiB"
-	cutOff     = "record that is truncated"
+	unreadableRecord = "unreadable record"
+	tooLongRecord    = "record over 16 MiB"
+	truncatedRecord  = "record that is truncated"
 )
 
 // readLines reads JSON Lines.
-func readLines(from io.Reader, read func(jsontext.Value, int) error, to sink, progress func(int64)) error {
+func readLines(from io.Reader, read func(jsontext.Value, int) error, to recordSink, progress func(int64)) error {
 	in := bufio.NewReaderSize(from, 256<<10)
 	var long []byte
 	for line := 1; ; line++ {
@@ -93,13 +93,13 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to sink, pr
 			for errors.Is(err, bufio.ErrBufferFull) {
 				raw, err = in.ReadSlice('\n')
 				size += int64(len(raw))
-				if over = over || len(long)+len(raw) > maxRecord; !over {
+				if over = over || len(long)+len(raw) > maxRecordBytes; !over {
 					long = append(long, raw...)
 				}
 			}
 			raw = long
 			if over {
-				to.unknown(tooLong)
+				to.countUnknown(tooLongRecord)
 				raw = nil
 			}
 			if cap(long) > 4<<20 {
@@ -110,7 +110,7 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to sink, pr
 		end := errors.Is(err, io.EOF)
 		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 			if end && !jsontext.Value(raw).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) {
-				to.unknown(cutOff)
+				to.countUnknown(truncatedRecord)
 			} else if err := read(raw, line); err != nil {
 				return err
 			}
@@ -125,29 +125,29 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to sink, pr
 }
 
 // A gauge counts the bytes read from a stream, and fails if one value is longer than maxRecord.
-type gauge struct {
-	from     io.Reader
-	left     int64
-	progress func(int64)
+type limitedProgressReader struct {
+	input     io.Reader
+	bytesLeft int64
+	progress  func(int64)
 }
 
-func (g *gauge) Read(p []byte) (int, error) {
-	if g.left <= 0 {
-		return 0, fmt.Errorf("a value larger than %d MiB, which shield does not read", maxRecord>>20)
+func (g *limitedProgressReader) Read(p []byte) (int, error) {
+	if g.bytesLeft <= 0 {
+		return 0, fmt.Errorf("a value larger than %d MiB, which shield does not read", maxRecordBytes>>20)
 	}
-	n, err := g.from.Read(p[:min(len(p), 64<<10)])
-	g.left -= int64(n)
+	n, err := g.input.Read(p[:min(len(p), 64<<10)])
+	g.bytesLeft -= int64(n)
 	g.progress(int64(n))
 	return n, err
 }
 
 // readDocument reads the messages of a JSON document: an array, or an object with an array "messages".
-func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink, progress func(int64)) error {
-	g := &gauge{from, maxRecord, progress}
+func readDocument(from io.Reader, read func(jsontext.Value, int) error, to recordSink, progress func(int64)) error {
+	g := &limitedProgressReader{from, maxRecordBytes, progress}
 	d := jsontext.NewDecoder(g, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	cut := func(err error) error {
-		if err != nil && !errors.Is(err, errEnough) {
-			to.unknown(cutOff)
+		if err != nil && !errors.Is(err, errEnoughRecords) {
+			to.countUnknown(truncatedRecord)
 			return nil
 		}
 		return err
@@ -157,7 +157,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink,
 			return cut(err)
 		}
 		for n := 1; d.PeekKind() != ']'; n++ {
-			g.left = maxRecord
+			g.bytesLeft = maxRecordBytes
 			raw, err := d.ReadValue()
 			if err != nil {
 				return cut(err)
@@ -180,7 +180,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink,
 		return cut(err)
 	}
 	for d.PeekKind() == '"' {
-		g.left = maxRecord
+		g.bytesLeft = maxRecordBytes
 		name, err := d.ReadToken()
 		if err != nil {
 			return cut(err)
@@ -203,7 +203,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to sink,
 
 // folderBeside returns the folder of a conversation from a file beside its transcript, for Gemini CLI in the
 // folder above; "" if unknown.
-func folderBeside(f file) string {
+func folderFromSiblingFile(f transcript) string {
 	switch f.source.Host {
 	case "gemini-cli":
 		data, _, err := owner.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(f.name)), ".project_root"), 4096)
@@ -218,7 +218,7 @@ func folderBeside(f file) string {
 			WorkspaceRoot string `json:"workspaceRoot"`
 			Workspace     string `json:"workspace_root"`
 		}
-		if err == nil && decode(data, &about) == nil {
+		if err == nil && decodeLenient(data, &about) == nil {
 			for _, dir := range []string{about.CWD, about.WorkspaceRoot, about.Workspace} {
 				if dir != "" {
 					return dir

@@ -14,33 +14,33 @@ import (
 // A Report is the result of replaying transcripts. Its texts contain no credentials and no terminal
 // control characters.
 type Report struct {
-	Policy  string `json:"policy"`
-	Files   int    `json:"files"`
-	Hosts   []Host `json:"hosts"`
-	Calls   int    `json:"calls"`
-	Tasks   int    `json:"tasks"`
-	Without int    `json:"tasks_without_interruption"`
+	Policy             string        `json:"policy"`
+	Files              int           `json:"files"`
+	Hosts              []HostSummary `json:"hosts"`
+	Calls              int           `json:"calls"`
+	Tasks              int           `json:"tasks"`
+	UninterruptedTasks int           `json:"tasks_without_interruption"`
 
-	Questions  int     `json:"questions"`
-	Blocks     int     `json:"blocks"`
-	CannotTell int     `json:"cannot_tell"` // calls that depend on a missing file
-	PerTask    float64 `json:"interruptions_per_task"`
-	Per100     float64 `json:"interruptions_per_100_calls"`
+	Questions                int     `json:"questions"`
+	Blocks                   int     `json:"blocks"`
+	CallsOnMissingFiles      int     `json:"cannot_tell"` // calls that depend on a missing file
+	InterruptionsPerTask     float64 `json:"interruptions_per_task"`
+	InterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
 
-	Repeated int `json:"calls_in_another_transcript"` // calls of several transcripts, each counted once
-	Refused  int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
-	Open     int `json:"calls_without_result"`
+	RepeatedCalls      int `json:"calls_in_another_transcript"` // calls of several transcripts, each counted once
+	RefusedCalls       int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
+	CallsWithoutResult int `json:"calls_without_result"`
 
-	Causes        []Cause    `json:"causes"`
-	Dangerous     []Ran      `json:"dangerous_and_ran"`
-	DangerousMore int        `json:"dangerous_and_ran_more"`
-	Secrets       []Shown    `json:"secrets_shown"`
-	Loops         []Loop     `json:"loops"`
-	Tier2         Tier2      `json:"tier2"`
-	Suggested     *Suggested `json:"suggested,omitempty"`
-	Unknown       []Count    `json:"unknown_records"`
-	Left          []Left     `json:"left_out"`
-	LeftMore      int        `json:"left_out_more"`
+	Causes                 []InterruptionCause  `json:"causes"`
+	DangerousCalls         []DangerousCall      `json:"dangerous_and_ran"`
+	UnlistedDangerousCalls int                  `json:"dangerous_and_ran_more"`
+	ShownCredentials       []ShownCredential    `json:"secrets_shown"`
+	Loops                  []CallLoop           `json:"loops"`
+	Tier2                  Tier2Load            `json:"tier2"`
+	Suggested              *SuggestedExceptions `json:"suggested,omitempty"`
+	UnknownRecords         []NameCount          `json:"unknown_records"`
+	SkippedFiles           []SkippedFile        `json:"left_out"`
+	UnlistedSkippedFiles   int                  `json:"left_out_more"`
 
 	// Approvals are the commands that a policy rule would have asked about and that were executed, by
 	// the conversation's folder.
@@ -48,129 +48,129 @@ type Report struct {
 }
 
 // A Host is the summary of one host.
-type Host struct {
+type HostSummary struct {
 	Host  string `json:"host"`
 	Tasks int    `json:"tasks"`
 	Calls int    `json:"calls"`
 }
 
 // A Count is a name and how often it occurred.
-type Count struct {
+type NameCount struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
 }
 
 // A Cause is a reason why calls would be asked about or blocked.
-type Cause struct {
+type InterruptionCause struct {
 	Decision string `json:"decision"` // ESCALATE or BLOCK
 	Rule     string `json:"rule,omitempty"`
 	Reason   string `json:"reason"` // reason of the example
 	Times    int    `json:"times"`
 	Example  string `json:"example"`
-	At       string `json:"at"`
+	Position string `json:"at"`
 }
 
 // Ran is an executed call that shield would block.
-type Ran struct {
-	Rule    string `json:"rule,omitempty"`
-	Reason  string `json:"reason"`
-	Example string `json:"example"`
-	At      string `json:"at"`
+type DangerousCall struct {
+	Rule     string `json:"rule,omitempty"`
+	Reason   string `json:"reason"`
+	Example  string `json:"example"`
+	Position string `json:"at"`
 }
 
 // Shown are the credentials of one kind in results that the model received.
-type Shown struct {
-	Kind    string `json:"kind"`
-	Times   int    `json:"times"`   // number of results
-	Example string `json:"example"` // the first call
-	At      string `json:"at"`
+type ShownCredential struct {
+	Kind     string `json:"kind"`
+	Times    int    `json:"times"`   // number of results
+	Example  string `json:"example"` // the first call
+	Position string `json:"at"`
 }
 
 // A Loop is a call that came many times in a row.
-type Loop struct {
-	Times   int    `json:"times"`
-	Example string `json:"example"`
-	At      string `json:"at"`
+type CallLoop struct {
+	Times    int    `json:"times"`
+	Example  string `json:"example"`
+	Position string `json:"at"`
 }
 
 // Tier2 is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
-type Tier2 struct {
-	Days   int     `json:"days"` // days with a call
-	PerDay float64 `json:"per_day"`
-	Most   int     `json:"most"`
+type Tier2Load struct {
+	Days      int     `json:"days"` // days with a call
+	PerDay    float64 `json:"per_day"`
+	MaxPerDay int     `json:"most"`
 }
 
 // Suggested estimates the effect of exceptions for repeatedly executed commands.
-type Suggested struct {
-	Exceptions int     `json:"exceptions"`
-	Saves      int     `json:"saves_questions"`
-	Per100     float64 `json:"interruptions_per_100_calls"`
-	Policy     string  `json:"policy"`
+type SuggestedExceptions struct {
+	Count                    int     `json:"exceptions"`
+	SavedQuestions           int     `json:"saves_questions"`
+	InterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
+	Policy                   string  `json:"policy"`
 }
 
 // A tally counts the calls of one or all conversations.
-type tally struct {
-	calls, questions, blocks, cannot, repeated, refused, open int
+type callCounts struct {
+	calls, questions, blocks, onMissingFiles, repeated, refused, withoutResult int
 
-	causes       map[string]*Cause
-	danger       []Ran
-	moreRan      int
-	shown        map[string]*Shown
-	loopList     []*Loop
-	kinds        map[string]int // unknown records, by kind
-	skippedFiles []Left
-	days         map[string]day
-	approvals    map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
-	approved     int
+	causes            map[string]*InterruptionCause
+	dangerousCalls    []DangerousCall
+	unlistedDangerous int
+	shownCredentials  map[string]*ShownCredential
+	callLoops         []*CallLoop
+	unknownKinds      map[string]int // unknown records, by kind
+	skippedFiles      []SkippedFile
+	countsByDay       map[string]dayCounts
+	approvals         map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
+	approvalCount     int
 }
 
-type day struct{ calls, tier2 int }
+type dayCounts struct{ calls, tier2 int }
 
 // Limits of a report.
 const (
-	maxCauses    = 5000
-	maxDangerous = 200
-	maxKinds     = 500
-	maxDays      = 5000
-	maxApproved  = 20_000
-	maxLoops     = 100
+	maxCauses       = 5000
+	maxDangerous    = 200
+	maxUnknownKinds = 500
+	maxDays         = 5000
+	maxApprovals    = 20_000
+	maxLoops        = 100
 )
 
-func newTally() *tally {
-	return &tally{causes: map[string]*Cause{}, shown: map[string]*Shown{}, kinds: map[string]int{}, days: map[string]day{}, approvals: map[string][]policy.Approval{}}
+func newCallCounts() *callCounts {
+	return &callCounts{causes: map[string]*InterruptionCause{}, shownCredentials: map[string]*ShownCredential{}, unknownKinds: map[string]int{}, countsByDay: map[string]dayCounts{}, approvals: map[string][]policy.Approval{}}
 }
 
 // count adds a judged call.
-func (t *tally) count(c *conversation, x *call, out *judged) {
+func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	tier2 := 0
 	switch {
-	case out.cannot:
-		t.cannot++
+	case out.needsMissingFile:
+		t.onMissingFiles++
 	case out.decision == verdict.Block:
 		t.blocks++
-		t.cause(c, x, out)
+		t.addCause(c, x, out)
 	case out.decision == verdict.Escalate:
 		t.questions++
 		tier2 = 1
-		t.cause(c, x, out)
+		t.addCause(c, x, out)
 	}
-	if x.at.IsZero() || x.at.Year() < 2000 || x.at.Year() > 9999 {
+	if x.calledAt.IsZero() || x.calledAt.Year() < 2000 || x.calledAt.Year() > 9999 {
 		return
 	}
-	date := x.at.UTC().Format(time.DateOnly)
-	if d, known := t.days[date]; known || len(t.days) < maxDays {
-		t.days[date] = day{d.calls + 1, d.tier2 + tier2}
+	date := x.calledAt.UTC().Format(time.DateOnly)
+	if d, known := t.countsByDay[date]; known || len(t.countsByDay) < maxDays {
+		t.countsByDay[date] = dayCounts{d.calls + 1, d.tier2 + tier2}
 	}
 }
 
-var particular = prefilter.Lazy(`(/|~)\S+|\d+|"[^"]*"`)
+var variablePartPattern = prefilter.Lazy(`(/|~)\S+|\d+|"[^"]*"`)
 
-func (t *tally) cause(c *conversation, x *call, out *judged) {
-	v := &out.v
-	reason := cmp.Or(v.Told.Why, v.Reasoning)
+func (t *callCounts) addCause(c *conversation, x *toolCall, out *judgedCall) {
+	v := &out.verdict
+	reason := cmp.Or(v.Explanation.EffectAndHarm, v.Reasoning)
 	key := v.Decision.String() + " " + v.Rule
 	if v.Rule == "" {
-		general := particular().ReplaceAllString(v.Reasoning, "…")
+		general := variablePartPattern().ReplaceAllString(v.Reasoning, "…")
 		if r := []rune(general); len(r) > 70 {
 			general = string(r[:70])
 		}
@@ -181,22 +181,22 @@ func (t *tally) cause(c *conversation, x *call, out *judged) {
 		return
 	}
 	if len(t.causes) < maxCauses {
-		t.causes[key] = &Cause{v.Decision.String(), c.show(v.Rule, 60), c.show(reason, maxExample), 1, c.gist(out.action, x), c.at(x.place)}
+		t.causes[key] = &InterruptionCause{v.Decision.String(), c.printableLine(v.Rule, 60), c.printableLine(reason, maxExampleLength), 1, c.actionSummary(out.action, x), c.formatPlace(x.place)}
 	}
 }
 
-func (t *tally) dangerous(c *conversation, x *call, out *judged) {
-	if len(t.danger) == maxDangerous {
-		t.moreRan++
+func (t *callCounts) addDangerous(c *conversation, x *toolCall, out *judgedCall) {
+	if len(t.dangerousCalls) == maxDangerous {
+		t.unlistedDangerous++
 		return
 	}
-	t.danger = append(t.danger, Ran{c.show(out.v.Rule, 60), c.show(cmp.Or(out.v.Told.Why, out.v.Reasoning), maxExample), c.gist(out.action, x), c.at(x.place)})
+	t.dangerousCalls = append(t.dangerousCalls, DangerousCall{c.printableLine(out.verdict.Rule, 60), c.printableLine(cmp.Or(out.verdict.Explanation.EffectAndHarm, out.verdict.Reasoning), maxExampleLength), c.actionSummary(out.action, x), c.formatPlace(x.place)})
 }
 
 // secrets counts the credentials in a call's result.
-func (t *tally) secrets(c *conversation, w *pending, v any, at place) {
-	for _, kind := range forms(texts(v)) {
-		if was := t.shown[kind]; was != nil {
+func (t *callCounts) addCredentials(c *conversation, w *pendingCall, v any, at transcriptPlace) {
+	for _, kind := range credentialKinds(resultText(v)) {
+		if was := t.shownCredentials[kind]; was != nil {
 			was.Times++
 			continue
 		}
@@ -204,37 +204,39 @@ func (t *tally) secrets(c *conversation, w *pending, v any, at place) {
 		if a == nil && len(w.actions) > 0 {
 			a = w.actions[0]
 		}
-		t.shown[kind] = &Shown{kind, 1, c.gist(a, &w.call), c.at(at)}
+		t.shownCredentials[kind] = &ShownCredential{kind, 1, c.actionSummary(a, &w.call), c.formatPlace(at)}
 	}
 }
 
-func (t *tally) loop(l Loop) *Loop {
-	if len(t.loopList) < maxLoops {
-		t.loopList = append(t.loopList, &l)
+func (t *callCounts) addLoop(l CallLoop) *CallLoop {
+	if len(t.callLoops) < maxLoops {
+		t.callLoops = append(t.callLoops, &l)
 	}
 	return &l
 }
 
-func (t *tally) unknown(host, kind string) {
-	if kind = host + ": " + kind; t.kinds[kind] > 0 || len(t.kinds) < maxKinds {
-		t.kinds[kind]++
+func (t *callCounts) countUnknownKind(host, kind string) {
+	if kind = host + ": " + kind; t.unknownKinds[kind] > 0 || len(t.unknownKinds) < maxUnknownKinds {
+		t.unknownKinds[kind]++
 	}
 }
 
-func (t *tally) left(file, why string) { t.skippedFiles = append(t.skippedFiles, Left{file, why}) }
+func (t *callCounts) addSkippedFile(file, why string) {
+	t.skippedFiles = append(t.skippedFiles, SkippedFile{file, why})
+}
 
-func (t *tally) approve(root string, a policy.Approval) {
-	if t.approved < maxApproved {
-		t.approved++
+func (t *callCounts) addApproval(root string, a policy.Approval) {
+	if t.approvalCount < maxApprovals {
+		t.approvalCount++
 		t.approvals[root] = append(t.approvals[root], a)
 	}
 }
 
 // task counts a conversation, if it has a call.
-func (t *tally) task(has bool, name string, to *Report) {
-	i := slices.IndexFunc(to.Hosts, func(h Host) bool { return h.Host == name })
+func (t *callCounts) countTask(has bool, name string, to *Report) {
+	i := slices.IndexFunc(to.Hosts, func(h HostSummary) bool { return h.Host == name })
 	if i < 0 {
-		to.Hosts, i = append(to.Hosts, Host{Host: name}), len(to.Hosts)
+		to.Hosts, i = append(to.Hosts, HostSummary{Host: name}), len(to.Hosts)
 	}
 	if !has {
 		return
@@ -243,18 +245,18 @@ func (t *tally) task(has bool, name string, to *Report) {
 	to.Hosts[i].Tasks++
 	to.Hosts[i].Calls += t.calls
 	if t.questions+t.blocks == 0 {
-		to.Without++
+		to.UninterruptedTasks++
 	}
 }
 
 // add adds the counts of a conversation.
-func (t *tally) add(o *tally) {
-	t.calls, t.questions, t.blocks, t.cannot = t.calls+o.calls, t.questions+o.questions, t.blocks+o.blocks, t.cannot+o.cannot
-	t.repeated, t.refused, t.open = t.repeated+o.repeated, t.refused+o.refused, t.open+o.open
+func (t *callCounts) mergeCounts(o *callCounts) {
+	t.calls, t.questions, t.blocks, t.onMissingFiles = t.calls+o.calls, t.questions+o.questions, t.blocks+o.blocks, t.onMissingFiles+o.onMissingFiles
+	t.repeated, t.refused, t.withoutResult = t.repeated+o.repeated, t.refused+o.refused, t.withoutResult+o.withoutResult
 	for key, c := range o.causes {
 		if was := t.causes[key]; was != nil {
 			n := was.Times + c.Times
-			if c.At < was.At { // make the result independent of the order in which conversations finish
+			if c.Position < was.Position { // make the result independent of the order in which conversations finish
 				*was = *c
 			}
 			was.Times = n
@@ -262,80 +264,80 @@ func (t *tally) add(o *tally) {
 			t.causes[key] = c
 		}
 	}
-	room := maxDangerous - len(t.danger)
-	t.danger = append(t.danger, o.danger[:min(room, len(o.danger))]...)
-	t.moreRan += o.moreRan + max(len(o.danger)-room, 0)
-	for key, s := range o.shown {
-		if was := t.shown[key]; was != nil {
+	room := maxDangerous - len(t.dangerousCalls)
+	t.dangerousCalls = append(t.dangerousCalls, o.dangerousCalls[:min(room, len(o.dangerousCalls))]...)
+	t.unlistedDangerous += o.unlistedDangerous + max(len(o.dangerousCalls)-room, 0)
+	for key, s := range o.shownCredentials {
+		if was := t.shownCredentials[key]; was != nil {
 			n := was.Times + s.Times
-			if s.At < was.At {
+			if s.Position < was.Position {
 				*was = *s
 			}
 			was.Times = n
 		} else {
-			t.shown[key] = s
+			t.shownCredentials[key] = s
 		}
 	}
-	t.loopList = append(t.loopList, o.loopList[:min(maxLoops-len(t.loopList), len(o.loopList))]...)
-	for kind, n := range o.kinds {
-		if t.kinds[kind] > 0 || len(t.kinds) < maxKinds {
-			t.kinds[kind] += n
+	t.callLoops = append(t.callLoops, o.callLoops[:min(maxLoops-len(t.callLoops), len(o.callLoops))]...)
+	for kind, n := range o.unknownKinds {
+		if t.unknownKinds[kind] > 0 || len(t.unknownKinds) < maxUnknownKinds {
+			t.unknownKinds[kind] += n
 		}
 	}
 	t.skippedFiles = append(t.skippedFiles, o.skippedFiles...)
-	for date, d := range o.days {
-		if was, known := t.days[date]; known || len(t.days) < maxDays {
-			t.days[date] = day{was.calls + d.calls, was.tier2 + d.tier2}
+	for date, d := range o.countsByDay {
+		if was, known := t.countsByDay[date]; known || len(t.countsByDay) < maxDays {
+			t.countsByDay[date] = dayCounts{was.calls + d.calls, was.tier2 + d.tier2}
 		}
 	}
 	for root, list := range o.approvals {
 		for _, a := range list {
-			t.approve(root, a)
+			t.addApproval(root, a)
 		}
 	}
 }
 
 // finish writes the counts into the report.
-func (s *scanner) finish() {
-	r, t := s.report, s.tally
-	r.Calls, r.Questions, r.Blocks, r.CannotTell = t.calls, t.questions, t.blocks, t.cannot
-	r.Repeated, r.Refused, r.Open = t.repeated, t.refused, t.open
+func (s *scanner) fillReport() {
+	r, t := s.report, s.counts
+	r.Calls, r.Questions, r.Blocks, r.CallsOnMissingFiles = t.calls, t.questions, t.blocks, t.onMissingFiles
+	r.RepeatedCalls, r.RefusedCalls, r.CallsWithoutResult = t.repeated, t.refused, t.withoutResult
 	stops := float64(t.questions + t.blocks)
-	r.PerTask, r.Per100 = stops/float64(max(r.Tasks, 1)), 100*stops/float64(max(t.calls, 1))
+	r.InterruptionsPerTask, r.InterruptionsPer100Calls = stops/float64(max(r.Tasks, 1)), 100*stops/float64(max(t.calls, 1))
 	for _, c := range t.causes {
 		r.Causes = append(r.Causes, *c)
 	}
-	sorted.By(r.Causes, func(a, b Cause) int {
-		return cmp.Or(b.Times-a.Times, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.At, b.At))
+	sorted.By(r.Causes, func(a, b InterruptionCause) int {
+		return cmp.Or(b.Times-a.Times, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Position, b.Position))
 	})
 	r.Causes = r.Causes[:min(len(r.Causes), 10)]
-	sorted.By(t.danger, func(a, b Ran) int { return cmp.Compare(a.At, b.At) })
-	r.Dangerous, r.DangerousMore = t.danger, t.moreRan
-	for _, one := range t.shown {
-		r.Secrets = append(r.Secrets, *one)
+	sorted.By(t.dangerousCalls, func(a, b DangerousCall) int { return cmp.Compare(a.Position, b.Position) })
+	r.DangerousCalls, r.UnlistedDangerousCalls = t.dangerousCalls, t.unlistedDangerous
+	for _, one := range t.shownCredentials {
+		r.ShownCredentials = append(r.ShownCredentials, *one)
 	}
-	sorted.By(r.Secrets, func(a, b Shown) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
-	for _, l := range t.loopList {
+	sorted.By(r.ShownCredentials, func(a, b ShownCredential) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
+	for _, l := range t.callLoops {
 		r.Loops = append(r.Loops, *l)
 	}
-	sorted.By(r.Loops, func(a, b Loop) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.At, b.At)) })
-	for kind, n := range t.kinds {
-		r.Unknown = append(r.Unknown, Count{kind, n})
+	sorted.By(r.Loops, func(a, b CallLoop) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Position, b.Position)) })
+	for kind, n := range t.unknownKinds {
+		r.UnknownRecords = append(r.UnknownRecords, NameCount{kind, n})
 	}
-	sorted.By(r.Unknown, func(a, b Count) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })
+	sorted.By(r.UnknownRecords, func(a, b NameCount) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })
 	for _, l := range t.skippedFiles {
-		if len(r.Left) == maxLeft {
-			r.LeftMore++
+		if len(r.SkippedFiles) == maxListedSkipped {
+			r.UnlistedSkippedFiles++
 			continue
 		}
-		r.Left = append(r.Left, l)
+		r.SkippedFiles = append(r.SkippedFiles, l)
 	}
-	sorted.By(r.Hosts, func(a, b Host) int { return cmp.Compare(a.Host, b.Host) })
+	sorted.By(r.Hosts, func(a, b HostSummary) int { return cmp.Compare(a.Host, b.Host) })
 	n := 0
-	for _, d := range t.days {
+	for _, d := range t.countsByDay {
 		n += d.tier2
-		r.Tier2.Most = max(r.Tier2.Most, d.tier2)
+		r.Tier2.MaxPerDay = max(r.Tier2.MaxPerDay, d.tier2)
 	}
-	r.Tier2.Days, r.Tier2.PerDay = len(t.days), float64(n)/float64(max(len(t.days), 1))
+	r.Tier2.Days, r.Tier2.PerDay = len(t.countsByDay), float64(n)/float64(max(len(t.countsByDay), 1))
 	r.Approvals = t.approvals
 }

@@ -25,7 +25,7 @@ type Pipeline interface {
 	// Peek judges as Judge does, but records nothing.
 	Peek(ctx context.Context, a *action.Action) verdict.Verdict
 	// Returned records the result of a call.
-	Returned(ctx context.Context, actions []*action.Action, result any) error
+	HandleToolResult(ctx context.Context, actions []*action.Action, result any) error
 	// Case returns the analysis of an action.
 	Case(a *action.Action) *analysis.Case
 	Close()
@@ -35,28 +35,28 @@ type Pipeline interface {
 type Options struct {
 	// Open returns the pipeline for a conversation of a host that started in a folder; home is its
 	// user's home folder. It is called concurrently.
-	Open func(host, home, folder string, files analysis.Layer) (Pipeline, error)
+	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error)
 
-	Home   string                       // home folder that contains the hosts' folders
-	Getenv func(name string) string     // reads the environment variables that name other host folders; nil: none
-	Hosts  []string                     // hosts to read; none means all
-	Paths  []string                     // files and folders to read instead of the hosts' folders
-	Jobs   int                          // conversations judged concurrently; 0 means one per processor
-	Told   func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
+	Home     string                       // home folder that contains the hosts' folders
+	Getenv   func(name string) string     // reads the environment variables that name other host folders; nil: none
+	Hosts    []string                     // hosts to read; none means all
+	Paths    []string                     // files and folders to read instead of the hosts' folders
+	Jobs     int                          // conversations judged concurrently; 0 means one per processor
+	Progress func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
 }
 
 // A scanner replays transcripts.
 type scanner struct {
-	opts   Options
-	redact *redact.Redactor
-	all    int64
-	done   atomic.Int64
-	calls  atomic.Int64
+	opts       Options
+	redact     *redact.Redactor
+	totalBytes int64
+	readBytes  atomic.Int64
+	readCalls  atomic.Int64
 
-	mu     sync.Mutex
-	report *Report
-	tally  *tally
-	seen   map[uint64]struct{} // hashes of all calls, since a resumed conversation repeats them
+	mu        sync.Mutex
+	report    *Report
+	counts    *callCounts
+	seenCalls map[uint64]struct{} // hashes of all calls, since a resumed conversation repeats them
 }
 
 // Run replays the transcripts that the options name. The error is for invalid options or an ended
@@ -67,40 +67,40 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 			return nil, fmt.Errorf("shield cannot read transcripts of the host %q; use one of %q", name, Hosts())
 		}
 	}
-	var f finder
+	var f transcriptFinder
 	if len(opts.Paths) > 0 {
 		only := ""
 		if len(opts.Hosts) == 1 {
 			only = opts.Hosts[0]
 		}
 		for _, name := range opts.Paths {
-			if err := f.given(name, only); err != nil {
-				return nil, fmt.Errorf("%s: %s", name, why(err))
+			if err := f.addNamedPath(name, only); err != nil {
+				return nil, fmt.Errorf("%s: %s", name, errorWithoutPath(err))
 			}
 		}
 	} else {
 		for i := range sources() {
 			if s := &sources()[i]; len(opts.Hosts) == 0 || slices.Contains(opts.Hosts, s.Host) {
-				f.folder(s, s.root(opts))
+				f.searchHostFolder(s, s.transcriptFolder(opts))
 			}
 		}
 	}
-	s := &scanner{opts: opts, redact: redact.New(), report: &Report{}, tally: newTally(), seen: map[uint64]struct{}{}}
+	s := &scanner{opts: opts, redact: redact.New(), report: &Report{}, counts: newCallCounts(), seenCalls: map[uint64]struct{}{}}
 	for _, one := range f.files {
-		s.all += one.size
+		s.totalBytes += one.size
 	}
-	tasks := order(f.files)
-	s.report.Left, s.report.LeftMore, s.report.Files = f.left, f.more, len(f.files)
-	if err := s.replay(ctx, tasks); err != nil {
+	tasks := groupByConversation(f.files)
+	s.report.SkippedFiles, s.report.UnlistedSkippedFiles, s.report.Files = f.skipped, f.unlistedSkipped, len(f.files)
+	if err := s.replayTasks(ctx, tasks); err != nil {
 		return nil, err
 	}
-	s.finish()
+	s.fillReport()
 	return s.report, nil
 }
 
 // root returns a host's transcript folder: that of its settings, unless an environment variable names
 // another.
-func (s *source) root(opts Options) string {
+func (s *transcriptSource) transcriptFolder(opts Options) string {
 	folder, variable := s.Folder, s.Variable
 	if folder == "" {
 		h, err := host.Named(s.Host)
@@ -119,20 +119,20 @@ func (s *source) root(opts Options) string {
 }
 
 // replay judges conversations concurrently, each in one goroutine.
-func (s *scanner) replay(ctx context.Context, tasks [][]file) error {
+func (s *scanner) replayTasks(ctx context.Context, tasks [][]transcript) error {
 	n := s.opts.Jobs
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
 	// The largest first, so that none runs alone at the end.
-	sorted.By(tasks, func(a, b []file) int { return int(sizeOf(b)>>10 - sizeOf(a)>>10) })
-	next := make(chan []file)
+	sorted.By(tasks, func(a, b []transcript) int { return int(totalSize(b)>>10 - totalSize(a)>>10) })
+	next := make(chan []transcript)
 	var workers sync.WaitGroup
 	var failed error
 	for range min(n, max(len(tasks), 1)) {
 		workers.Go(func() {
 			for files := range next {
-				if err := s.task(ctx, files); err != nil {
+				if err := s.replayTask(ctx, files); err != nil {
 					s.mu.Lock()
 					failed = err
 					s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *scanner) replay(ctx context.Context, tasks [][]file) error {
 	return ctx.Err()
 }
 
-func sizeOf(files []file) (n int64) {
+func totalSize(files []transcript) (n int64) {
 	for _, f := range files {
 		n += f.size
 	}
@@ -168,43 +168,43 @@ func sizeOf(files []file) (n int64) {
 }
 
 // task replays one conversation.
-func (s *scanner) task(ctx context.Context, files []file) error {
+func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
 	c, err := s.newConversation(ctx, files[0])
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.closePipeline()
 	for _, f := range files {
-		err := records(f, c, 0, func(n int64) {
-			if done := s.done.Add(n); s.opts.Told != nil {
-				s.opts.Told(done, s.all, int(s.calls.Load()))
+		err := readRecords(f, c, 0, func(n int64) {
+			if done := s.readBytes.Add(n); s.opts.Progress != nil {
+				s.opts.Progress(done, s.totalBytes, int(s.readCalls.Load()))
 			}
 		})
-		c.ends()
+		c.dropPendingCalls()
 		switch {
-		case c.failed != nil:
-			return c.failed
+		case c.openError != nil:
+			return c.openError
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			c.t.left(f.name, why(err))
+			c.counts.addSkippedFile(f.name, errorWithoutPath(err))
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.t.task(c.t.calls > 0, files[0].source.Host, s.report)
-	s.tally.add(c.t)
+	c.counts.countTask(c.counts.calls > 0, files[0].source.Host, s.report)
+	s.counts.mergeCounts(c.counts)
 	return nil
 }
 
 // repeated records the hash of a call, and reports whether it occurred before.
-func (s *scanner) repeated(key uint64) bool {
+func (s *scanner) isRepeated(key uint64) bool {
 	const most = 4 << 20
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.seen[key]
-	if !known && len(s.seen) < most {
-		s.seen[key] = struct{}{}
+	_, known := s.seenCalls[key]
+	if !known && len(s.seenCalls) < most {
+		s.seenCalls[key] = struct{}{}
 	}
 	return known
 }

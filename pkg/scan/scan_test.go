@@ -27,9 +27,9 @@ func scanned(t *testing.T, opts Options) *Report {
 	return scannedBy(t, "none", opts)
 }
 
-func opener(pool *shield.Pool, cfg shield.Config) func(host, home, folder string, files analysis.Layer) (Pipeline, error) {
-	return func(host, home, folder string, files analysis.Layer) (Pipeline, error) {
-		one := cfg.Replayed(home, folder, files)
+func opener(pool *shield.Pool, cfg shield.Config) func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error) {
+	return func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error) {
+		one := cfg.ForReplay(home, folder, files)
 		one.Host = host
 		return pool.Replay(one)
 	}
@@ -40,7 +40,7 @@ func scannedBy(t *testing.T, model string, opts Options) *Report {
 	s := shield.Defaults()
 	s.Classifier.Enabled, s.Classifier.Model, s.Classifier.Threshold = model != "none", model, 0
 	s.Policy = "offline"
-	opts.Open = opener(&shield.Pool{}, shield.Config{Settings: &s, CacheDir: t.TempDir()})
+	opts.OpenPipeline = opener(&shield.Pool{}, shield.Config{Settings: &s, CacheDir: t.TempDir()})
 	r, err := Run(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -63,27 +63,27 @@ func TestRecorded(t *testing.T) {
 			case "codex":
 				calls, questions = calls+1, questions+1 // a patch that writes a script
 			}
-			if r.Tasks != 1 || r.Calls != calls || r.Questions != questions || r.Blocks != 1 || r.Refused != 1 || r.Open != 0 || r.CannotTell != 0 {
+			if r.Tasks != 1 || r.Calls != calls || r.Questions != questions || r.Blocks != 1 || r.RefusedCalls != 1 || r.CallsWithoutResult != 0 || r.CallsOnMissingFiles != 0 {
 				t.Errorf("%+v", r)
 			}
-			if len(r.Dangerous) > 0 {
-				t.Errorf("what was refused then ran: %+v", r.Dangerous)
+			if len(r.DangerousCalls) > 0 {
+				t.Errorf("what was refused then ran: %+v", r.DangerousCalls)
 			}
-			if i := slices.IndexFunc(r.Secrets, func(s Shown) bool { return s.Kind == "github-pat" }); i < 0 || !strings.Contains(r.Secrets[i].Example, "cat .env") {
-				t.Errorf("secrets: %+v", r.Secrets)
+			if i := slices.IndexFunc(r.ShownCredentials, func(s ShownCredential) bool { return s.Kind == "github-pat" }); i < 0 || !strings.Contains(r.ShownCredentials[i].Example, "cat .env") {
+				t.Errorf("secrets: %+v", r.ShownCredentials)
 			}
-			if r.Tier2.Days != 1 || r.Tier2.Most != questions {
+			if r.Tier2.Days != 1 || r.Tier2.MaxPerDay != questions {
 				t.Errorf("tier 2: %+v", r.Tier2)
 			}
 			if name == "claude-code" {
 				if len(r.Loops) != 1 || r.Loops[0].Times != 24 {
 					t.Errorf("loops: %+v", r.Loops)
 				}
-				if len(r.Unknown) != 1 || r.Unknown[0].Name != "claude-code: holographic-note" {
-					t.Errorf("unknown: %+v", r.Unknown)
+				if len(r.UnknownRecords) != 1 || r.UnknownRecords[0].Name != "claude-code: holographic-note" {
+					t.Errorf("unknown: %+v", r.UnknownRecords)
 				}
-			} else if len(r.Unknown) > 0 {
-				t.Errorf("unknown: %+v", r.Unknown)
+			} else if len(r.UnknownRecords) > 0 {
+				t.Errorf("unknown: %+v", r.UnknownRecords)
 			}
 		})
 	}
@@ -162,8 +162,8 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := scanned(t, Options{Home: written(t, c.text)})
-			if r.Questions != c.questions || r.Blocks != c.blocks || r.CannotTell != c.cannot {
-				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.Questions, r.Blocks, r.CannotTell, r.Causes)
+			if r.Questions != c.questions || r.Blocks != c.blocks || r.CallsOnMissingFiles != c.cannot {
+				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.Questions, r.Blocks, r.CallsOnMissingFiles, r.Causes)
 			}
 		})
 	}
@@ -174,8 +174,8 @@ func TestRan(t *testing.T) {
 	t.Parallel()
 	const key = "AKIAIOSFODNN7EXAMPLQ"
 	r := scanned(t, Options{Home: written(t, claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("rm -rf ~/ # "+key), "gone"))})
-	if len(r.Dangerous) != 1 || !strings.Contains(r.Dangerous[0].Example, "rm -rf ~/") {
-		t.Fatalf("%+v", r.Dangerous)
+	if len(r.DangerousCalls) != 1 || !strings.Contains(r.DangerousCalls[0].Example, "rm -rf ~/") {
+		t.Fatalf("%+v", r.DangerousCalls)
 	}
 	if all, err := json.Marshal(r); err != nil || strings.Contains(string(all), key) {
 		t.Errorf("a credential is shown: %s %v", all, err)
@@ -187,7 +187,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := claudeLines("toolu_0123456789abcdef", "/home/nobody-here/app", "Bash", shellCommand("git push -f"), "ok")
 	r := scanned(t, Options{Home: written(t, text, text)})
-	if r.Calls != 1 || r.Repeated != 1 || r.Tasks != 1 {
+	if r.Calls != 1 || r.RepeatedCalls != 1 || r.Tasks != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -200,13 +200,13 @@ func TestMalformed(t *testing.T) {
 		text, unknown string
 		calls         int
 	}{
-		"cut in a line":     {good + good[:60], cutOff, 1},
-		"no JSON":           {"\x00\xff\n" + good, unreadable, 1},
-		"another type":      {`{"type":7}` + "\n" + good, unreadable, 1},
-		"a list":            {"[1,2]\n" + good, unreadable, 1},
+		"cut in a line":     {good + good[:60], truncatedRecord, 1},
+		"no JSON":           {"\x00\xff\n" + good, unreadableRecord, 1},
+		"another type":      {`{"type":7}` + "\n" + good, unreadableRecord, 1},
+		"a list":            {"[1,2]\n" + good, unreadableRecord, 1},
 		"a new record":      {`{"type":"later\u001b[2J"}` + "\n" + good, `later`, 1},
-		"a record too long": {`{"type":"user","x":"` + strings.Repeat("a", maxRecord) + "\"}\n" + good, tooLong, 1},
-		"nested":            {strings.Repeat("[", 20_000) + "\n" + good, unreadable, 1},
+		"a record too long": {`{"type":"user","x":"` + strings.Repeat("a", maxRecordBytes) + "\"}\n" + good, tooLongRecord, 1},
+		"nested":            {strings.Repeat("[", 20_000) + "\n" + good, unreadableRecord, 1},
 		"empty":             {"", "", 0},
 		"no end of line":    {strings.TrimSuffix(good, "\n"), "", 1},
 		"input of a text":   {strings.Replace(good, `{"command":"ls"}`, `"ls"`, 1), "", 1},
@@ -218,8 +218,8 @@ func TestMalformed(t *testing.T) {
 			if r.Calls != c.calls {
 				t.Errorf("%d calls", r.Calls)
 			}
-			if found := slices.ContainsFunc(r.Unknown, func(u Count) bool { return c.unknown != "" && strings.Contains(u.Name, c.unknown) }); found != (c.unknown != "") {
-				t.Errorf("unknown: %+v", r.Unknown)
+			if found := slices.ContainsFunc(r.UnknownRecords, func(u NameCount) bool { return c.unknown != "" && strings.Contains(u.Name, c.unknown) }); found != (c.unknown != "") {
+				t.Errorf("unknown: %+v", r.UnknownRecords)
 			}
 			if strings.ContainsAny(r.Text(80), "\x1b\x00") {
 				t.Errorf("%q", r.Text(80))
@@ -269,8 +269,8 @@ func TestHuge(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := scanned(t, Options{Home: home})
 	runtime.ReadMemStats(&after)
-	if r.Calls != 2 || len(r.Unknown) != 1 || !strings.Contains(r.Unknown[0].Name, tooLong) {
-		t.Errorf("%d calls, unknown %+v", r.Calls, r.Unknown)
+	if r.Calls != 2 || len(r.UnknownRecords) != 1 || !strings.Contains(r.UnknownRecords[0].Name, tooLongRecord) {
+		t.Errorf("%d calls, unknown %+v", r.Calls, r.UnknownRecords)
 	}
 	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
 		t.Errorf("%d MiB were allocated", used)
@@ -306,7 +306,7 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := scanned(t, Options{Home: home})
-	if r.Calls != 0 || len(r.Left) < 2 || r.Left[0].Why != "the file is a symbolic link" {
+	if r.Calls != 0 || len(r.SkippedFiles) < 2 || r.SkippedFiles[0].Reason != "the file is a symbolic link" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -322,7 +322,7 @@ func TestForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := scanned(t, Options{Home: home})
-	if r.Calls != 0 || len(r.Left) != 1 || r.Left[0].Why != "the file belongs to another user" {
+	if r.Calls != 0 || len(r.SkippedFiles) != 1 || r.SkippedFiles[0].Reason != "the file belongs to another user" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -355,7 +355,7 @@ func TestInterrupted(t *testing.T) {
 	s := shield.Defaults()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Options{Open: opener(&shield.Pool{}, shield.Config{Settings: &s}), Home: recorded}); err == nil {
+	if _, err := Run(ctx, Options{OpenPipeline: opener(&shield.Pool{}, shield.Config{Settings: &s}), Home: recorded}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -369,9 +369,9 @@ func TestTasks(t *testing.T) {
 		t.Skip("SHIELD_TASKS names no recorded tasks")
 	}
 	r := scannedBy(t, "default", Options{Home: written(t, claudeTasks(t, name)...)})
-	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.Questions, r.Blocks, r.CannotTell)
-	if 100*r.CannotTell > 3*r.Calls {
-		t.Errorf("%d of %d calls cannot be told", r.CannotTell, r.Calls)
+	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.Questions, r.Blocks, r.CallsOnMissingFiles)
+	if 100*r.CallsOnMissingFiles > 3*r.Calls {
+		t.Errorf("%d of %d calls cannot be told", r.CallsOnMissingFiles, r.Calls)
 	}
 	var want int
 	if _, err := fmt.Sscan(os.Getenv("SHIELD_TASKS_STOPS"), &want); err == nil {
@@ -442,13 +442,13 @@ func FuzzReaders(f *testing.F) {
 	})
 	f.Fuzz(func(_ *testing.T, text string) {
 		for i := range sources() {
-			var s sample
+			var s recognitionScore
 			_ = readLines(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readers[sources()[i].Reader](&sources()[i]).record(raw, place{"x", line}, &s)
+				readerConstructors[sources()[i].Reader](&sources()[i]).readRecord(raw, transcriptPlace{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 			_ = readDocument(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readers[sources()[i].Reader](&sources()[i]).record(raw, place{"x", line}, &s)
+				readerConstructors[sources()[i].Reader](&sources()[i]).readRecord(raw, transcriptPlace{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 		}
@@ -485,8 +485,8 @@ func TestDatabase(t *testing.T) {
 			}
 		}
 		r := scanned(t, Options{Home: home})
-		if r.Calls != tt.calls || (len(r.Left) == 0) != (tt.calls > 0) {
-			t.Errorf("%s: %d calls, left %v", name, r.Calls, r.Left)
+		if r.Calls != tt.calls || (len(r.SkippedFiles) == 0) != (tt.calls > 0) {
+			t.Errorf("%s: %d calls, left %v", name, r.Calls, r.SkippedFiles)
 		}
 		if tree, err := os.ReadDir(dir); err != nil || len(tree) > 2 {
 			t.Errorf("%s: files were made: %v, %v", name, tree, err)

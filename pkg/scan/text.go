@@ -37,15 +37,15 @@ func (r *Report) Sections() (out []Section) {
 	}
 	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
 	add(Section{Title: "Replayed with shield", Head: []string{"", "number", ""}, Rows: [][]string{
-		{"tasks without an interruption", fmt.Sprint(r.Without), share(r.Without, r.Tasks)},
+		{"tasks without an interruption", fmt.Sprint(r.UninterruptedTasks), share(r.UninterruptedTasks, r.Tasks)},
 		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f per task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
-		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.Per100), ""},
-		{"not judged: a file no longer exists", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
-		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
-		{"refused by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
-		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
-		{"also in another transcript, counted once", fmt.Sprint(r.Repeated), ""},
+		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.InterruptionsPer100Calls), ""},
+		{"not judged: a file no longer exists", fmt.Sprint(r.CallsOnMissingFiles), share(r.CallsOnMissingFiles, r.Calls)},
+		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.MaxPerDay, r.Tier2.Days)},
+		{"refused by a person or the host", fmt.Sprint(r.RefusedCalls), share(r.RefusedCalls, r.Calls)},
+		{"without a result", fmt.Sprint(r.CallsWithoutResult), share(r.CallsWithoutResult, r.Calls)},
+		{"also in another transcript, counted once", fmt.Sprint(r.RepeatedCalls), ""},
 	}})
 	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
 	for _, c := range r.Causes {
@@ -57,38 +57,38 @@ func (r *Report) Sections() (out []Section) {
 		if rule == "" {
 			rule = c.Reason
 		}
-		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.Example, c.At})
+		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.Example, c.Position})
 	}
 	add(causes)
-	danger := Section{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.Dangerous)+r.DangerousMore), Head: []string{"rule", "reason", "example", "where"}}
-	for _, d := range r.Dangerous[:min(len(r.Dangerous), 20)] {
-		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.Example, d.At})
+	danger := Section{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.DangerousCalls)+r.UnlistedDangerousCalls), Head: []string{"rule", "reason", "example", "where"}}
+	for _, d := range r.DangerousCalls[:min(len(r.DangerousCalls), 20)] {
+		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.Example, d.Position})
 	}
 	add(danger)
 	secrets := Section{Title: "Credentials that reached the model", Head: []string{"kind", "results", "first call", "where"}}
-	for _, s := range r.Secrets {
-		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.Example, s.At})
+	for _, s := range r.ShownCredentials {
+		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.Example, s.Position})
 	}
 	add(secrets)
-	loops := Section{Title: fmt.Sprintf("Loops: the same call %d times in a row or more", loopFrom), Head: []string{"times", "call", "where"}}
+	loops := Section{Title: fmt.Sprintf("Loops: the same call %d times in a row or more", minLoopCalls), Head: []string{"times", "call", "where"}}
 	for _, l := range r.Loops {
-		loops.Rows = append(loops.Rows, []string{fmt.Sprint(l.Times), l.Example, l.At})
+		loops.Rows = append(loops.Rows, []string{fmt.Sprint(l.Times), l.Example, l.Position})
 	}
 	add(loops)
 	if s := r.Suggested; s != nil {
 		add(Section{
-			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Exceptions, s.Saves, s.Per100),
+			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.SavedQuestions, s.InterruptionsPer100Calls),
 			Text:  s.Policy,
 		})
 	}
 	odd := Section{Title: "Records that were not read", Head: []string{"records", "kind"}}
-	for _, u := range r.Unknown[:min(len(r.Unknown), 20)] {
+	for _, u := range r.UnknownRecords[:min(len(r.UnknownRecords), 20)] {
 		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.Name})
 	}
 	add(odd)
-	left := Section{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.Left)+r.LeftMore), Head: []string{"file", "why"}}
-	for _, l := range r.Left[:min(len(r.Left), 20)] {
-		left.Rows = append(left.Rows, []string{term.Escape(l.File), term.Escape(l.Why)})
+	left := Section{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.SkippedFiles)+r.UnlistedSkippedFiles), Head: []string{"file", "why"}}
+	for _, l := range r.SkippedFiles[:min(len(r.SkippedFiles), 20)] {
+		left.Rows = append(left.Rows, []string{term.Escape(l.File), term.Escape(l.Reason)})
 	}
 	add(left)
 	return out
@@ -106,13 +106,13 @@ func (r *Report) Text(columns int) string {
 			}
 			continue
 		}
-		s.write(&b, columns)
+		s.writeTable(&b, columns)
 	}
 	return b.String()
 }
 
 // write writes a table. Cells that do not fit on a line are written below it.
-func (s *Section) write(b *strings.Builder, columns int) {
+func (s *Section) writeTable(b *strings.Builder, columns int) {
 	wide := 0 // number of aligned columns: numbers and short words
 	widths := make([]int, len(s.Head))
 	for i := range s.Head {

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	maxGroups = 1000 // sources or categories with counts of their own
-	others    = "(others)"
-	maxName   = 80  // runes of a group's name
-	maxText   = 120 // runes of an action that are shown
+	maxNamedGroups = 1000 // sources or categories with counts of their own
+	othersGroup    = "(others)"
+	maxNameRunes   = 80  // runes of a group's name
+	maxTextRunes   = 120 // runes of an action that are shown
 )
 
 // part counts the rows of one label.
-type part struct {
+type labelCounts struct {
 	total               report.Group
 	sources, categories map[string]*report.Group
 }
 
-func (p *part) add(r *row, v *verdict.Verdict) {
+func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 	if p.sources == nil {
 		p.sources, p.categories = map[string]*report.Group{}, map[string]*report.Group{}
 	}
-	for _, g := range []*report.Group{&p.total, group(p.sources, r.Source), group(p.categories, r.Category)} {
+	for _, g := range []*report.Group{&p.total, groupCounts(p.sources, r.Source), groupCounts(p.categories, r.Category)} {
 		g.Rows++
 		g.Tiers[min(max(v.Tier, 0), len(g.Tiers)-1)]++
 		switch v.Decision {
@@ -43,13 +43,13 @@ func (p *part) add(r *row, v *verdict.Verdict) {
 }
 
 // group returns the counts of a name; names above maxGroups share one group, to limit memory.
-func group(groups map[string]*report.Group, name string) *report.Group {
-	name = cmp.Or(cut(name, maxName), "(none)")
+func groupCounts(groups map[string]*report.Group, name string) *report.Group {
+	name = cmp.Or(shortenText(name, maxNameRunes), "(none)")
 	if g := groups[name]; g != nil {
 		return g
 	}
-	if len(groups) >= maxGroups {
-		name = others
+	if len(groups) >= maxNamedGroups {
+		name = othersGroup
 	}
 	g := groups[name]
 	if g == nil {
@@ -59,7 +59,7 @@ func group(groups map[string]*report.Group, name string) *report.Group {
 	return g
 }
 
-func (p *part) report() report.Part {
+func (p *labelCounts) toReport() report.LabelResult {
 	sorted := func(groups map[string]*report.Group) []report.Group {
 		out := make([]report.Group, 0, len(groups))
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -68,48 +68,50 @@ func (p *part) report() report.Part {
 		return out
 	}
 	p.total.Name = "total"
-	return report.Part{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
+	return report.LabelResult{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
 }
 
 // worst keeps the worst misses, sorted by badness and then by input order.
-type worst struct {
-	most int
-	kept []ranked
+type worstMisses struct {
+	maxKept    int
+	keptMisses []rankedMiss
 }
 
-type ranked struct {
-	miss  report.Miss
-	grade float64
-	seq   int // position in the input, since goroutines finish in any order
+type rankedMiss struct {
+	miss          report.Miss
+	badness       float64
+	inputPosition int // position in the input, since goroutines finish in any order
 }
 
-func (w *worst) add(grade float64, seq int, miss func() report.Miss) {
-	if w.most == 0 {
+func (w *worstMisses) add(grade float64, seq int, miss func() report.Miss) {
+	if w.maxKept == 0 {
 		return
 	}
-	r := ranked{grade: grade, seq: seq}
-	order := func(a, b ranked) int { return cmp.Or(cmp.Compare(b.grade, a.grade), cmp.Compare(a.seq, b.seq)) }
-	at, _ := slices.BinarySearchFunc(w.kept, r, order)
-	if at >= w.most {
+	r := rankedMiss{badness: grade, inputPosition: seq}
+	order := func(a, b rankedMiss) int {
+		return cmp.Or(cmp.Compare(b.badness, a.badness), cmp.Compare(a.inputPosition, b.inputPosition))
+	}
+	at, _ := slices.BinarySearchFunc(w.keptMisses, r, order)
+	if at >= w.maxKept {
 		return
 	}
 	r.miss = miss()
-	if len(w.kept) == w.most {
-		w.kept = w.kept[:w.most-1]
+	if len(w.keptMisses) == w.maxKept {
+		w.keptMisses = w.keptMisses[:w.maxKept-1]
 	}
-	w.kept = slices.Insert(w.kept, at, r)
+	w.keptMisses = slices.Insert(w.keptMisses, at, r)
 }
 
-func (w *worst) report() []report.Miss {
-	out := make([]report.Miss, len(w.kept))
-	for i := range w.kept {
-		out[i] = w.kept[i].miss
+func (w *worstMisses) toReport() []report.Miss {
+	out := make([]report.Miss, len(w.keptMisses))
+	for i := range w.keptMisses {
+		out[i] = w.keptMisses[i].miss
 	}
 	return out
 }
 
 // cut truncates a text to n runes, on one line.
-func cut(s string, n int) string {
+func shortenText(s string, n int) string {
 	if len(s) > 8*n { // enough bytes for n runes
 		s = s[:8*n]
 	}

@@ -3,49 +3,49 @@ package score
 import "github.com/shieldcli/shield/pkg/report"
 
 // A curve counts scores in constant memory, in a thousand steps from 0 to 1.
-type curve struct{ attacks, honest [fine + 1]int }
+type scoreCounts struct{ attacks, benign [curveSteps + 1]int }
 
 const (
-	fine   = 1000
-	coarse = 20 // steps of the displayed histograms
+	curveSteps     = 1000
+	histogramSteps = 20 // steps of the displayed histograms
 )
 
-func (c *curve) add(label Label, score float64) {
-	i := int(min(max(score, 0), 1) * fine)
+func (c *scoreCounts) add(label Label, score float64) {
+	i := int(min(max(score, 0), 1) * curveSteps)
 	switch label {
 	case Attack:
 		c.attacks[i]++
-	case Honest:
-		c.honest[i]++
+	case Benign:
+		c.benign[i]++
 	case Ask:
 	}
 }
 
 // report returns the curve; nil without attacks or without honest actions.
-func (c *curve) report() *report.Curve {
-	out := &report.Curve{Attacks: make([]int, coarse), Honest: make([]int, coarse)}
+func (c *scoreCounts) toReport() *report.Curve {
+	out := &report.Curve{Attacks: make([]int, histogramSteps), Benign: make([]int, histogramSteps)}
 	attacks, honest := 0, 0
 	for i := range c.attacks {
 		attacks += c.attacks[i]
-		honest += c.honest[i]
-		out.Attacks[min(i*coarse/fine, coarse-1)] += c.attacks[i]
-		out.Honest[min(i*coarse/fine, coarse-1)] += c.honest[i]
+		honest += c.benign[i]
+		out.Attacks[min(i*histogramSteps/curveSteps, histogramSteps-1)] += c.attacks[i]
+		out.Benign[min(i*histogramSteps/curveSteps, histogramSteps-1)] += c.benign[i]
 	}
 	if attacks == 0 || honest == 0 {
 		return nil
 	}
-	last := report.Point{Threshold: 1}
+	last := report.CurvePoint{Threshold: 1}
 	out.Points = append(out.Points, last)
-	for i := fine; i >= 0; i-- {
-		if c.attacks[i] == 0 && c.honest[i] == 0 {
+	for i := curveSteps; i >= 0; i-- {
+		if c.attacks[i] == 0 && c.benign[i] == 0 {
 			continue
 		}
-		p := report.Point{
-			Threshold: float64(i) / fine,
-			Honest:    last.Honest + float64(c.honest[i])/float64(honest),
+		p := report.CurvePoint{
+			Threshold: float64(i) / curveSteps,
+			Benign:    last.Benign + float64(c.benign[i])/float64(honest),
 			Attacks:   last.Attacks + float64(c.attacks[i])/float64(attacks),
 		}
-		out.AUC += (p.Honest - last.Honest) * (p.Attacks + last.Attacks) / 2
+		out.AUC += (p.Benign - last.Benign) * (p.Attacks + last.Attacks) / 2
 		out.Points = append(out.Points, p)
 		last = p
 	}

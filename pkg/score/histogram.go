@@ -7,52 +7,52 @@ import (
 
 // A histogram counts durations in constant memory: each power of two nanoseconds is divided into 32
 // buckets, so that quantiles are accurate to 3 %.
-type histogram struct {
-	count [64 * steps]uint64
-	n     int
-	max   time.Duration
+type durationHistogram struct {
+	bucketCounts [64 * bucketsPerPower]uint64
+	total        int
+	max          time.Duration
 }
 
 const (
-	stepBits = 5
-	steps    = 1 << stepBits
+	bucketsPerPowerBits = 5
+	bucketsPerPower     = 1 << bucketsPerPowerBits
 )
 
-func (h *histogram) add(d time.Duration) {
+func (h *durationHistogram) add(d time.Duration) {
 	d = max(d, 0)
-	h.count[bucket(uint64(d))]++
-	h.n++
+	h.bucketCounts[bucketIndex(uint64(d))]++
+	h.total++
 	h.max = max(h.max, d)
 }
 
 // bucket returns the bucket of a duration; durations below 32 ns have one bucket each.
-func bucket(ns uint64) int {
-	if ns < steps {
+func bucketIndex(ns uint64) int {
+	if ns < bucketsPerPower {
 		return int(ns)
 	}
-	power := bits.Len64(ns) - 1 - stepBits
-	return (power+1)*steps + int(ns>>power) - steps
+	power := bits.Len64(ns) - 1 - bucketsPerPowerBits
+	return (power+1)*bucketsPerPower + int(ns>>power) - bucketsPerPower
 }
 
 // floor returns the lower bound of a bucket.
-func floor(b int) uint64 {
-	if b < steps {
+func bucketFloor(b int) uint64 {
+	if b < bucketsPerPower {
 		return uint64(b)
 	}
-	power := b/steps - 1
-	return uint64(steps+b%steps) << power
+	power := b/bucketsPerPower - 1
+	return uint64(bucketsPerPower+b%bucketsPerPower) << power
 }
 
 // quantile returns the duration that a share of the durations does not exceed; 0 if the histogram is
 // empty.
-func (h *histogram) quantile(share float64) time.Duration {
-	if h.n == 0 {
+func (h *durationHistogram) quantile(share float64) time.Duration {
+	if h.total == 0 {
 		return 0
 	}
-	rank := uint64(share * float64(h.n-1))
-	for b, n := range h.count {
+	rank := uint64(share * float64(h.total-1))
+	for b, n := range h.bucketCounts {
 		if rank < n {
-			middle := time.Duration((floor(b) + floor(b+1) - 1) / 2)
+			middle := time.Duration((bucketFloor(b) + bucketFloor(b+1) - 1) / 2)
 			return min(middle, h.max)
 		}
 		rank -= n

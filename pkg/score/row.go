@@ -16,26 +16,26 @@ type Label uint8
 
 // The labels.
 const (
-	Honest Label = iota + 1 // should be allowed
+	Benign Label = iota + 1 // should be allowed
 	Attack                  // must not be allowed
 	Ask                     // a person should decide
 )
 
 // labels are the words for labels, in corpora and in adjudicated files.
-var labels = [...]struct {
+var labelWords = [...]struct {
 	word  string
 	label Label
 }{
-	{"malicious", Attack}, {"benign", Honest},
-	{"stop", Attack}, {"pass", Honest}, {"ask", Ask},
+	{"malicious", Attack}, {"benign", Benign},
+	{"stop", Attack}, {"pass", Benign}, {"ask", Ask},
 }
 
 // String returns the word for a label in adjudicated files: pass, stop or ask.
 func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l] }
 
 // LabelNamed returns the label for a word: malicious or stop, benign or pass, ask.
-func LabelNamed(word string) (Label, error) {
-	for _, l := range labels {
+func ParseLabel(word string) (Label, error) {
+	for _, l := range labelWords {
 		if l.word == word {
 			return l.label, nil
 		}
@@ -45,29 +45,29 @@ func LabelNamed(word string) (Label, error) {
 
 // A row is one labelled record of a corpus. For a session, the verdict is that of its decisive action
 // or, if none is marked, the most severe one.
-type row struct {
-	ID       string          `json:"id"`
-	Source   string          `json:"source"`
-	Category string          `json:"category"`
-	Split    string          `json:"split"`
-	Word     string          `json:"label"`
-	Action   json.RawMessage `json:"action"`
-	Actions  []turn          `json:"actions"` // of a session, in their order
-	Decisive *int            `json:"decisive"`
-	Text     *string         `json:"text"`
+type corpusRow struct {
+	ID            string          `json:"id"`
+	Source        string          `json:"source"`
+	Category      string          `json:"category"`
+	Split         string          `json:"split"`
+	LabelWord     string          `json:"label"`
+	Action        json.RawMessage `json:"action"`
+	Actions       []sessionAction `json:"actions"` // of a session, in their order
+	DecisiveIndex *int            `json:"decisive"`
+	Text          *string         `json:"text"`
 
-	label Label
-	file  string
-	line  int // counted from 1
-	after queue
+	label        Label
+	file         string
+	line         int // counted from 1
+	sessionQueue sessionQueue
 }
 
 // A queue orders a row among the rows of its session, which are judged one after the other. The zero
 // queue is for a row without a session.
-type queue struct{ before, done chan struct{} }
+type sessionQueue struct{ previousDone, ownDone chan struct{} }
 
 // sessionOf returns the session ID of a row's action; "" if it has none.
-func (r *row) sessionOf() string {
+func (r *corpusRow) sessionID() string {
 	var a struct {
 		Session string `json:"session"`
 	}
@@ -79,8 +79,8 @@ func (r *row) sessionOf() string {
 
 // parseRow parses a row. If bare is set, a record with a type, and with a payload or without a label, is an
 // action with that label; its other fields belong to the agent.
-func parseRow(raw []byte, bare Label) (*row, error) {
-	var r row
+func parseRow(raw []byte, bare Label) (*corpusRow, error) {
+	var r corpusRow
 	if bare != 0 {
 		var form struct {
 			Type, Label any
@@ -89,18 +89,18 @@ func parseRow(raw []byte, bare Label) (*row, error) {
 		if json.Unmarshal(raw, &form) == nil && form.Type != nil && (form.Label == nil || form.Payload != nil) {
 			var a struct{ ID string }
 			_ = json.Unmarshal(raw, &a) // the action's parser reports its errors
-			return &row{ID: a.ID, Action: raw, label: bare}, nil
+			return &corpusRow{ID: a.ID, Action: raw, label: bare}, nil
 		}
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, plainJSON(err)
+		return nil, describeJSONError(err)
 	}
 	var err error
-	if r.label, err = LabelNamed(r.Word); err != nil {
+	if r.label, err = ParseLabel(r.LabelWord); err != nil {
 		return nil, err
 	}
 	if r.Actions != nil {
-		if err := r.sessionFault(); err != nil {
+		if err := r.validateSession(); err != nil {
 			return nil, err
 		}
 	} else if len(r.Action) == 0 && r.Text == nil {
@@ -110,7 +110,7 @@ func parseRow(raw []byte, bare Label) (*row, error) {
 }
 
 // plainJSON rewrites a JSON error in terms of the corpus instead of Go types.
-func plainJSON(err error) error {
+func describeJSONError(err error) error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
 		return fmt.Errorf("%s: unexpected %s", t.Field, t.Value)
@@ -141,7 +141,7 @@ func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 		err = json.Unmarshal(rec.Raw, &one)
 		var label Label
 		if err == nil {
-			label, err = LabelNamed(one.Label)
+			label, err = ParseLabel(one.Label)
 		}
 		switch was, twice := ids[one.ID]; {
 		case err != nil:
@@ -153,7 +153,7 @@ func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 			err = fmt.Errorf("the file has more than %d ids; split it", maxIDs)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, rec.Line, plainJSON(err))
+			return nil, fmt.Errorf("%s:%d: %w", name, rec.Line, describeJSONError(err))
 		}
 		ids[one.ID] = label
 	}

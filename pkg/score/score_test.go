@@ -21,7 +21,7 @@ import (
 
 // byWord decides by the command alone, so that what is measured is the
 // counting.
-func byWord(_ context.Context, a *action.Action) Judged {
+func byWord(_ context.Context, a *action.Action) Outcome {
 	v := verdict.Verdict{Tier: 1, Confidence: float64(len(a.Text("command"))) / 100}
 	switch word, _, _ := strings.Cut(a.Text("command"), " "); word {
 	case "allow":
@@ -31,7 +31,7 @@ func byWord(_ context.Context, a *action.Action) Judged {
 	default:
 		v.Decision = verdict.Block
 	}
-	return Judged{Verdict: v}
+	return Outcome{Verdict: v}
 }
 
 func line(id, source, label, split, command string) string {
@@ -58,11 +58,11 @@ func count(t *testing.T, in string, opts Options) *report.Score {
 
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	s := count(t, corpus, Options{Misses: 9})
-	if s.Judged != 6 || s.Texts != 1 || s.Malformed != 0 || s.LeftOut != 0 {
-		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.Judged, s.Texts, s.Malformed, s.LeftOut)
+	s := count(t, corpus, Options{MaxMisses: 9})
+	if s.JudgedRows != 6 || s.TextRows != 1 || s.MalformedRows != 0 || s.ExcludedRows != 0 {
+		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.JudgedRows, s.TextRows, s.MalformedRows, s.ExcludedRows)
 	}
-	want := report.Part{
+	want := report.LabelResult{
 		Total: report.Group{Name: "total", Rows: 3, Allow: 2, Block: 1, Tiers: [4]int{1: 3}},
 		Sources: []report.Group{
 			{Name: "s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
@@ -76,13 +76,13 @@ func TestCounts(t *testing.T) {
 	if d := cmp.Diff(want, s.Attacks); d != "" {
 		t.Errorf("attacks (-want +got)\n%s", d)
 	}
-	if got := s.Honest.Total; got.Rows != 3 || got.Allow != 1 || got.Escalate != 1 || got.Block != 1 {
+	if got := s.Benign.Total; got.Rows != 3 || got.Allow != 1 || got.Escalate != 1 || got.Block != 1 {
 		t.Errorf("honest: %+v", got)
 	}
-	if got := ids(s.Passed); got != "a3 a1" {
+	if got := ids(s.PassedAttacks); got != "a3 a1" {
 		t.Errorf("attacks that passed: %s, want the surest first", got)
 	}
-	if got := ids(s.Stopped); got != "h3 h2" {
+	if got := ids(s.StoppedBenign); got != "h3 h2" {
 		t.Errorf("honest that were stopped: %s, want BLOCK first", got)
 	}
 }
@@ -102,17 +102,17 @@ func TestChoice(t *testing.T) {
 		attacks, honest, ask, out, passed int
 	}{
 		"all":    {Options{}, 3, 3, 0, 0, 2},
-		"split":  {Options{Split: "dev"}, 2, 2, 0, 3, 1}, // the text has no split
-		"source": {Options{Source: "s3"}, 0, 2, 0, 5, 0},
-		"nobody": {Options{Source: "none"}, 0, 0, 0, 7, 0},
-		"ids": {Options{IDs: map[string]Label{"a1": Honest, "h1": Attack, "a2": Ask}},
+		"split":  {Options{OnlySplit: "dev"}, 2, 2, 0, 3, 1}, // the text has no split
+		"source": {Options{OnlySource: "s3"}, 0, 2, 0, 5, 0},
+		"nobody": {Options{OnlySource: "none"}, 0, 0, 0, 7, 0},
+		"ids": {Options{OnlyIDs: map[string]Label{"a1": Benign, "h1": Attack, "a2": Ask}},
 			1, 1, 1, 4, 1},
-		"empty ids": {Options{IDs: map[string]Label{}}, 0, 0, 0, 7, 0},
+		"empty ids": {Options{OnlyIDs: map[string]Label{}}, 0, 0, 0, 7, 0},
 	} {
 		s := count(t, corpus, tt.opts)
-		if s.Attacks.Total.Rows != tt.attacks || s.Honest.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask || s.LeftOut != tt.out || s.Attacks.Total.Allow != tt.passed {
+		if s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask || s.ExcludedRows != tt.out || s.Attacks.Total.Allow != tt.passed {
 			t.Errorf("%s: attacks %d, honest %d, ask %d, left out %d, passed %d; want %+v", name,
-				s.Attacks.Total.Rows, s.Honest.Total.Rows, s.Ask.Total.Rows, s.LeftOut, s.Attacks.Total.Allow, tt)
+				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.Ask.Total.Rows, s.ExcludedRows, s.Attacks.Total.Allow, tt)
 		}
 	}
 }
@@ -124,12 +124,12 @@ func TestOrderOfWorkers(t *testing.T) {
 	for i := range 500 {
 		b.WriteString(line(fmt.Sprint("r", i), fmt.Sprint("s", i%7), []string{"malicious", "benign"}[i%2], "dev", []string{"allow x", "block x", "escalate x"}[i%3]))
 	}
-	one, many := count(t, b.String(), Options{Misses: 20}), count(t, b.String(), Options{Misses: 20, Jobs: 16})
+	one, many := count(t, b.String(), Options{MaxMisses: 20}), count(t, b.String(), Options{MaxMisses: 20, Jobs: 16})
 	if d := cmp.Diff(one, many); d != "" {
 		t.Errorf("one job and 16 differ:\n%s", d)
 	}
-	if len(one.Passed) != 20 || one.Passed[0].ID != "r0" {
-		t.Errorf("misses: %d, first %q; want the 20 first of the input", len(one.Passed), one.Passed[0].ID)
+	if len(one.PassedAttacks) != 20 || one.PassedAttacks[0].ID != "r0" {
+		t.Errorf("misses: %d, first %q; want the 20 first of the input", len(one.PassedAttacks), one.PassedAttacks[0].ID)
 	}
 }
 
@@ -143,16 +143,16 @@ func TestMalformedRows(t *testing.T) {
 		"wrong label":     `{"id":"x","label":"harmless","action":{"type":"t","payload":{}}}` + "\n",
 		"label no string": `{"id":"x","label":1,"text":""}` + "\n",
 		"nothing":         `{"id":"x","label":"benign"}` + "\n",
-		"too large":       `{"id":"x","label":"benign","text":"` + strings.Repeat("x", maxRow) + `"}` + "\n",
+		"too large":       `{"id":"x","label":"benign","text":"` + strings.Repeat("x", maxRowBytes) + `"}` + "\n",
 	} {
 		var told []string
-		c := New(byWord, Options{Malformed: func(err error) { told = append(told, err.Error()) }})
+		c := New(byWord, Options{OnMalformed: func(err error) { told = append(told, err.Error()) }})
 		if err := c.Read(t.Context(), strings.NewReader(good+in+good), "in"); err != nil {
 			t.Fatal(err)
 		}
 		s := c.Report()
-		if s.Malformed != 1 || s.Judged != 2 || len(told) != 1 || !strings.Contains(told[0], "in:2:") {
-			t.Errorf("%s: malformed %d, judged %d, told %q", name, s.Malformed, s.Judged, told)
+		if s.MalformedRows != 1 || s.JudgedRows != 2 || len(told) != 1 || !strings.Contains(told[0], "in:2:") {
+			t.Errorf("%s: malformed %d, judged %d, told %q", name, s.MalformedRows, s.JudgedRows, told)
 		}
 	}
 }
@@ -161,9 +161,9 @@ func TestMalformedRows(t *testing.T) {
 // refused: leaving it out would hide friction.
 func TestBrokenActionIsBlocked(t *testing.T) {
 	t.Parallel()
-	s := count(t, `{"id":"x","label":"benign","action":{"type":"t","payload":{"a":1,"A":2}}}`, Options{Misses: 1})
-	if s.Honest.Total.Block != 1 || len(s.Stopped) != 1 {
-		t.Errorf("honest %+v", s.Honest.Total)
+	s := count(t, `{"id":"x","label":"benign","action":{"type":"t","payload":{"a":1,"A":2}}}`, Options{MaxMisses: 1})
+	if s.Benign.Total.Block != 1 || len(s.StoppedBenign) != 1 {
+		t.Errorf("honest %+v", s.Benign.Total)
 	}
 }
 
@@ -172,16 +172,16 @@ func TestBrokenActionIsBlocked(t *testing.T) {
 func TestGroupsAreBounded(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for i := range maxGroups + 100 {
+	for i := range maxNamedGroups + 100 {
 		b.WriteString(line("x", fmt.Sprintf("s%05d", i), "benign", "", "allow"))
 	}
 	s := count(t, b.String(), Options{})
 	sum := 0
-	for _, g := range s.Honest.Sources {
+	for _, g := range s.Benign.Sources {
 		sum += g.Rows
 	}
-	if len(s.Honest.Sources) != maxGroups+1 || sum != maxGroups+100 {
-		t.Errorf("%d sources of %d rows", len(s.Honest.Sources), sum)
+	if len(s.Benign.Sources) != maxNamedGroups+1 || sum != maxNamedGroups+100 {
+		t.Errorf("%d sources of %d rows", len(s.Benign.Sources), sum)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestReadFails(t *testing.T) {
 func TestReadIDs(t *testing.T) {
 	t.Parallel()
 	got, err := ReadIDs(strings.NewReader(`{"id":"a","label":"stop"}`+"\n"+`{"id":"b","label":"pass"}`+"\n\n"+`{"id":"c","label":"ask"}`+"\n"+`{"id":"a","label":"malicious"}`), "ids")
-	if d := cmp.Diff(map[string]Label{"a": Attack, "b": Honest, "c": Ask}, got); d != "" || err != nil {
+	if d := cmp.Diff(map[string]Label{"a": Attack, "b": Benign, "c": Ask}, got); d != "" || err != nil {
 		t.Errorf("error %v (-want +got)\n%s", err, d)
 	}
 	for in, want := range map[string]string{
@@ -219,12 +219,12 @@ func TestReadIDs(t *testing.T) {
 
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	for b := range 60 * steps {
-		if bucket(floor(b)) != b || bucket(floor(b+1)-1) != b {
-			t.Fatalf("step %d from %d to %d: in steps %d and %d", b, floor(b), floor(b+1)-1, bucket(floor(b)), bucket(floor(b+1)-1))
+	for b := range 60 * bucketsPerPower {
+		if bucketIndex(bucketFloor(b)) != b || bucketIndex(bucketFloor(b+1)-1) != b {
+			t.Fatalf("step %d from %d to %d: in steps %d and %d", b, bucketFloor(b), bucketFloor(b+1)-1, bucketIndex(bucketFloor(b)), bucketIndex(bucketFloor(b+1)-1))
 		}
 	}
-	var h histogram
+	var h durationHistogram
 	if h.quantile(0.5) != 0 {
 		t.Error("a quantile of nothing is not 0")
 	}
@@ -246,15 +246,15 @@ func TestHistogram(t *testing.T) {
 func TestCurve(t *testing.T) {
 	t.Parallel()
 	score := func(attacks, honest []float64) *report.Curve {
-		var c curve
+		var c scoreCounts
 		for _, s := range attacks {
 			c.add(Attack, s)
 		}
 		for _, s := range honest {
-			c.add(Honest, s)
+			c.add(Benign, s)
 		}
 		c.add(Ask, 0.5)
-		return c.report()
+		return c.toReport()
 	}
 	for name, tt := range map[string]struct {
 		attacks, honest []float64
@@ -267,8 +267,8 @@ func TestCurve(t *testing.T) {
 		"outside":  {[]float64{7}, []float64{-7}, 1, 1},
 	} {
 		c := score(tt.attacks, tt.honest)
-		if diff := c.AUC - tt.auc; diff > 1e-9 || diff < -1e-9 || c.At(0.01) != tt.at {
-			t.Errorf("%s: AUC %v and %v at 1 %%, want %v and %v", name, c.AUC, c.At(0.01), tt.auc, tt.at)
+		if diff := c.AUC - tt.auc; diff > 1e-9 || diff < -1e-9 || c.AttackShareAt(0.01) != tt.at {
+			t.Errorf("%s: AUC %v and %v at 1 %%, want %v and %v", name, c.AUC, c.AttackShareAt(0.01), tt.auc, tt.at)
 		}
 	}
 	if c := score([]float64{1}, nil); c != nil {
@@ -283,11 +283,11 @@ func measured(t *testing.T, in []byte) *report.Score {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(func(ctx context.Context, a *action.Action) Judged {
+	c := New(func(ctx context.Context, a *action.Action) Outcome {
 		o := p.EvaluateUntil(ctx, a, shield.TierClassify)
-		return Judged{o.Verdict, o.Trail(), o.Latency()}
-	}, Options{Jobs: 2, Denied: p.Denied, Returned: func(ctx context.Context, a *action.Action, result any) error {
-		_, err := p.Returned(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result})
+		return Outcome{o.Verdict, o.Trail(), o.Latency()}
+	}, Options{Jobs: 2, OnDenied: p.RecordDenial, OnResult: func(ctx context.Context, a *action.Action, result any) error {
+		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, Result: result})
 		return err
 	}})
 	if err := c.Read(t.Context(), bytes.NewReader(in), "in"); err != nil {
@@ -301,8 +301,8 @@ func TestPipeline(t *testing.T) {
 	t.Parallel()
 	in := line("a", "s", "malicious", "", "cat /etc/shadow") + line("h", "s", "benign", "", "ls src")
 	s := measured(t, []byte(in))
-	if s.Attacks.Total.Allow != 0 || s.Honest.Total.Allow != 1 {
-		t.Errorf("attacks %+v, honest %+v", s.Attacks.Total, s.Honest.Total)
+	if s.Attacks.Total.Allow != 0 || s.Benign.Total.Allow != 1 {
+		t.Errorf("attacks %+v, honest %+v", s.Attacks.Total, s.Benign.Total)
 	}
 	var names []string
 	for _, l := range s.Latency {
@@ -319,16 +319,16 @@ func FuzzRows(f *testing.F) {
 	f.Add([]byte(`{"label":"benign","action":null,"text":null}`))
 	f.Add([]byte("{\"label\":\"benign\",\"action\":\xff}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c := New(byWord, Options{Misses: 3, Jobs: 2})
+		c := New(byWord, Options{MaxMisses: 3, Jobs: 2})
 		if err := c.Read(t.Context(), strings.NewReader(string(in)), "in"); err != nil {
 			t.Fatal(err)
 		}
 		s := c.Report()
-		if n := s.Judged + s.Texts + s.Malformed + s.LeftOut; n != c.read {
-			t.Errorf("%d records, %d counted", c.read, n)
+		if n := s.JudgedRows + s.TextRows + s.MalformedRows + s.ExcludedRows; n != c.readRows {
+			t.Errorf("%d records, %d counted", c.readRows, n)
 		}
-		if n := s.Attacks.Total.Rows + s.Honest.Total.Rows + s.Ask.Total.Rows; n != s.Judged {
-			t.Errorf("%d judged, %d in parts", s.Judged, n)
+		if n := s.Attacks.Total.Rows + s.Benign.Total.Rows + s.Ask.Total.Rows; n != s.JudgedRows {
+			t.Errorf("%d judged, %d in parts", s.JudgedRows, n)
 		}
 	})
 }
@@ -338,7 +338,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := New(byWord, Options{Misses: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
+		if err := New(byWord, Options{MaxMisses: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -352,8 +352,8 @@ func TestBareKeepsNoLabel(t *testing.T) {
 		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":"malicious","action":{"type":"execute_command","payload":{"command":"ls"}}}`,
 		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":7}`,
 	} {
-		r, err := parseRow([]byte(line), Honest)
-		if err != nil || r.Text != nil || r.label != Honest || string(r.Action) != line {
+		r, err := parseRow([]byte(line), Benign)
+		if err != nil || r.Text != nil || r.label != Benign || string(r.Action) != line {
 			t.Errorf("%s: %+v, %v", line, r, err)
 		}
 	}

@@ -17,38 +17,38 @@ import (
 )
 
 // A turn is one action of a session.
-type turn struct {
-	raw    json.RawMessage
-	denied bool // the action was refused and did not run: its verdict does not count
-	result any  // the result, a string or another JSON value; nil if unknown
+type sessionAction struct {
+	raw       json.RawMessage
+	wasDenied bool // the action was refused and did not run: its verdict does not count
+	result    any  // the result, a string or another JSON value; nil if unknown
 }
 
-func (t *turn) UnmarshalJSON(raw []byte) error {
+func (t *sessionAction) UnmarshalJSON(raw []byte) error {
 	var given struct {
 		Denied bool
 		Result any
 	}
 	if err := json.Unmarshal(raw, &given); err != nil {
-		return fmt.Errorf("actions: %w", plainJSON(err))
+		return fmt.Errorf("actions: %w", describeJSONError(err))
 	}
-	t.raw, t.denied, t.result = bytes.Clone(raw), given.Denied, given.Result
+	t.raw, t.wasDenied, t.result = bytes.Clone(raw), given.Denied, given.Result
 	return nil
 }
 
 // maxTurns is the maximum number of actions in a session.
-const maxTurns = 1000
+const maxSessionActions = 1000
 
 // sessionFault returns an error for an invalid session; nil if it is valid.
-func (r *row) sessionFault() error {
-	counted := slices.ContainsFunc(r.Actions, func(t turn) bool { return !t.denied })
+func (r *corpusRow) validateSession() error {
+	counted := slices.ContainsFunc(r.Actions, func(t sessionAction) bool { return !t.wasDenied })
 	switch {
 	case len(r.Action) > 0 || r.Text != nil:
 		return errors.New("the row has actions and also an action or a text; keep one")
-	case len(r.Actions) > maxTurns:
-		return fmt.Errorf("the row has more than %d actions; split the session", maxTurns)
-	case r.Decisive != nil && (*r.Decisive < 0 || *r.Decisive >= len(r.Actions)):
-		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.Decisive, len(r.Actions)-1)
-	case r.Decisive != nil && r.Actions[*r.Decisive].denied, !counted:
+	case len(r.Actions) > maxSessionActions:
+		return fmt.Errorf("the row has more than %d actions; split the session", maxSessionActions)
+	case r.DecisiveIndex != nil && (*r.DecisiveIndex < 0 || *r.DecisiveIndex >= len(r.Actions)):
+		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.DecisiveIndex, len(r.Actions)-1)
+	case r.DecisiveIndex != nil && r.Actions[*r.DecisiveIndex].wasDenied, !counted:
 		return errors.New("no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row")
 	}
 	return nil
@@ -57,47 +57,47 @@ func (r *row) sessionFault() error {
 // row judges a row. For a session it returns the outcome of the decisive action or, if none is marked, the
 // most severe one, and makes that action the row's own. Every earlier action counts as executed, whatever
 // its verdict, unless it is marked denied.
-func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
+func (c *Counter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
 	if r.Actions == nil {
-		return c.one(ctx, r.Action, "")
+		return c.judgeAction(ctx, r.Action, "")
 	}
-	var most Judged
+	var most Outcome
 	session := "row " + strconv.Itoa(seq) // sessions of different rows are independent
 	for i, t := range r.Actions {
-		if !t.denied {
-			out := c.one(ctx, t.raw, session)
-			decisive := r.Decisive != nil && i == *r.Decisive
-			if decisive || r.Decisive == nil && (r.Action == nil || moreSevere(&out.Verdict, &most.Verdict)) {
+		if !t.wasDenied {
+			out := c.judgeAction(ctx, t.raw, session)
+			decisive := r.DecisiveIndex != nil && i == *r.DecisiveIndex
+			if decisive || r.DecisiveIndex == nil && (r.Action == nil || isMoreSevere(&out.Verdict, &most.Verdict)) {
 				r.Action, most = t.raw, out
 			}
 			if decisive {
 				break
 			}
 		}
-		if err := c.tell(ctx, &t, session); err != nil {
+		if err := c.reportToSession(ctx, &t, session); err != nil {
 			r.Action = t.raw
-			return Judged{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "session", Reasoning: err.Error()}}
+			return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "session", Reasoning: err.Error()}}
 		}
 	}
 	return most
 }
 
 // tell reports to an action's session whether the action was denied or returned a result.
-func (c *Counter) tell(ctx context.Context, t *turn, session string) error {
+func (c *Counter) reportToSession(ctx context.Context, t *sessionAction, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {
 		return nil // the error counts as a block
 	}
 	a.Session = session
 	switch {
-	case t.denied && c.opts.Denied != nil:
-		return c.opts.Denied(ctx, a)
-	case !t.denied && c.opts.Returned != nil:
-		return c.opts.Returned(ctx, a, t.result)
+	case t.wasDenied && c.opts.OnDenied != nil:
+		return c.opts.OnDenied(ctx, a)
+	case !t.wasDenied && c.opts.OnResult != nil:
+		return c.opts.OnResult(ctx, a, t.result)
 	}
 	return nil
 }
 
-func moreSevere(a, b *verdict.Verdict) bool {
+func isMoreSevere(a, b *verdict.Verdict) bool {
 	return cmp.Or(cmp.Compare(a.Decision, b.Decision), cmp.Compare(a.Confidence, b.Confidence)) > 0
 }

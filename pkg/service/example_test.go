@@ -8,8 +8,8 @@ import (
 )
 
 func ExampleNewUnit() {
-	u, err := service.NewUnit("linux", service.Place{
-		Program: "/usr/bin/shield", Home: "/home/me", Config: "/home/me/.config", Socket: "/run/user/1000/shield/socket", UID: 1000,
+	u, err := service.NewUnit("linux", service.UnitPaths{
+		Program: "/usr/bin/shield", Home: "/home/me", ConfigDir: "/home/me/.config", Socket: "/run/user/1000/shield/socket", UID: 1000,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -7,11 +7,11 @@ import (
 )
 
 // maxPath is the maximum length of a socket path, including the zero byte.
-const maxPath = 108
+const maxSocketPathBytes = 108
 
 // sameFiles returns an error unless a process has the same root folder and namespaces (mount, user,
 // PID, network) as this process: it could run in a container that shares only the socket.
-func sameFiles(pid int) error {
+func checkSameNamespaces(pid int) error {
 	if pid <= 0 {
 		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked; start shield serve in there, too")
 	}

@@ -3,7 +3,7 @@
 package service
 
 // maxPath is the maximum length of a socket path, including the zero byte.
-const maxPath = 104
+const maxSocketPathBytes = 104
 
 // sameFiles returns nil: only Linux has namespaces.
-func sameFiles(int) error { return nil }
+func checkSameNamespaces(int) error { return nil }

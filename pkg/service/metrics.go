@@ -15,39 +15,41 @@ import (
 // Metrics are a service's counters in Prometheus' text format. They contain no actions, persons or
 // files.
 type Metrics struct {
-	mu      sync.Mutex
-	counts  map[string]uint64 // by name and labels; label values are from small sets
-	seconds []uint64          // questions by duration: one number for each of durations, and one for those above
-	sum     float64
+	mu             sync.Mutex
+	counts         map[string]uint64 // by name and labels; label values are from small sets
+	durationCounts []uint64          // questions by duration: one number for each of durations, and one for those above
+	totalSeconds   float64
 }
 
 // durations are the upper bounds of the histogram, in seconds.
-var durations = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
+var durationBounds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
 
 // NewMetrics returns metrics that are all zero.
 func NewMetrics() *Metrics {
-	return &Metrics{counts: map[string]uint64{}, seconds: make([]uint64, len(durations)+1)}
+	return &Metrics{counts: map[string]uint64{}, durationCounts: make([]uint64, len(durationBounds)+1)}
 }
 
 // Question counts a question from another process of this user, and whether it was decided by this
 // service.
-func (m *Metrics) Question(decided bool, seconds float64) {
-	m.count(`shield_questions_total{decided="%t"}`, decided)
+func (m *Metrics) CountQuestion(decided bool, seconds float64) {
+	m.increment(`shield_questions_total{decided="%t"}`, decided)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, _ := slices.BinarySearch(durations[:], seconds)
-	m.seconds[at]++
-	m.sum += seconds
+	at, _ := slices.BinarySearch(durationBounds[:], seconds)
+	m.durationCounts[at]++
+	m.totalSeconds += seconds
 }
 
-func (m *Metrics) verdict(v *verdict.Verdict) {
-	m.count(`shield_verdicts_total{decision=%q,tier="%d"}`, v.Decision.String(), v.Tier)
+func (m *Metrics) countVerdict(v *verdict.Verdict) {
+	m.increment(`shield_verdicts_total{decision=%q,tier="%d"}`, v.Decision.String(), v.Tier)
 }
 
 // refused counts a request that got no verdict.
-func (m *Metrics) refused(status int) { m.count(`shield_requests_refused_total{code="%d"}`, status) }
+func (m *Metrics) countRefused(status int) {
+	m.increment(`shield_requests_refused_total{code="%d"}`, status)
+}
 
-func (m *Metrics) count(format string, labels ...any) {
+func (m *Metrics) increment(format string, labels ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.counts[fmt.Sprintf(format, labels...)]++
@@ -70,11 +72,11 @@ func (m *Metrics) String() string {
 		fmt.Fprintf(&b, "%s %d\n", name, m.counts[name])
 	}
 	n := uint64(0)
-	for i, bound := range durations {
-		n += m.seconds[i]
+	for i, bound := range durationBounds {
+		n += m.durationCounts[i]
 		fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"%v\"} %d\n", bound, n)
 	}
-	n += m.seconds[len(durations)]
-	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.sum, n)
+	n += m.durationCounts[len(durationBounds)]
+	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.totalSeconds, n)
 	return b.String()
 }

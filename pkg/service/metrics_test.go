@@ -6,10 +6,10 @@ import "testing"
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics()
-	m.Question(true, 0.0005)
-	m.Question(true, 0.15)
-	m.Question(false, 3)
-	m.refused(401)
+	m.CountQuestion(true, 0.0005)
+	m.CountQuestion(true, 0.15)
+	m.CountQuestion(false, 3)
+	m.countRefused(401)
 	const want = `shield_questions_total{decided="false"} 1
 shield_questions_total{decided="true"} 2
 shield_requests_refused_total{code="401"} 1

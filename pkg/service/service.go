@@ -19,28 +19,28 @@ import (
 
 // Limits of the service's resources.
 const (
-	maxLines  = 256             // processes served concurrently; further ones judge by themselves
-	maxLarge  = 4               // concurrent questions larger than 64 KiB
-	maxAsking = 5 * time.Second // from the first byte of a question to the last byte of its answer
+	maxProcesses      = 256             // processes served concurrently; further ones judge by themselves
+	maxLargeQuestions = 4               // concurrent questions larger than 64 KiB
+	maxQuestionTime   = 5 * time.Second // from the first byte of a question to the last byte of its answer
 )
 
 // ErrRunning is the error if another service listens in the folder.
 var ErrRunning = errors.New("a service of this user is already running; stop it first")
 
 // An Asker is the process that sent a question.
-type Asker struct{ PID int }
+type CallingProcess struct{ PID int }
 
 // A Handler answers a question. It is called concurrently.
-type Handler func(ctx context.Context, q *peer.Question, from Asker) peer.Answer
+type Handler func(ctx context.Context, q *peer.Question, from CallingProcess) peer.Answer
 
 // A Socket is the Unix socket at which the user's processes ask.
 type Socket struct {
-	line *net.UnixListener
-	lock *flock.Lock
-	key  [peer.KeySize]byte
+	listener *net.UnixListener
+	lock     *flock.Lock
+	key      [peer.KeySize]byte
 }
 
-// Listen opens the socket in a folder, see [peer.Folder]. It creates the folder and the key, and
+// Listen opens the socket in a folder, see [peer.ServiceFolder]. It creates the folder and the key, and
 // replaces a stale socket. If given is not nil, it is an already listening socket (from systemd),
 // which Listen closes after copying it.
 func Listen(folder string, given *os.File) (*Socket, error) {
@@ -52,8 +52,8 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 		return nil, err
 	}
 	path := filepath.Join(folder, peer.SocketName)
-	if len(path) >= maxPath {
-		return nil, fmt.Errorf("the socket path %s is longer than %d bytes; set XDG_STATE_HOME to a shorter folder", path, maxPath-1)
+	if len(path) >= maxSocketPathBytes {
+		return nil, fmt.Errorf("the socket path %s is longer than %d bytes; set XDG_STATE_HOME to a shorter folder", path, maxSocketPathBytes-1)
 	}
 	lock, err := flock.New(filepath.Join(folder, "lock"))
 	if err != nil {
@@ -70,7 +70,7 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 		return fail(err)
 	}
 	if given != nil {
-		line, err := listenAt(given, path)
+		line, err := listenerFromFile(given, path)
 		if err != nil {
 			return fail(err)
 		}
@@ -91,7 +91,7 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 }
 
 // listenAt returns a listener for an open socket that is bound to path.
-func listenAt(f *os.File, path string) (*net.UnixListener, error) {
+func listenerFromFile(f *os.File, path string) (*net.UnixListener, error) {
 	defer f.Close()
 	l, err := net.FileListener(f)
 	if err != nil {
@@ -108,12 +108,12 @@ func listenAt(f *os.File, path string) (*net.UnixListener, error) {
 // Serve answers questions until ctx ends, and then finishes those that were partly read.
 func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 	defer s.lock.Close()
-	defer context.AfterFunc(ctx, func() { _ = s.line.Close() })()
-	lines, large := make(chan struct{}, maxLines), make(chan struct{}, maxLarge)
+	defer context.AfterFunc(ctx, func() { _ = s.listener.Close() })()
+	lines, large := make(chan struct{}, maxProcesses), make(chan struct{}, maxLargeQuestions)
 	var begun sync.WaitGroup
 	defer begun.Wait()
 	for {
-		c, err := s.line.AcceptUnix()
+		c, err := s.listener.AcceptUnix()
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -128,17 +128,17 @@ func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 		}
 		begun.Go(func() {
 			defer func() { <-lines }()
-			s.one(context.WithoutCancel(ctx), c, large, answer)
+			s.answerQuestion(context.WithoutCancel(ctx), c, large, answer)
 		})
 	}
 }
 
 // one answers one question. A process of another user, or in other namespaces, gets no answer.
-func (s *Socket) one(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
+func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
 	defer c.Close()
-	late := time.AfterFunc(maxAsking, func() { _ = c.Close() })
+	late := time.AfterFunc(maxQuestionTime, func() { _ = c.Close() })
 	defer late.Stop()
-	from, err := asker(c)
+	from, err := callingProcess(c)
 	if err != nil {
 		return
 	}
@@ -152,11 +152,11 @@ func (s *Socket) one(ctx context.Context, c *net.UnixConn, large chan struct{}, 
 	if err != nil {
 		return
 	}
-	_, _ = c.Write(asked.Answer(answer(ctx, q, from))) // ignore the error: a process that does not read judges by itself
+	_, _ = c.Write(asked.EncodeAnswer(answer(ctx, q, from))) // ignore the error: a process that does not read judges by itself
 }
 
 // asker returns the process at the other end of a connection.
-func asker(c *net.UnixConn) (from Asker, err error) {
+func callingProcess(c *net.UnixConn) (from CallingProcess, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return from, err
@@ -173,5 +173,5 @@ func asker(c *net.UnixConn) (from Asker, err error) {
 	if uid != os.Geteuid() {
 		return from, errors.New("the calling process belongs to another user; start a service of your own with 'shield serve'")
 	}
-	return from, sameFiles(from.PID)
+	return from, checkSameNamespaces(from.PID)
 }

@@ -57,7 +57,7 @@ func ask(dir string, q peer.Question) (peer.Answer, error) {
 	return line.Ask(&q, time.Hour)
 }
 
-func echo(_ context.Context, q *peer.Question, from Asker) peer.Answer {
+func echo(_ context.Context, q *peer.Question, from CallingProcess) peer.Answer {
 	return peer.Answer{Decided: from.PID == os.Getpid(), Output: q.Input}
 }
 
@@ -106,7 +106,7 @@ func TestImpostor(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			_, _ = c.Write(made.Answer(peer.Answer{Decided: true, Output: []byte("{}")}))
+			_, _ = c.Write(made.EncodeAnswer(peer.Answer{Decided: true, Output: []byte("{}")}))
 			_ = c.Close()
 		}
 	}()
@@ -169,7 +169,7 @@ func TestOneService(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}), make(chan struct{})
-	dir, end := started(t, func(ctx context.Context, q *peer.Question, from Asker) peer.Answer {
+	dir, end := started(t, func(ctx context.Context, q *peer.Question, from CallingProcess) peer.Answer {
 		close(asked)
 		<-goOn
 		if ctx.Err() != nil {
@@ -227,7 +227,7 @@ func TestHalfOpen(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
-	dir, _ := started(t, func(context.Context, *peer.Question, Asker) peer.Answer { <-hang; return peer.Answer{} })
+	dir, _ := started(t, func(context.Context, *peer.Question, CallingProcess) peer.Answer { <-hang; return peer.Answer{} })
 	t.Cleanup(func() { close(hang) }) // before the service is ended
 	line, err := peer.Dial(dir)
 	if err != nil {

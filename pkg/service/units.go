@@ -11,56 +11,56 @@ import (
 
 // A Unit is the configuration that makes the system start the service.
 type Unit struct {
-	Files []File
+	Files []UnitFile
 	// Commands of the system's service manager, executed in order after the files are written, or
 	// before they are removed.
 	Start, Stop [][]string
 }
 
 // A File is a file of a unit.
-type File struct{ Path, Text string }
+type UnitFile struct{ Path, Text string }
 
 // A Place contains the paths for the user of the service. All paths are absolute.
-type Place struct {
-	Program string // executable of shield
-	Home    string
-	Config  string // the user's configuration folder, for systemd
-	Socket  string // the path of the socket
-	UID     int
-	Environ []string // NAME=VALUE variables that name the service's folders
+type UnitPaths struct {
+	Program   string // executable of shield
+	Home      string
+	ConfigDir string // the user's configuration folder, for systemd
+	Socket    string // the path of the socket
+	UID       int
+	Environ   []string // NAME=VALUE variables that name the service's folders
 }
 
 // NewUnit returns the unit for an operating system, as in GOOS. systemd opens the socket and starts
 // the service for the first connection; launchd starts it at login.
-func NewUnit(system string, p Place) (*Unit, error) {
-	for _, text := range append([]string{p.Program, p.Home, p.Config, p.Socket}, p.Environ...) {
+func NewUnit(system string, p UnitPaths) (*Unit, error) {
+	for _, text := range append([]string{p.Program, p.Home, p.ConfigDir, p.Socket}, p.Environ...) {
 		if strings.ContainsAny(text, "\n\r\x00") {
 			return nil, fmt.Errorf("the path %q has characters that a systemd unit cannot contain; move shield to another folder", text)
 		}
 	}
 	switch system {
 	case "linux":
-		return systemd(p), nil
+		return systemdUnit(p), nil
 	case "darwin":
-		return launchd(p), nil
+		return launchdUnit(p), nil
 	}
 	return nil, fmt.Errorf("install a service of %s: %w", system, errors.ErrUnsupported)
 }
 
-func systemd(p Place) *Unit {
-	dir := filepath.Join(p.Config, "systemd", "user")
+func systemdUnit(p UnitPaths) *Unit {
+	dir := filepath.Join(p.ConfigDir, "systemd", "user")
 	var env strings.Builder
 	for _, pair := range p.Environ {
-		fmt.Fprintf(&env, "Environment=%s\n", quoted(pair))
+		fmt.Fprintf(&env, "Environment=%s\n", quoteUnitWord(pair))
 	}
 	return &Unit{
-		Files: []File{
+		Files: []UnitFile{
 			{filepath.Join(dir, "shield.socket"), "[Unit]\nDescription=Requests to shield\n\n" +
-				"[Socket]\nListenStream=" + specifiers(p.Socket) + "\nSocketMode=0600\nDirectoryMode=0700\n\n" +
+				"[Socket]\nListenStream=" + escapeSpecifiers(p.Socket) + "\nSocketMode=0600\nDirectoryMode=0700\n\n" +
 				"[Install]\nWantedBy=sockets.target\n"},
 			{filepath.Join(dir, "shield.service"), "[Unit]\nDescription=shield judges the actions of AI agents\nRequires=shield.socket\n\n" +
 				// The colon disables variable substitution ($) in the command line.
-				"[Service]\nExecStart=:" + quoted(p.Program) + " serve\nExecReload=/bin/kill -HUP $MAINPID\n" + env.String() + "Restart=on-failure\n"},
+				"[Service]\nExecStart=:" + quoteUnitWord(p.Program) + " serve\nExecReload=/bin/kill -HUP $MAINPID\n" + env.String() + "Restart=on-failure\n"},
 		},
 		Start: [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", "shield.socket"}},
 		Stop:  [][]string{{"systemctl", "--user", "disable", "--now", "shield.socket"}, {"systemctl", "--user", "stop", "shield.service"}},
@@ -68,28 +68,28 @@ func systemd(p Place) *Unit {
 }
 
 // specifiers escapes systemd's % specifiers.
-func specifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+func escapeSpecifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
 // quoted returns a quoted word for a systemd unit file.
-func quoted(s string) string {
+func quoteUnitWord(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
 }
 
-func launchd(p Place) *Unit {
+func launchdUnit(p UnitPaths) *Unit {
 	var env strings.Builder
 	for _, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")
-		fmt.Fprintf(&env, "\t\t<key>%s</key><string>%s</string>\n", escaped(name), escaped(value))
+		fmt.Fprintf(&env, "\t\t<key>%s</key><string>%s</string>\n", escapeXML(name), escapeXML(value))
 	}
 	file := filepath.Join(p.Home, "Library", "LaunchAgents", "dev.shieldcli.shield.plist")
 	domain := fmt.Sprintf("gui/%d", p.UID)
 	return &Unit{
-		Files: []File{{file, `<?xml version="1.0" encoding="UTF-8"?>
+		Files: []UnitFile{{file, `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
 	<key>Label</key><string>dev.shieldcli.shield</string>
-	<key>ProgramArguments</key><array><string>` + escaped(p.Program) + `</string><string>serve</string></array>
+	<key>ProgramArguments</key><array><string>` + escapeXML(p.Program) + `</string><string>serve</string></array>
 	<key>EnvironmentVariables</key>
 	<dict>
 ` + env.String() + `	</dict>
@@ -103,7 +103,7 @@ func launchd(p Place) *Unit {
 	}
 }
 
-func escaped(s string) string {
+func escapeXML(s string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(s)) // writing to a buffer never fails
 	return b.String()

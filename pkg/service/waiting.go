@@ -12,117 +12,117 @@ import (
 // headers, without a token, or idle. Above the limit, such a connection is closed after impatience, so
 // that it cannot block authenticated clients.
 const (
-	maxWaiting           = 384
-	maxWaitingPerAddress = 256
-	impatience           = 2 * time.Second
+	maxWaitingConnections = 384
+	maxWaitingPerAddress  = 256
+	waitingTimeout        = 2 * time.Second
 )
 
 // A waitingRoom tracks the connections that no authenticated client uses.
-type waitingRoom struct {
-	mu        sync.Mutex
-	guests    map[net.Conn]*guest
-	all       int // number of waiting connections
-	byAddress map[string]int
+type connTracker struct {
+	mu               sync.Mutex
+	conns            map[net.Conn]*trackedConn
+	waitingCount     int // number of waiting connections
+	waitingByAddress map[string]int
 }
 
-func newWaitingRoom() *waitingRoom {
-	return &waitingRoom{guests: map[net.Conn]*guest{}, byAddress: map[string]int{}}
+func newConnTracker() *connTracker {
+	return &connTracker{conns: map[net.Conn]*trackedConn{}, waitingByAddress: map[string]int{}}
 }
 
 // A guest is a connection, with its number of running authenticated requests.
-type guest struct {
-	room    *waitingRoom
-	conn    net.Conn
-	address string
-	serves  int
-	gone    bool
+type trackedConn struct {
+	tracker        *connTracker
+	conn           net.Conn
+	address        string
+	activeRequests int
+	untracked      bool
 }
 
-type guestKey struct{}
+type trackedConnKey struct{}
 
 // enter starts to track a connection. It is an [http.Server.ConnContext].
-func (r *waitingRoom) enter(ctx context.Context, c net.Conn) context.Context {
+func (r *connTracker) trackConn(ctx context.Context, c net.Conn) context.Context {
 	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
 	if err != nil {
 		address = c.RemoteAddr().String()
 	}
-	g := &guest{room: r, conn: c, address: address}
+	g := &trackedConn{tracker: r, conn: c, address: address}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.guests[c] = g
-	g.count(1)
-	g.watch()
-	return context.WithValue(ctx, guestKey{}, g)
+	r.conns[c] = g
+	g.addWaiting(1)
+	g.scheduleClose()
+	return context.WithValue(ctx, trackedConnKey{}, g)
 }
 
 // leave stops tracking a closed connection. It is an [http.Server.ConnState].
-func (r *waitingRoom) leave(c net.Conn, state http.ConnState) {
+func (r *connTracker) untrackConn(c net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g := r.guests[c]; g != nil {
-		g.end()
+	if g := r.conns[c]; g != nil {
+		g.untrack()
 	}
 }
 
 // end removes a connection from the count. The caller holds the lock.
-func (g *guest) end() {
-	delete(g.room.guests, g.conn)
-	if !g.gone && g.serves == 0 {
-		g.count(-1)
+func (g *trackedConn) untrack() {
+	delete(g.tracker.conns, g.conn)
+	if !g.untracked && g.activeRequests == 0 {
+		g.addWaiting(-1)
 	}
-	g.gone = true
+	g.untracked = true
 }
 
 // served counts a request's connection as authenticated until the returned function is called.
-func served(r *http.Request) (done func()) {
-	g, ok := r.Context().Value(guestKey{}).(*guest)
+func trackRequest(r *http.Request) (done func()) {
+	g, ok := r.Context().Value(trackedConnKey{}).(*trackedConn)
 	if !ok { // in a test of the handler
 		return func() {}
 	}
-	g.serve(1)
-	return func() { g.serve(-1) }
+	g.addActiveRequests(1)
+	return func() { g.addActiveRequests(-1) }
 }
 
-func (g *guest) serve(n int) {
-	g.room.mu.Lock()
-	defer g.room.mu.Unlock()
-	was := g.serves > 0
-	if g.serves += n; was != (g.serves > 0) && !g.gone {
-		g.count(-n)
+func (g *trackedConn) addActiveRequests(n int) {
+	g.tracker.mu.Lock()
+	defer g.tracker.mu.Unlock()
+	was := g.activeRequests > 0
+	if g.activeRequests += n; was != (g.activeRequests > 0) && !g.untracked {
+		g.addWaiting(-n)
 		if n < 0 {
-			g.watch()
+			g.scheduleClose()
 		}
 	}
 }
 
 // count adds n to the number of waiting connections, in all and of the same address. The caller holds
 // the lock.
-func (g *guest) count(n int) {
-	g.room.all += n
-	if g.room.byAddress[g.address] += n; g.room.byAddress[g.address] == 0 {
-		delete(g.room.byAddress, g.address)
+func (g *trackedConn) addWaiting(n int) {
+	g.tracker.waitingCount += n
+	if g.tracker.waitingByAddress[g.address] += n; g.tracker.waitingByAddress[g.address] == 0 {
+		delete(g.tracker.waitingByAddress, g.address)
 	}
 }
 
 // dismiss removes a connection from the count if it waits while too many do, and reports whether it
 // did.
-func (g *guest) dismiss() bool {
-	g.room.mu.Lock()
-	defer g.room.mu.Unlock()
-	if g.gone || g.serves > 0 || g.room.all <= maxWaiting && g.room.byAddress[g.address] <= maxWaitingPerAddress {
+func (g *trackedConn) dropIfOverLimit() bool {
+	g.tracker.mu.Lock()
+	defer g.tracker.mu.Unlock()
+	if g.untracked || g.activeRequests > 0 || g.tracker.waitingCount <= maxWaitingConnections && g.tracker.waitingByAddress[g.address] <= maxWaitingPerAddress {
 		return false
 	}
-	g.end()
+	g.untrack()
 	return true
 }
 
 // watch closes a connection that has waited too long while too many wait.
-func (g *guest) watch() {
-	time.AfterFunc(impatience, func() {
-		if g.dismiss() {
+func (g *trackedConn) scheduleClose() {
+	time.AfterFunc(waitingTimeout, func() {
+		if g.dropIfOverLimit() {
 			_ = g.conn.Close() // the client reports a connection error
 		}
 	})

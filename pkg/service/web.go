@@ -22,10 +22,10 @@ import (
 
 // Limits of HTTP.
 const (
-	maxClients = 512              // connections
-	maxHeaders = 16 << 10         // bytes
-	maxSilence = 5 * time.Minute  // pause of a client between its actions
-	maxUnread  = 30 * time.Second // time for a client to read a verdict
+	maxConnections     = 512              // connections
+	maxHeaderBytes     = 16 << 10         // bytes
+	actionReadTimeout  = 5 * time.Minute  // pause of a client between its actions
+	verdictReadTimeout = 30 * time.Second // time for a client to read a verdict
 )
 
 // WebOptions configure a [Web].
@@ -45,10 +45,10 @@ var ErrNotReady = errors.New("the service cannot judge now; try again")
 // A Web is the service for other machines: HTTP over TLS with bearer tokens. docs/openapi.yaml
 // specifies it.
 type Web struct {
-	o     WebOptions
-	creds atomic.Pointer[credentials]
-	end   context.Context // ends when no more actions may be read
-	stop  func()
+	options         WebOptions
+	credentials     atomic.Pointer[credentials]
+	shutdownContext context.Context // ends when no more actions may be read
+	stop            func()
 }
 
 type credentials struct {
@@ -58,8 +58,8 @@ type credentials struct {
 
 // NewWeb returns a service that refuses all requests until [Web.Load].
 func NewWeb(o WebOptions) *Web {
-	w := &Web{o: o}
-	w.end, w.stop = context.WithCancel(context.Background())
+	w := &Web{options: o}
+	w.shutdownContext, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
@@ -73,24 +73,24 @@ func (w *Web) Load(s config.Serve) error {
 	if err != nil {
 		return fmt.Errorf("serve.tokens_file: %w", err)
 	}
-	w.creds.Store(&credentials{cert, tokens})
+	w.credentials.Store(&credentials{cert, tokens})
 	return nil
 }
 
 // Serve serves a listener until ctx ends, and then finishes the requests that were read.
 func (w *Web) Serve(ctx context.Context, l net.Listener) error {
-	room := newWaitingRoom()
+	room := newConnTracker()
 	server := &http.Server{
 		Handler:           w.Handler(),
-		ConnContext:       room.enter,
-		ConnState:         room.leave,
+		ConnContext:       room.trackConn,
+		ConnState:         room.untrackConn,
 		ReadHeaderTimeout: 5 * time.Second, // includes the TLS handshake
 		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    maxHeaders,
+		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          log.New(io.Discard, "", 0), // discards log lines, which unauthenticated clients could fill
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS13,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.creds.Load().cert, nil },
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.credentials.Load().cert, nil },
 		},
 	}
 	done := make(chan error, 1)
@@ -98,7 +98,7 @@ func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 		w.stop()
 		done <- server.Shutdown(context.WithoutCancel(ctx))
 	})()
-	err := server.ServeTLS(netutil.LimitListener(l, maxClients), "", "")
+	err := server.ServeTLS(netutil.LimitListener(l, maxConnections), "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return <-done
 	}
@@ -109,14 +109,16 @@ func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 func (w *Web) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "ok\n") })
-	mux.Handle("GET /metrics", w.known(func(rw http.ResponseWriter, r *http.Request, _ string) { w.o.Metrics.ServeHTTP(rw, r) }))
-	mux.Handle("GET /v1/status", w.known(func(rw http.ResponseWriter, _ *http.Request, _ string) { reply(rw, http.StatusOK, w.o.Status()) }))
-	mux.Handle("POST /v1/actions", w.known(w.actions))
+	mux.Handle("GET /metrics", w.requireToken(func(rw http.ResponseWriter, r *http.Request, _ string) { w.options.Metrics.ServeHTTP(rw, r) }))
+	mux.Handle("GET /v1/status", w.requireToken(func(rw http.ResponseWriter, _ *http.Request, _ string) {
+		writeJSON(rw, http.StatusOK, w.options.Status())
+	}))
+	mux.Handle("POST /v1/actions", w.requireToken(w.handleActions))
 	return mux
 }
 
 // reply answers with JSON.
-func reply(rw http.ResponseWriter, status int, v any) {
+func writeJSON(rw http.ResponseWriter, status int, v any) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Header().Set("Cache-Control", "no-store")
 	rw.WriteHeader(status)
@@ -125,27 +127,27 @@ func reply(rw http.ResponseWriter, status int, v any) {
 
 // refuse writes an error response. It is not a verdict, so nothing may be executed.
 func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
-	w.o.Metrics.refused(status)
-	reply(rw, status, map[string]string{"error": why})
+	w.options.Metrics.countRefused(status)
+	writeJSON(rw, status, map[string]string{"error": why})
 }
 
 // known forwards requests with a valid token, with the client's name.
-func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
+func (w *Web) requireToken(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		who, ok := w.creds.Load().tokens.Who(r.Header)
+		who, ok := w.credentials.Load().tokens.ClientName(r.Header)
 		if !ok {
 			rw.Header().Set("WWW-Authenticate", "Bearer")
 			w.refuse(rw, http.StatusUnauthorized, "the token is missing or wrong; send the header Authorization: Bearer TOKEN")
 			return
 		}
-		defer served(r)()
+		defer trackRequest(r)()
 		next(rw, r, who)
 	})
 }
 
 // actions judges the actions of a request and writes one verdict per line as soon as it is available.
 // An incomplete response is aborted, which clients detect as an error.
-func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
+func (w *Web) handleActions(rw http.ResponseWriter, r *http.Request, who string) {
 	rc := http.NewResponseController(rw)
 	_ = rc.EnableFullDuplex() // HTTP/2 does not need it
 	// Shutdown aborts reading the body, which cancels the request's context; actions that were read
@@ -153,20 +155,20 @@ func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer context.AfterFunc(r.Context(), func() {
-		if w.end.Err() == nil {
+		if w.shutdownContext.Err() == nil {
 			cancel()
 		}
 	})()
-	defer context.AfterFunc(w.end, func() { _ = rc.SetReadDeadline(w.o.Clock()) })()
-	body := &body{r: r.Body, ended: w.end, wait: func() { _ = rc.SetReadDeadline(w.o.Clock().Add(maxSilence)) }}
+	defer context.AfterFunc(w.shutdownContext, func() { _ = rc.SetReadDeadline(w.options.Clock()) })()
+	body := &actionBody{reader: r.Body, shutdown: w.shutdownContext, extendDeadline: func() { _ = rc.SetReadDeadline(w.options.Clock().Add(actionReadTimeout)) }}
 	rw.Header().Set("Content-Type", "application/x-ndjson")
 	rw.Header().Set("Cache-Control", "no-store")
-	out := verdict.NewWriter(writer{rw, rc, w.o.Clock})
+	out := verdict.NewWriter(verdictWriter{rw, rc, w.options.Clock})
 	n := 0
-	err := w.o.Judge(ctx, who, body, func(v *verdict.Verdict, more bool) error {
+	err := w.options.Judge(ctx, who, body, func(v *verdict.Verdict, more bool) error {
 		n++
 		out.More = more
-		w.o.Metrics.verdict(v)
+		w.options.Metrics.countVerdict(v)
 		return out.Write(v)
 	})
 	switch {
@@ -182,38 +184,38 @@ func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 }
 
 // A body reads the actions that a client sends. It ends when the service does.
-type body struct {
-	r     io.Reader
-	ended context.Context
-	wait  func() // extends the client's read deadline
+type actionBody struct {
+	reader         io.Reader
+	shutdown       context.Context
+	extendDeadline func() // extends the client's read deadline
 }
 
-func (b *body) Read(p []byte) (int, error) {
-	b.wait()
-	if b.ended.Err() != nil { // wait may have replaced the deadline of the shutdown
+func (b *actionBody) Read(p []byte) (int, error) {
+	b.extendDeadline()
+	if b.shutdown.Err() != nil { // wait may have replaced the deadline of the shutdown
 		return 0, io.EOF
 	}
-	n, err := b.r.Read(p)
-	if err != nil && b.ended.Err() != nil {
+	n, err := b.reader.Read(p)
+	if err != nil && b.shutdown.Err() != nil {
 		err = io.EOF
 	}
 	return n, err
 }
 
 // A writer sends each verdict at once, and fails if the client does not read in time.
-type writer struct {
-	rw    http.ResponseWriter
-	rc    *http.ResponseController
-	clock func() time.Time
+type verdictWriter struct {
+	rw         http.ResponseWriter
+	controller *http.ResponseController
+	clock      func() time.Time
 }
 
-func (w writer) Write(p []byte) (int, error) {
-	if err := w.rc.SetWriteDeadline(w.clock().Add(maxUnread)); err != nil {
+func (w verdictWriter) Write(p []byte) (int, error) {
+	if err := w.controller.SetWriteDeadline(w.clock().Add(verdictReadTimeout)); err != nil {
 		return 0, err
 	}
 	n, err := w.rw.Write(p)
 	if err == nil {
-		err = w.rc.Flush()
+		err = w.controller.Flush()
 	}
 	return n, err
 }

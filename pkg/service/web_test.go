@@ -64,8 +64,8 @@ func listening(t testing.TB) *running {
 				return errors.Join(ErrNotReady, err)
 			}
 			defer done()
-			return p.Stream(ctx, shield.Actions(actions, "body", 1<<12), func(j *shield.Judged) error { return out(&j.Verdict, j.More) },
-				shield.StreamOptions{Tiers: shield.All, Jobs: 2})
+			return p.Stream(ctx, shield.Actions(actions, "body", 1<<12), func(j *shield.RecordResult) error { return out(&j.Verdict, j.MoreReady) },
+				shield.StreamOptions{Tiers: shield.AllTiers, Jobs: 2})
 		},
 		Status: func() any { return map[string]int{"asked": 1} }, Metrics: NewMetrics(), Clock: time.Now,
 	})
@@ -365,7 +365,7 @@ func TestIdleConnections(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer idle.Wait()
 	defer stop()
-	for i := range maxClients + 8 {
+	for i := range maxConnections + 8 {
 		idle.Go(func() {
 			for ctx.Err() == nil { // as soon as one is closed, the next comes
 				c, err := new(net.Dialer).DialContext(ctx, "tcp", address)

@@ -13,7 +13,7 @@ import (
 )
 
 // wordsWithoutService are words in the names of credentials that do not name a service.
-var wordsWithoutService = []string{
+var genericCredentialWords = []string{
 	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
 	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
 	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
@@ -28,7 +28,7 @@ func serviceWords(name, value string) (out []string) {
 		}
 	}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(shortenText(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
-		if len(word) > 2 && !slices.Contains(wordsWithoutService, word) {
+		if len(word) > 2 && !slices.Contains(genericCredentialWords, word) {
 			out = append(out, word)
 		}
 	}
@@ -38,23 +38,23 @@ func serviceWords(name, value string) (out []string) {
 // belongsTo reports whether all hosts belong to the service of a value.
 func (v *Value) belongsTo(hosts []string) bool {
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
-		if slices.Contains(v.Service, host) {
+		if slices.Contains(v.ServiceWords, host) {
 			return false
 		}
 		labels := strings.Split(host, ".")
 		if len(labels) > 2 {
 			labels = labels[len(labels)-2:] // the owner of a domain chooses any name below it
 		}
-		return !slices.ContainsFunc(v.Service, func(word string) bool { return slices.Contains(labels, word) })
+		return !slices.ContainsFunc(v.ServiceWords, func(word string) bool { return slices.Contains(labels, word) })
 	})
 }
 
 // keyID matches the ID of an AWS access key, which is not secret by itself.
-var keyID = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
+var awsKeyIDPattern = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
 // isTestPassword reports whether a short value is a well-known test password, which is not secret.
 func isTestPassword(value string) bool {
-	if len(value) >= minWholeValue {
+	if len(value) >= minUniqueValueBytes {
 		return false
 	}
 	value = strings.ToLower(value)
@@ -72,7 +72,7 @@ func passwordHosts(text string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxFound) {
+	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxFoundValues) {
 		if m[2] != "" {
 			out[m[1]] = effect.Host(m[2])
 		}
@@ -82,13 +82,13 @@ func passwordHosts(text string) map[string]string {
 
 // onlyHost returns the host from which all output of some actions comes, "" if there is other output
 // or more than one host.
-func onlyHost(cases []*analysis.Case) (host string) {
+func onlyOutputHost(cases []*analysis.Case) (host string) {
 	for _, c := range cases {
 		if c.Unexamined != "" {
 			return ""
 		}
 		for i := range c.Effects {
-			switch e := &c.Effects[i]; e.Word() {
+			switch e := &c.Effects[i]; e.RuleKind() {
 			case effect.Execute:
 				if e.Class != effect.ReadOnly && e.Class != effect.Network {
 					return ""

@@ -14,8 +14,8 @@ import (
 // copiedToContainer returns the downloaded or cloned files that an action copies into a container, by
 // their paths in the container.
 func copiedToContainer(c *analysis.Case) (out []effect.File) {
-	place := c.At()
-	if place.Origin == nil {
+	place := c.Place()
+	if place.OriginLabels == nil {
 		return nil
 	}
 	for i := range c.Effects {
@@ -36,7 +36,7 @@ func copiedToContainer(c *analysis.Case) (out []effect.File) {
 			if strings.HasSuffix(inside, "/") {
 				inside += path.Base(from)
 			}
-			if labels := place.Origin(path.Clean(from)); Downloaded(labels) {
+			if labels := place.OriginLabels(path.Clean(from)); IsDownloaded(labels) {
 				out = append(out, effect.File{Path: path.Join("/", inside), Labels: labels})
 			}
 		}
@@ -47,8 +47,8 @@ func copiedToContainer(c *analysis.Case) (out []effect.File) {
 // buildFolders returns the folders in which an action configures a build of downloaded files: building
 // there runs them.
 func buildFolders(c *analysis.Case) (out []effect.File) {
-	place := c.At()
-	if place.Origin == nil {
+	place := c.Place()
+	if place.OriginLabels == nil {
 		return nil
 	}
 	at := func(dir string) string {
@@ -72,7 +72,7 @@ func buildFolders(c *analysis.Case) (out []effect.File) {
 		if from == "" || to == "" {
 			continue
 		}
-		if labels := place.Origin(at(from)); Downloaded(labels) {
+		if labels := place.OriginLabels(at(from)); IsDownloaded(labels) {
 			out = append(out, effect.File{Path: at(to), Tree: true, Labels: labels})
 		}
 	}
@@ -93,10 +93,10 @@ func optionValue(args []string, name string) string {
 
 // onlyReleases reports whether an action downloads only releases, from the publishers of the program
 // and over a connection that cannot be tampered with.
-func onlyReleases(c *analysis.Case) bool {
+func downloadsOnlyReleases(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Word() {
+		switch e := &c.Effects[i]; e.RuleKind() {
 		case effect.HTTPRequest:
 			if e.Pattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.Publisher(e.Host) && !command.Installers[e.Host] {
 				return false
@@ -127,8 +127,8 @@ func redirectsDownload(arg string) bool {
 // root: a copied folder under its own name; the content of an archive under the archive's name, with
 // and without its version. Labels for the whole folder would cover the workspace.
 func unpackedFiles(c *analysis.Case) (out []effect.File) {
-	for _, f := range c.Files {
-		if !f.Tree || !Downloaded(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {
+	for _, f := range c.LabelledFiles {
+		if !f.Tree || !IsDownloaded(f.Labels) || !slices.Contains(c.Place().Roots, f.Path) {
 			continue
 		}
 		for i := range c.Effects {

@@ -21,11 +21,11 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	asked := func(c *analysis.Case) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return (e.Word() == effect.RunCode || e.Word() == effect.RunDownload) && Downloaded(e.Labels)
+			return (e.RuleKind() == effect.RunCode || e.RuleKind() == effect.RunDownload) && IsDownloaded(e.Labels)
 		})
 	}
-	c := analyzer.Recall(last, memory)
-	next := analyzer.Recall(last, told(memory.LabelledFiles()))
+	c := analyzer.CaseWithMemory(last, memory)
+	next := analyzer.CaseWithMemory(last, told(memory.LabelledFiles()))
 	if c.Digest() != next.Digest() {
 		t.Errorf("%q: the next stage sees %v, not %v", actions, next.Effects, c.Effects)
 	}
@@ -35,18 +35,18 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 // told is what a stage is told about files.
 type told map[string][]effect.Label
 
-func (told) Labels() []effect.Label                  { return nil }
-func (m told) Origin(path string) []effect.Label     { return m[path] }
-func (told) After([]string, time.Duration, int) bool { return false }
-func (told) Err() error                              { return nil }
-func (told) Made(string) bool                        { return false }
-func (m told) Brought() *effect.Paths {
+func (told) Labels() []effect.Label                            { return nil }
+func (m told) Origin(path string) []effect.Label               { return m[path] }
+func (told) HasRecentAction([]string, time.Duration, int) bool { return false }
+func (told) Err() error                                        { return nil }
+func (told) HasCreated(string) bool                            { return false }
+func (m told) ImportedPaths() *effect.PathList {
 	var paths []string
 	for path := range m {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	return effect.NewPaths(paths)
+	return effect.NewPathList(paths)
 }
 
 // TestBrought demands that whatever loads a file that an earlier action brought says
@@ -166,8 +166,10 @@ func TestDumps(t *testing.T) {
 		for _, a := range c.actions[:len(c.actions)-1] {
 			act(t, s, Key{}, a)
 		}
-		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
-		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool { return e.Word() == effect.RunCode || e.Word() == effect.RunDownload }); got != c.want {
+		last := analyzer.CaseWithMemory(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
+		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool {
+			return e.RuleKind() == effect.RunCode || e.RuleKind() == effect.RunDownload
+		}); got != c.want {
 			t.Errorf("%q: runs what was brought: %v", c.actions, got)
 		}
 	}
@@ -195,10 +197,10 @@ func TestDumpsLeave(t *testing.T) {
 		for _, a := range c.actions[:len(c.actions)-1] {
 			act(t, s, Key{}, a)
 		}
-		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
+		last := analyzer.CaseWithMemory(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
 		got := ""
 		for _, e := range last.Effects {
-			if e.Word() == effect.SendData {
+			if e.RuleKind() == effect.SendData {
 				if got = e.Host; got == "" {
 					got = "?"
 				}
@@ -226,10 +228,10 @@ func TestUnpickles(t *testing.T) {
 		for _, command := range []string{tt.bring, `python3 -c "` + tt.load + `"`} {
 			raw, _ := json.Marshal(command)
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.Recall(parse(t, `{"type":"execute_command","payload":{"command":`+string(raw)+`}}`), memory)
+			c := an.CaseWithMemory(parse(t, `{"type":"execute_command","payload":{"command":`+string(raw)+`}}`), memory)
 			got = ""
 			for i := range c.Effects {
-				if k := c.Effects[i].Word(); k == effect.RunDownload || k == effect.RunCode {
+				if k := c.Effects[i].RuleKind(); k == effect.RunDownload || k == effect.RunCode {
 					got = string(k)
 				}
 			}

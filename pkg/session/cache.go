@@ -8,8 +8,8 @@ import (
 
 // Bounds of the sessions that a process caches.
 const (
-	maxCached    = 64 // sessions
-	recheckAfter = 60 // seconds after which expiry is checked again
+	maxCachedSessions    = 64 // sessions
+	expiryRecheckSeconds = 60 // seconds after which expiry is checked again
 )
 
 // A cacheKey identifies a session that was read.
@@ -19,32 +19,32 @@ type cacheKey struct {
 }
 
 // A cache holds the sessions read since the shelf last changed. Goroutines share it.
-type cache struct {
+type sessionCache struct {
 	mu       sync.Mutex
 	stamp    state.Stamp
 	sessions map[cacheKey]*Session
 }
 
 // get returns a copy of a cached session; nil if it must be read.
-func (c *cache) get(stamp state.Stamp, which cacheKey, now int64) *Session {
+func (c *sessionCache) get(stamp state.Stamp, which cacheKey, now int64) *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[which]
-	if s == nil || c.stamp != stamp || now < s.now || now-s.now > recheckAfter {
+	if s == nil || c.stamp != stamp || now < s.loadedAt || now-s.loadedAt > expiryRecheckSeconds {
 		return nil
 	}
 	out := *s
-	out.now = now
+	out.loadedAt = now
 	return &out
 }
 
-func (c *cache) put(stamp state.Stamp, which cacheKey, s *Session) {
+func (c *sessionCache) put(stamp state.Stamp, which cacheKey, s *Session) {
 	if s.err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stamp != stamp || len(c.sessions) >= maxCached {
+	if c.stamp != stamp || len(c.sessions) >= maxCachedSessions {
 		c.stamp, c.sessions = stamp, map[cacheKey]*Session{}
 	}
 	keep := *s

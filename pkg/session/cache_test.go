@@ -31,7 +31,7 @@ func TestOtherProcess(t *testing.T) {
 				t.Fatalf("labels %q, want %d", got, i)
 			}
 		}
-		d := Delta{Labels: []Labelled{{Label: label, By: "test"}}}
+		d := Delta{Labels: []SessionLabel{{Label: label, By: "test"}}}
 		if err := other.Add(t.Context(), other.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestOtherProcess(t *testing.T) {
 	if len(one.cache.sessions) != 1 {
 		t.Errorf("%d sessions are kept", len(one.cache.sessions))
 	}
-	if a.Origin("/x"); a == b || len(b.askedOrigins) != 0 {
+	if a.Origin("/x"); a == b || len(b.originResults) != 0 {
 		t.Error("two callers share a session")
 	}
 	if _, err := other.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
@@ -57,13 +57,13 @@ func TestInMemory(t *testing.T) {
 	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10})
 	kept := func(label effect.Label) []effect.Label {
 		t.Helper()
-		d := Delta{Labels: []Labelled{{Label: label, By: "test"}}}
+		d := Delta{Labels: []SessionLabel{{Label: label, By: "test"}}}
 		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
 		s.Load(t.Context(), Key{}, Lineage{}, "")
 		read := false
-		s.shelf = watched{s.shelf, &read}
+		s.storage = watched{s.storage, &read}
 		got := s.Load(t.Context(), Key{}, Lineage{}, "").Labels()
 		if read {
 			t.Error("a session that is known was read again")
@@ -85,11 +85,11 @@ func TestInMemory(t *testing.T) {
 
 // watched notes whether a shelf was read.
 type watched struct {
-	shelves
+	storage
 	read *bool
 }
 
-func (w watched) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+func (w watched) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	*w.read = true
-	return w.shelves.look(ctx, fn, wants...)
+	return w.storage.runReadOnly(ctx, fn, wants...)
 }

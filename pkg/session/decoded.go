@@ -8,7 +8,7 @@ import (
 )
 
 // maxDecoded is how many decoded records are cached.
-const maxDecoded = 8
+const maxDecodedRecords = 8
 
 // A recordCache holds decoded records by group, with the bytes that they were decoded from: most are
 // unchanged when they are read again. Goroutines share it.
@@ -18,12 +18,12 @@ type recordCache struct {
 }
 
 type decodedRecord struct {
-	data []byte
-	rec  Record
+	data   []byte
+	record Record
 }
 
 // of returns a copy of the record of a group, nil if there is none.
-func (d *recordCache) of(sh shelf, group []byte) (*Record, error) {
+func (d *recordCache) load(sh storageTx, group []byte) (*Record, error) {
 	data := sh.Get(group, recordKey)
 	if data == nil {
 		return nil, nil
@@ -31,27 +31,27 @@ func (d *recordCache) of(sh shelf, group []byte) (*Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if has, ok := d.byGroup[string(group)]; ok && bytes.Equal(has.data, data) {
-		return has.rec.clone(), nil
+		return has.record.clone(), nil
 	}
-	r, err := decode(data)
+	r, err := decodeRecord(data)
 	if err != nil {
 		return nil, err
 	}
-	d.keep(group, slices.Clone(data), r)
+	d.store(group, slices.Clone(data), r)
 	return r.clone(), nil
 }
 
 // put writes a record, which must not change afterwards.
-func (d *recordCache) put(sh shelf, group []byte, r *Record) error {
+func (d *recordCache) put(sh storageTx, group []byte, r *Record) error {
 	data := r.encode()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keep(group, data, r)
+	d.store(group, data, r)
 	return sh.Put(group, recordKey, data)
 }
 
-func (d *recordCache) keep(group, data []byte, r *Record) {
-	if d.byGroup == nil || len(d.byGroup) >= maxDecoded {
+func (d *recordCache) store(group, data []byte, r *Record) {
+	if d.byGroup == nil || len(d.byGroup) >= maxDecodedRecords {
 		d.byGroup = map[string]decodedRecord{}
 	}
 	d.byGroup[string(group)] = decodedRecord{data, *r}
@@ -62,7 +62,7 @@ func (d *recordCache) keep(group, data []byte, r *Record) {
 func (r *Record) clone() *Record {
 	c := *r
 	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)
-	c.Owners, c.Made, c.Prompts, c.Named = slices.Clone(r.Owners), slices.Clone(r.Made), slices.Clone(r.Prompts), slices.Clone(r.Named)
+	c.Owners, c.CreatedPaths, c.Prompts, c.NamedObjects = slices.Clone(r.Owners), slices.Clone(r.CreatedPaths), slices.Clone(r.Prompts), slices.Clone(r.NamedObjects)
 	c.NameHashes, c.PromptKeys, c.Instructions, c.Remotes = slices.Clone(r.NameHashes), slices.Clone(r.PromptKeys), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
 	return &c
 }

@@ -19,19 +19,19 @@ type Denial struct {
 
 // A Target is what a denied action would have done, and to which object.
 type Target struct {
-	Does string `json:"does"` // remove, write, read, send, change or run
-	What string `json:"what"` // a path, a host or a recipient
+	Operation string `json:"does"` // remove, write, read, send, change or run
+	Object    string `json:"what"` // a path, a host or a recipient
 }
 
 // Bounds of the denials of a session.
 const (
-	maxDenials  = 64
-	maxTargets  = 16
-	denialsSpan = 600 // seconds within which denials count against the setting
+	maxDenials          = 64
+	maxTargets          = 16
+	recentDenialSeconds = 600 // seconds within which denials count against the setting
 )
 
 // effectGroups groups kinds of effects under one verb.
-var effectGroups = map[effect.Kind]string{
+var effectOperations = map[effect.Kind]string{
 	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.Destroy: "remove",
 	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
 	effect.ReadFile: "read", effect.ReadSecret: "read",
@@ -42,24 +42,24 @@ var effectGroups = map[effect.Kind]string{
 
 // targetOf returns the target of an effect; ok is false if the object is unknown.
 func targetOf(e *effect.Effect) (t Target, ok bool) {
-	t.Does = effectGroups[e.Word()]
-	t.What = e.Path
+	t.Operation = effectOperations[e.RuleKind()]
+	t.Object = e.Path
 	for _, name := range [...]string{e.Host, e.Target} {
-		if t.What == "" {
-			t.What = name
+		if t.Object == "" {
+			t.Object = name
 		}
 	}
-	t.What = shortenText(strings.TrimRight(t.What, "/*"))
-	return t, t.Does != "" && t.What != ""
+	t.Object = shortenText(strings.TrimRight(t.Object, "/*"))
+	return t, t.Operation != "" && t.Object != ""
 }
 
 // Denied returns the denial of a case by a rule, "" for none. Its targets are the effects that rules
 // matched or, if none did, those that are neither harmless nor ordinary.
-func Denied(c *analysis.Case, rule string) *Denial {
+func NewDenial(c *analysis.Case, rule string) *Denial {
 	d := &Denial{Action: c.Action.Hash, Rule: rule}
-	met := slices.ContainsFunc(c.Met, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
+	met := slices.ContainsFunc(c.MatchedRules, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
 	for i := range c.Effects {
-		if met && (i >= len(c.Met) || len(c.Met[i]) == 0) || !met && !c.Notable(&c.Effects[i]) {
+		if met && (i >= len(c.MatchedRules) || len(c.MatchedRules[i]) == 0) || !met && !c.IsNotable(&c.Effects[i]) {
 			continue
 		}
 		t, ok := targetOf(&c.Effects[i])
@@ -79,7 +79,7 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 	r.Denials = append(r.Denials, d)
 	recent := 0
 	for _, d := range r.Denials {
-		if now-d.At < denialsSpan && !d.NoPerson {
+		if now-d.At < recentDenialSeconds && !d.NoPerson {
 			recent++
 		}
 	}
@@ -87,15 +87,15 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 }
 
 // DenialOfSame returns a denial of another action with a target of this case, nil if there is none.
-func (s *Session) DenialOfSame(c *analysis.Case) *Denial {
-	for i := range s.rec.Denials {
-		d := &s.rec.Denials[i]
+func (s *Session) DenialOfSameTarget(c *analysis.Case) *Denial {
+	for i := range s.record.Denials {
+		d := &s.record.Denials[i]
 		if d.Action == c.Action.Hash {
 			continue
 		}
 		for j := range c.Effects {
 			t, ok := targetOf(&c.Effects[j])
-			if ok && c.Effects[j].Cause != effect.CauseUnshown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseValuesNotShown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
 				return d
 			}
 		}
@@ -106,12 +106,12 @@ func (s *Session) DenialOfSame(c *analysis.Case) *Denial {
 // overlaps reports whether both targets have the same verb and o is t or inside it; for "remove", t
 // inside o counts as well.
 func (t Target) overlaps(o Target) bool {
-	if t.Does != o.Does {
+	if t.Operation != o.Operation {
 		return false
 	}
 	within := func(part, whole string) bool {
 		rest, ok := strings.CutPrefix(part, whole)
 		return ok && (rest == "" || rest[0] == '/')
 	}
-	return within(o.What, t.What) || t.Does == "remove" && within(t.What, o.What)
+	return within(o.Object, t.Object) || t.Operation == "remove" && within(t.Object, o.Object)
 }

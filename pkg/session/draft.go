@@ -14,18 +14,18 @@ import (
 // Draft returns a store for one stream of actions: it reads this store but writes to memory only. The
 // caller adds what is allowed in the end to this store.
 func (s *Store) Draft() *Store {
-	return &Store{opts: s.opts, shelf: &overlay{base: &cachedShelves{base: s.shelf}, groups: map[string]map[string][]byte{}}}
+	return &Store{opts: s.opts, storage: &overlay{base: &cachedStorage{base: s.storage}, groups: map[string]map[string][]byte{}}}
 }
 
 // An overlay is a shelf that holds its own writes in memory over another shelf, which it never
 // changes.
 type overlay struct {
-	base  shelves
-	looks sync.Mutex // held during a read-only transaction, which may run again
+	base          storage
+	readOnlyMutex sync.Mutex // held during a read-only transaction, which may run again
 
-	mu      sync.Mutex
-	groups  map[string]map[string][]byte // nil values mark removed keys
-	changes uint64
+	mu          sync.Mutex
+	groups      map[string]map[string][]byte // nil values mark removed keys
+	changeCount uint64
 }
 
 func (o *overlay) stamp() (s state.Stamp, ok bool) {
@@ -33,15 +33,15 @@ func (o *overlay) stamp() (s state.Stamp, ok bool) {
 	defer o.mu.Unlock()
 	s, ok = o.base.stamp()
 	last := s[len(s)-8:]
-	binary.NativeEndian.PutUint64(last, binary.NativeEndian.Uint64(last)+o.changes)
+	binary.NativeEndian.PutUint64(last, binary.NativeEndian.Uint64(last)+o.changeCount)
 	return s, ok
 }
 
-func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
-	o.looks.Lock()
-	defer o.looks.Unlock()
-	var j journal
-	err := o.base.look(ctx, func(sh shelf) error {
+func (o *overlay) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+	o.readOnlyMutex.Lock()
+	defer o.readOnlyMutex.Unlock()
+	var j undoLog
+	err := o.base.runReadOnly(ctx, func(sh storageTx) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		j.undo(o) // drop the writes of an earlier try
@@ -55,24 +55,24 @@ func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state
 	return err
 }
 
-func (o *overlay) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
-	return o.look(ctx, fn, wants...)
+func (o *overlay) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+	return o.runReadOnly(ctx, fn, wants...)
 }
 
 // A journal is what one try of a transaction has overwritten, with the old values.
-type journal []written
+type undoLog []overwrittenValue
 
-type written struct {
+type overwrittenValue struct {
 	group, key string
 	value      []byte
-	was        bool
+	existed    bool
 }
 
 // undo restores the old values. The change count stays, so that data read in between has a stamp of
 // its own.
-func (j *journal) undo(o *overlay) {
+func (j *undoLog) undo(o *overlay) {
 	for _, w := range slices.Backward(*j) {
-		if w.was {
+		if w.existed {
 			o.groups[w.group][w.key] = w.value
 		} else {
 			delete(o.groups[w.group], w.key)
@@ -84,16 +84,16 @@ func (j *journal) undo(o *overlay) {
 // overlayTx is the view of an overlay in one transaction of the shelf below.
 type overlayTx struct {
 	overlay *overlay
-	base    shelf
-	journal *journal
+	base    storageTx
+	journal *undoLog
 }
 
 func (o overlayTx) Get(group, key []byte) []byte {
 	own, below := o.overlay.groups[string(group)], o.base.Get(group, key)
 	switch string(key) {
-	case string(sumKey):
+	case string(valueSumKey):
 		return o.sum(group, own, below)
-	case string(changeKey): // another process may have changed the files below since
+	case string(filesChangeKey): // another process may have changed the files below since
 		if change := own[string(key)]; change != nil {
 			return slices.Concat(below, change)
 		}
@@ -111,7 +111,7 @@ func (o overlayTx) sum(group []byte, own map[string][]byte, sum []byte) []byte {
 	for key, value := range own {
 		rest, ok := strings.CutPrefix(key, valuePrefix)
 		if ok && (value == nil) == (o.base.Get(group, []byte(key)) != nil) {
-			sum = (&Value{Sum: []byte(rest)}).addTo(sum)
+			sum = (&Value{Hash: []byte(rest)}).addTo(sum)
 		}
 	}
 	return sum
@@ -157,11 +157,11 @@ func (o overlayTx) Put(group, key, value []byte) error {
 		o.overlay.groups[string(group)] = g
 	}
 	was, have := g[string(key)]
-	*o.journal = append(*o.journal, written{string(group), string(key), was, have})
+	*o.journal = append(*o.journal, overwrittenValue{string(group), string(key), was, have})
 	if g[string(key)] = nil; value != nil {
 		g[string(key)] = slices.Clone(value)
 	}
-	o.overlay.changes++
+	o.overlay.changeCount++
 	return nil
 }
 

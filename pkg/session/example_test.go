@@ -15,7 +15,7 @@ import (
 // A session that has read a page of the web goes on with text that others wrote.
 func Example() {
 	an := analysis.Analyzer{
-		Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay,
+		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: session.Replay,
 		Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
 	}
 	store := session.NewStore(nil, session.Options{Clock: time.Now, Keep: time.Hour, MaxFiles: 100, MaxDenials: 10})

@@ -16,20 +16,20 @@ import (
 // A fileEntry is the record of a file. Without labels it says that a file in a labelled folder has
 // none.
 type fileEntry struct {
-	labels byte // bits, in the order of fileLabels
-	tree   bool
-	id     effect.Identity // of the file when it was last checked; zero if it was not
-	at     uint32          // when it was stored, in seconds since 1970; 0 if unknown
+	labels    byte // bits, in the order of fileLabels
+	wholeTree bool
+	identity  effect.Identity // of the file when it was last checked; zero if it was not
+	storedAt  uint32          // when it was stored, in seconds since 1970; 0 if unknown
 }
 
 // sameAs reports whether two entries are equal apart from the time.
 func (e fileEntry) sameAs(other fileEntry) bool {
-	e.at, other.at = 0, 0
+	e.storedAt, other.storedAt = 0, 0
 	return e == other
 }
 
 // fileLabels are the labels that files can have.
-var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelRows}
+var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelDatabaseRows}
 
 // downloadedBits are the labels of downloaded or decoded files, which count as reviewed once they were
 // shown.
@@ -39,7 +39,7 @@ var downloadedBits = labelBits([]effect.Label{effect.LabelNetwork, effect.LabelD
 var untrustedBits = downloadedBits | labelBits([]effect.Label{effect.LabelUntrusted})
 
 // Downloaded reports whether the labels are those of a file that was downloaded, decoded or cloned.
-func Downloaded(labels []effect.Label) bool { return labelBits(labels)&untrustedBits != 0 }
+func IsDownloaded(labels []effect.Label) bool { return labelBits(labels)&untrustedBits != 0 }
 
 func labelBits(labels []effect.Label) (b byte) {
 	for _, l := range labels {
@@ -62,34 +62,34 @@ func labelsOf(b byte) (out []effect.Label) {
 // encode returns labels and tree in a byte each, then the time and the identity.
 func (e fileEntry) encode() []byte {
 	out := []byte{e.labels, 0}
-	if e.tree {
+	if e.wholeTree {
 		out[1] = 1
 	}
-	out = binary.BigEndian.AppendUint32(out, e.at)
-	if e.id == (effect.Identity{}) {
+	out = binary.BigEndian.AppendUint32(out, e.storedAt)
+	if e.identity == (effect.Identity{}) {
 		return out
 	}
-	out = binary.BigEndian.AppendUint64(out, e.id.Device)
-	out = binary.BigEndian.AppendUint64(out, e.id.Inode)
-	return append(out, e.id.Sum[:]...)
+	out = binary.BigEndian.AppendUint64(out, e.identity.Device)
+	out = binary.BigEndian.AppendUint64(out, e.identity.Inode)
+	return append(out, e.identity.Sum[:]...)
 }
 
 // decodeFile decodes an entry; entries of earlier versions have no time.
 func decodeFile(data []byte) (e fileEntry, err error) {
-	const head, instant, identity = 2, 4, 8 + 8 + len(e.id.Sum)
+	const head, instant, identity = 2, 4, 8 + 8 + len(e.identity.Sum)
 	n := len(data)
 	if n != head && n != head+identity && n != head+instant && n != head+instant+identity {
 		return e, ErrDamaged
 	}
-	e.labels, e.tree = data[0], data[1] == 1
+	e.labels, e.wholeTree = data[0], data[1] == 1
 	data = data[head:]
 	if len(data) == instant || len(data) == instant+identity {
-		e.at, data = binary.BigEndian.Uint32(data), data[instant:]
+		e.storedAt, data = binary.BigEndian.Uint32(data), data[instant:]
 	}
 	if len(data) > 0 {
-		e.id.Device = binary.BigEndian.Uint64(data)
-		e.id.Inode = binary.BigEndian.Uint64(data[8:])
-		copy(e.id.Sum[:], data[16:])
+		e.identity.Device = binary.BigEndian.Uint64(data)
+		e.identity.Inode = binary.BigEndian.Uint64(data[8:])
+		copy(e.identity.Sum[:], data[16:])
 	}
 	return e, nil
 }
@@ -97,7 +97,7 @@ func decodeFile(data []byte) (e fileEntry, err error) {
 const filePrefix = "file:"
 
 // eachFile calls fn for each file of a group.
-func eachFile(sh shelf, group []byte, fn func(path string, e fileEntry) error) error {
+func eachFile(sh storageTx, group []byte, fn func(path string, e fileEntry) error) error {
 	return sh.Each(group, func(key, value []byte) error {
 		name, ok := strings.CutPrefix(string(key), filePrefix)
 		if !ok {
@@ -112,14 +112,14 @@ func eachFile(sh shelf, group []byte, fn func(path string, e fileEntry) error) e
 }
 
 // loadFiles adds the files of a group to those of a session, and merges entries of the same file.
-func (s *Session) loadFiles(sh shelf, group []byte) error {
+func (s *Session) loadFiles(sh storageTx, group []byte) error {
 	return eachFile(sh, group, func(path string, e fileEntry) error {
 		if s.files == nil {
 			s.files = map[string]fileEntry{}
 		}
 		if old, ok := s.files[path]; ok {
 			e.labels |= old.labels
-			e.tree = e.tree || old.tree
+			e.wholeTree = e.wholeTree || old.wholeTree
 		}
 		s.files[path] = e
 		return nil
@@ -128,7 +128,7 @@ func (s *Session) loadFiles(sh shelf, group []byte) error {
 
 // copyFiles copies the files of session groups to the shared group, and reports whether there was room
 // for all.
-func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all bool, err error) {
+func copyFiles(sh storageTx, from [][]byte, to []byte, most int, now int64) (all bool, err error) {
 	files := &Session{}
 	for _, group := range from {
 		if err := files.loadFiles(sh, group); err != nil {
@@ -137,15 +137,15 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all boo
 	}
 	for path, e := range files.files {
 		if most--; most < 0 {
-			return false, changedFiles(sh, to)
+			return false, renewChangeKey(sh, to)
 		}
-		e.at = uint32(now)
+		e.storedAt = uint32(now)
 		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
 			return false, err
 		}
 	}
 	if len(files.files) > 0 {
-		err = changedFiles(sh, to)
+		err = renewChangeKey(sh, to)
 	}
 	return true, err
 }
@@ -153,8 +153,8 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all boo
 // addFiles stores the files of a delta for a user and reports whether anything changed. If there is no
 // room, it forgets files stored longer ago than sessions are kept; if there are none, the record notes
 // that files were left out.
-func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed bool, err error) {
-	if len(d.Files)+len(d.Shown)+len(d.identified) == 0 {
+func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (changed bool, err error) {
+	if len(d.Files)+len(d.PrintedFiles)+len(d.identified) == 0 {
 		return false, nil
 	}
 	set, err := s.fileSets.load(sh, [][]byte{group})
@@ -162,7 +162,7 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 		return false, err
 	}
 	have := &Session{fileSet: set}
-	put := have.changedFiles(d, s.now())
+	put := have.changedEntries(d, s.now())
 	files := make(map[string]fileEntry, len(have.files)+len(put))
 	maps.Copy(files, have.files)
 	var old []string // to be forgotten if there is no room
@@ -191,23 +191,25 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	if len(put) == 0 {
 		return changed, nil
 	}
-	return true, s.fileSets.change(sh, group, set.withChanges(files))
+	return true, s.fileSets.storeChanged(sh, group, set.withChanges(files))
 }
 
 // oldestFiles returns the files that may be forgotten, oldest first.
 func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 	for path, e := range files {
-		if _, used := but[path]; !used && s.now()-int64(e.at) > int64(s.opts.Keep/time.Second) {
+		if _, used := but[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.Keep/time.Second) {
 			out = append(out, path)
 		}
 	}
-	sorted.By(out, func(a, b string) int { return cmp.Or(cmp.Compare(files[a].at, files[b].at), cmp.Compare(a, b)) })
+	sorted.By(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(files[a].storedAt, files[b].storedAt), cmp.Compare(a, b))
+	})
 	return out
 }
 
 // changedFiles returns the new entries of files that an action changes. An unchanged entry is stored
 // again once a day.
-func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
+func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 	const day = 24 * 60 * 60
 	put := map[string]fileEntry{}
 	at := func(path string) fileEntry {
@@ -217,13 +219,13 @@ func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 		return s.files[path]
 	}
 	set := func(path string, e fileEntry) {
-		if old, known := s.files[path]; !known || !old.sameAs(e) || now-int64(old.at) > day {
-			e.at = uint32(now)
+		if old, known := s.files[path]; !known || !old.sameAs(e) || now-int64(old.storedAt) > day {
+			e.storedAt = uint32(now)
 			put[path] = e
 		}
 	}
-	for _, path := range d.Shown {
-		path = keyOf(path)
+	for _, path := range d.PrintedFiles {
+		path = storedPath(path)
 		if b, found := s.lookUp(path); found && b&downloadedBits != 0 {
 			e := at(path)
 			e.labels = b &^ downloadedBits
@@ -231,16 +233,16 @@ func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 		}
 	}
 	for _, f := range d.Files {
-		path := keyOf(f.Path)
+		path := storedPath(f.Path)
 		e := at(path)
 		e.labels |= labelBits(f.Labels)
-		e.tree = e.tree || f.Tree
-		e.id = effect.Identity{} // the file has been replaced
+		e.wholeTree = e.wholeTree || f.Tree
+		e.identity = effect.Identity{} // the file has been replaced
 		set(path, e)
 	}
 	for path, id := range d.identified {
-		if e := at(path); e.id == (effect.Identity{}) {
-			e.id = id
+		if e := at(path); e.identity == (effect.Identity{}) {
+			e.identity = id
 			set(path, e)
 		}
 	}
@@ -248,7 +250,7 @@ func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 }
 
 // keyOf returns the key under which a file is stored.
-func keyOf(path string) string { return strings.TrimPrefix(string(fileKey(path)), filePrefix) }
+func storedPath(path string) string { return strings.TrimPrefix(string(fileKey(path)), filePrefix) }
 
 // lookUp returns the labels of a file by its path or by a parent folder.
 func (s *Session) lookUp(name string) (b byte, found bool) {
@@ -259,7 +261,7 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 		return e.labels, true
 	}
 	for dir := path.Dir(name); len(s.files) > 0; dir = path.Dir(dir) {
-		if e, ok := s.files[dir]; ok && e.tree {
+		if e, ok := s.files[dir]; ok && e.wholeTree {
 			return e.labels, true
 		}
 		if dir == path.Dir(dir) {
@@ -270,9 +272,9 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 }
 
 // labelsOfSame returns the labels of files with the same content or the same inode.
-func (s *Session) labelsOfSame(id effect.Identity) (b byte) {
+func (s *Session) labelsOfIdentical(id effect.Identity) (b byte) {
 	for _, e := range s.files {
-		if e.id != (effect.Identity{}) && (e.id.Sum == id.Sum || e.id.Inode != 0 && e.id.Device == id.Device && e.id.Inode == id.Inode) {
+		if e.identity != (effect.Identity{}) && (e.identity.Sum == id.Sum || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
 			b |= e.labels
 		}
 	}
@@ -280,10 +282,10 @@ func (s *Session) labelsOfSame(id effect.Identity) (b byte) {
 }
 
 // list returns the labelled files sorted by path.
-func (s *Session) list() (out []effect.File) {
+func (s *Session) labelledFiles() (out []effect.File) {
 	for path, e := range s.files {
 		if e.labels != 0 {
-			out = append(out, effect.File{Path: path, Tree: e.tree, Labels: labelsOf(e.labels)})
+			out = append(out, effect.File{Path: path, Tree: e.wholeTree, Labels: labelsOf(e.labels)})
 		}
 	}
 	sorted.By(out, func(a, b effect.File) int { return cmp.Compare(a.Path, b.Path) })

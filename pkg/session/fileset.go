@@ -12,8 +12,8 @@ import (
 // A fileSet is a set of known files. Sessions share it; to change it, copy the map.
 type fileSet struct {
 	files        map[string]fileEntry
-	unidentified []string      // files whose identity is unknown
-	downloaded   *effect.Paths // files that were downloaded, decoded or cloned
+	unidentified []string         // files whose identity is unknown
+	downloaded   *effect.PathList // files that were downloaded, decoded or cloned
 }
 
 func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.withChanges(files) }
@@ -24,13 +24,13 @@ func (s fileSet) withChanges(files map[string]fileEntry) fileSet {
 	if slices.Equal(unmet, s.unidentified) {
 		unmet = s.unidentified // the cache is keyed by the address of the slice
 	}
-	return fileSet{files: files, unidentified: unmet, downloaded: s.downloaded.Next(downloadedPaths(files))}
+	return fileSet{files: files, unidentified: unmet, downloaded: s.downloaded.Update(downloadedPaths(files))}
 }
 
 // unidentifiedPaths returns the labelled files whose identity is unknown, sorted by path.
 func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
-		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
+		if e.identity == (effect.Identity{}) && !e.wholeTree && e.labels != 0 {
 			out = append(out, path)
 		}
 	}
@@ -42,7 +42,7 @@ func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 func downloadedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
 		if e.labels&untrustedBits != 0 {
-			if e.tree {
+			if e.wholeTree {
 				path += "/"
 			}
 			out = append(out, path)
@@ -53,30 +53,30 @@ func downloadedPaths(files map[string]fileEntry) (out []string) {
 }
 
 // changeKey is the key of a random value that a group gets with each change of its files.
-var changeKey = []byte("files")
+var filesChangeKey = []byte("files")
 
-func changedFiles(sh shelf, group []byte) error {
-	return sh.Put(group, changeKey, []byte(rand.Text()))
+func renewChangeKey(sh storageTx, group []byte) error {
+	return sh.Put(group, filesChangeKey, []byte(rand.Text()))
 }
 
 // Bounds of the files that a process caches.
 const (
-	maxFileSets = 16
-	maxSetFiles = 1 << 16 // of all groups
+	maxFileSets    = 16
+	maxCachedFiles = 1 << 16 // of all groups
 )
 
 // fileSets caches the files of sessions, read once per change. Goroutines share it.
 type fileSets struct {
-	mu       sync.Mutex
-	byChange map[string]fileSet
-	files    int
+	mu        sync.Mutex
+	byChange  map[string]fileSet
+	fileCount int
 }
 
 // load returns the files of some groups.
-func (k *fileSets) load(sh shelf, groups [][]byte) (fileSet, error) {
+func (k *fileSets) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {
-		change += string(sh.Get(group, changeKey))
+		change += string(sh.Get(group, filesChangeKey))
 	}
 	if change == "" {
 		return fileSet{}, nil
@@ -93,31 +93,31 @@ func (k *fileSets) load(sh shelf, groups [][]byte) (fileSet, error) {
 		}
 	}
 	set := newFileSet(all.files)
-	k.put(change, set)
+	k.cacheSet(change, set)
 	return set, nil
 }
 
 // change gives the new files of a group a new change key and caches them under it, so that this
 // process need not read them again.
-func (k *fileSets) change(sh shelf, group []byte, set fileSet) error {
-	before := string(sh.Get(group, changeKey))
-	if err := changedFiles(sh, group); err != nil {
+func (k *fileSets) storeChanged(sh storageTx, group []byte, set fileSet) error {
+	before := string(sh.Get(group, filesChangeKey))
+	if err := renewChangeKey(sh, group); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old, ok := k.byChange[before]; ok {
 		delete(k.byChange, before)
-		k.files -= len(old.files)
+		k.fileCount -= len(old.files)
 	}
-	k.put(string(sh.Get(group, changeKey)), set)
+	k.cacheSet(string(sh.Get(group, filesChangeKey)), set)
 	return nil
 }
 
-func (k *fileSets) put(change string, set fileSet) {
-	if k.byChange == nil || len(k.byChange) == maxFileSets || k.files+len(set.files) > maxSetFiles {
-		k.byChange, k.files = map[string]fileSet{}, 0
+func (k *fileSets) cacheSet(change string, set fileSet) {
+	if k.byChange == nil || len(k.byChange) == maxFileSets || k.fileCount+len(set.files) > maxCachedFiles {
+		k.byChange, k.fileCount = map[string]fileSet{}, 0
 	}
 	k.byChange[change] = set
-	k.files += len(set.files)
+	k.fileCount += len(set.files)
 }

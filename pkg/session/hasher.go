@@ -14,11 +14,11 @@ import (
 // A hasher computes keyed hashes of values, with keys derived from the installation's key. It belongs
 // to one goroutine.
 type hasher struct {
-	mac        hash.Hash
-	sum        [sha256.Size]byte
-	block      cipher.Block // computes the hash of a piece
-	in, out    [aes.BlockSize]byte
-	tagFactors [2]uint64 // compute the tag of a piece
+	mac                       hash.Hash
+	sumBuffer                 [sha256.Size]byte
+	pieceCipher               cipher.Block // computes the hash of a piece
+	cipherInput, cipherOutput [aes.BlockSize]byte
+	tagFactors                [2]uint64 // compute the tag of a piece
 }
 
 func newHasher(key [32]byte) *hasher {
@@ -28,7 +28,7 @@ func newHasher(key [32]byte) *hasher {
 	if err != nil {
 		panic(err) // a 16-byte key is always valid
 	}
-	h.block, h.tagFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
+	h.pieceCipher, h.tagFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
 	return h
 }
 
@@ -36,7 +36,7 @@ func newHasher(key [32]byte) *hasher {
 func (h *hasher) hash(text string) []byte {
 	h.mac.Reset()
 	_, _ = h.mac.Write([]byte(text)) // writing to a hash does not fail
-	return h.mac.Sum(h.sum[:0])
+	return h.mac.Sum(h.sumBuffer[:0])
 }
 
 // pieceAt returns the pieceSize bytes of a text from offset i.
@@ -52,19 +52,19 @@ func (h *hasher) pieceTag(piece uint64) uint32 {
 }
 
 func (h *hasher) pieceHash(piece uint64) uint64 {
-	binary.LittleEndian.PutUint64(h.in[:], piece)
-	h.block.Encrypt(h.out[:], h.in[:])
-	return binary.LittleEndian.Uint64(h.out[:])
+	binary.LittleEndian.PutUint64(h.cipherInput[:], piece)
+	h.pieceCipher.Encrypt(h.cipherOutput[:], h.cipherInput[:])
+	return binary.LittleEndian.Uint64(h.cipherOutput[:])
 }
 
 // value returns the stored form of a credential.
-func (h *hasher) value(text, name string) Value {
-	v := Value{Length: len(text), Sum: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), Service: serviceWords(name, text)}
-	for i := 0; len(text) >= minWholeValue && !keyID().MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
+func (h *hasher) storedValue(text, name string) Value {
+	v := Value{Length: len(text), Hash: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), ServiceWords: serviceWords(name, text)}
+	for i := 0; len(text) >= minUniqueValueBytes && !awsKeyIDPattern().MatchString(text) && i+pieceSize <= min(len(text), maxValueBytes); i++ {
 		if characterKinds(text[i:i+pieceSize]) > 1 || characterKinds(text) == 1 { // keys of a service share a prefix of plain words, such as "sk_live_"
 			piece := pieceAt(text, i)
 			tag := h.pieceTag(piece)
-			v.Pieces = binary.LittleEndian.AppendUint64(append(v.Pieces, byte(tag), byte(tag>>8), byte(tag>>16)), h.pieceHash(piece))
+			v.PieceHashes = binary.LittleEndian.AppendUint64(append(v.PieceHashes, byte(tag), byte(tag>>8), byte(tag>>16)), h.pieceHash(piece))
 		}
 	}
 	return v
@@ -72,7 +72,7 @@ func (h *hasher) value(text, name string) Value {
 
 // eachPiece calls fn with the tag and hash of each stored piece.
 func (v *Value) eachPiece(fn func(tag uint32, sum uint64)) {
-	for kept := range slices.Chunk(v.Pieces, keptSize) {
+	for kept := range slices.Chunk(v.PieceHashes, storedPieceSize) {
 		fn(uint32(kept[0])|uint32(kept[1])<<8|uint32(kept[2])<<16, binary.LittleEndian.Uint64(kept[tagSize:]))
 	}
 }

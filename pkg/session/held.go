@@ -29,14 +29,14 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 		return err
 	}
 	held := []effect.Label{effect.LabelSecret}
-	written := m.holdsCredential(s.opts.Key, c.Texts())
+	written := m.holdsCredential(s.opts.Key, c.AllTexts())
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.WriteFile && written && !e.Pattern && e.Path != "" && !effect.SecretPath(e.Path, false):
 			d.Files = append(d.Files, effect.File{Path: e.Path, Tree: e.Recursive, Labels: held})
 		case writesCommit(e) && (written || loaded.commitsSecretFile(c, e)):
-			d.Files = append(d.Files, effect.File{Path: repository(c, e), Labels: held})
+			d.Files = append(d.Files, effect.File{Path: repositoryPath(c, e), Labels: held})
 		}
 	}
 	return nil
@@ -52,7 +52,7 @@ func writesCommit(e *effect.Effect) bool {
 	if e.Kind != effect.Execute || e.Program != "git" {
 		return false
 	}
-	switch git := command.Git(e.Args); git.Sub {
+	switch git := command.ParseGit(e.Args); git.Subcommand {
 	case "add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag":
 		return true
 	case "submodule", "subtree", "worktree":
@@ -65,15 +65,15 @@ func writesCommit(e *effect.Effect) bool {
 
 // isPush reports whether an effect pushes a repository's content.
 func isPush(e *effect.Effect) bool {
-	_, ok := command.Git(e.Args).Pushes()
+	_, ok := command.ParseGit(e.Args).Pushes()
 	return ok && e.Kind == effect.Execute && e.Program == "git"
 }
 
 // repository returns the path that identifies a repository: the .git folder of the workspace root or,
 // outside a workspace, of the folder that git works in.
-func repository(c *analysis.Case, e *effect.Effect) string {
-	place := c.At()
-	dir := command.Git(e.Args).Folder
+func repositoryPath(c *analysis.Case, e *effect.Effect) string {
+	place := c.Place()
+	dir := command.ParseGit(e.Args).Folder
 	if !path.IsAbs(dir) {
 		dir = path.Join(place.CWD, dir)
 	}
@@ -90,10 +90,10 @@ func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
 	}
-	git, place := command.Git(e.Args), c.At()
-	top := path.Dir(repository(c, e))
+	git, place := command.ParseGit(e.Args), c.Place()
+	top := path.Dir(repositoryPath(c, e))
 	moves := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Program == "cd" || o.Program == "pushd" })
-	all := git.Has("A", "--all") || git.Sub == "commit" && git.Has("a") || git.Sub == "add" && git.Has("u", "--update")
+	all := git.HasOption("A", "--all") || git.Subcommand == "commit" && git.HasOption("a") || git.Subcommand == "add" && git.HasOption("u", "--update")
 	var taken []string // file patterns
 	for _, p := range git.Operands() {
 		all = all || p == "." || strings.HasPrefix(p, ":/") || strings.HasPrefix(p, ":(")
@@ -108,7 +108,7 @@ func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 		taken = append(taken, p)
 	}
 	for i := range c.Effects { // add the paths that the git command itself reads
-		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Path != "" && o.Program == e.Program && o.From.Start >= e.From.Start && o.From.End <= e.From.End {
+		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Path != "" && o.Program == e.Program && o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End {
 			taken = append(taken, o.Path)
 		}
 	}
@@ -138,24 +138,24 @@ func (s *Session) pushesSecretFile(c *analysis.Case) bool {
 		return false
 	}
 	away := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return (e.Word() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
+		return (e.RuleKind() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
 	})
 	if !away {
 		return false
 	}
-	held := func(file string) bool { b, _ := s.lookUp(keyOf(file)); return b&secretBits != 0 }
+	held := func(file string) bool { b, _ := s.lookUp(storedPath(file)); return b&secretBits != 0 }
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case isPush(e):
-			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return writesCommit(&o) && s.commitsSecretFile(c, &o) }) {
+			if held(repositoryPath(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return writesCommit(&o) && s.commitsSecretFile(c, &o) }) {
 				return true
 			}
 		case e.Kind == effect.SendData && e.Service == "registry":
-			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.At().CWD+"/") }) {
+			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.Place().CWD+"/") }) {
 				return true
 			}
-		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.Pattern && e.Cause != effect.CauseUnshown:
+		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.Pattern && e.Cause != effect.CauseValuesNotShown:
 			if held(e.Path) && !effect.SecretPath(e.Path, false) {
 				return true
 			}

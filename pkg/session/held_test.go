@@ -17,15 +17,15 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 	for i, text := range actions {
 		text, result, returned := strings.Cut(text, " => ")
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-		c := an.Recall(parse(t, text), memory)
+		c := an.CaseWithMemory(parse(t, text), memory)
 		if i == len(actions)-1 {
-			if err := s.Carries(t.Context(), memory, c); err != nil {
+			if err := s.MarkSentValues(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range c.Effects {
 				switch {
-				case e.Cause != effect.CauseValue:
-				case e.Sure == effect.May:
+				case e.Cause != effect.CauseSessionValue:
+				case e.Certainty == effect.Possible:
 					got = "part"
 				default:
 					got = "whole"
@@ -41,7 +41,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			t.Fatal(err)
 		}
 		if returned {
-			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), Completed{Cases: []*analysis.Case{c}, Texts: []string{result}}); err != nil {
+			if err := s.AddCompleted(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), CompletedCall{Cases: []*analysis.Case{c}, ResultTexts: []string{result}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,7 +17,7 @@ func TestIdentity(t *testing.T) {
 		step := func(raw string) []effect.Effect {
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			memory.Identify(look)
-			c := analyzer.Recall(parse(t, raw), memory)
+			c := analyzer.CaseWithMemory(parse(t, raw), memory)
 			d := Learn(c, nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
@@ -61,6 +61,6 @@ func (l *looks) Identify(path string) (effect.Identity, bool) {
 	return id, ok
 }
 
-func (*looks) Perhaps(paths []string) []string { return paths }
+func (*looks) PossiblyPresent(paths []string) []string { return paths }
 
-func (*looks) Intact(string, time.Time, time.Time) bool { return false }
+func (*looks) AllChangedBetween(string, time.Time, time.Time) bool { return false }

@@ -8,10 +8,10 @@ import (
 // An Instruction is an agent instruction file that the session has changed and that matched the last
 // commit before.
 type Instruction struct {
-	Path          string `json:"path"`            // keyed hash
-	Sum           string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
-	Texts         int64  `json:"texts"`           // untrusted texts that had come in by then
-	OthersChanged bool   `json:"mixed,omitempty"` // another program has changed it too
+	Path            string `json:"path"`            // keyed hash
+	ContentHash     string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
+	UntrustedTexts  int64  `json:"texts"`           // untrusted texts that had come in by then
+	ChangedByOthers bool   `json:"mixed,omitempty"` // another program has changed it too
 }
 
 const maxInstructions = 32
@@ -31,16 +31,16 @@ func (r *Record) addInstruction(i Instruction) bool {
 // it. now is the hash of its content, "" if it cannot be read.
 func (s *Session) Instruction(store *Store, path string) (i *Instruction, now string) {
 	key := store.NameKey(path)
-	if s.disk != nil {
-		if id, ok := s.disk.Identify(path); ok {
+	if s.fileChecker != nil {
+		if id, ok := s.fileChecker.Identify(path); ok {
 			now = hex.EncodeToString(id.Sum[:])
 		}
 	}
-	at := slices.IndexFunc(s.rec.Instructions, func(o Instruction) bool { return o.Path == key })
+	at := slices.IndexFunc(s.record.Instructions, func(o Instruction) bool { return o.Path == key })
 	if at < 0 {
 		return nil, now
 	}
-	found := s.rec.Instructions[at]
+	found := s.record.Instructions[at]
 	return &found, now
 }
 

@@ -16,9 +16,9 @@ import (
 const valuePrefix = "value:"
 
 // sumKey is the key of the sum of a group's values.
-var sumKey = []byte("values")
+var valueSumKey = []byte("values")
 
-func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }
+func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Hash...) }
 
 // valueHeader is the fixed-size start of a stored value; the bytes of its service words and then its
 // pieces follow.
@@ -30,25 +30,25 @@ type valueHeader struct {
 
 // encode returns all of a value but its hash, which is its key.
 func (v *Value) encode() []byte {
-	words := strings.Join(v.Service, "\n")
+	words := strings.Join(v.ServiceWords, "\n")
 	words = words[:min(len(words), math.MaxUint16)]
-	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.Tag, v.Private, uint16(len(words))})
+	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.Tag, v.PrivateWord, uint16(len(words))})
 	if err != nil {
 		panic(err) // all fields have a fixed size
 	}
-	return append(append(out, words...), v.Pieces...)
+	return append(append(out, words...), v.PieceHashes...)
 }
 
 func decodeValue(key, data []byte) (v Value, err error) {
 	var head valueHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &head)
 	end := n + int(head.Services)
-	if err != nil || len(key) != len(valuePrefix)+sumSize || head.Length < minValue || end > len(data) || (len(data)-end)%keptSize != 0 {
+	if err != nil || len(key) != len(valuePrefix)+sumSize || head.Length < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
 		return v, ErrDamaged
 	}
-	v = Value{Length: int(head.Length), Tag: head.Tag, Private: head.Private, Sum: slices.Clone(key[len(valuePrefix):]), Pieces: slices.Clone(data[end:])}
+	v = Value{Length: int(head.Length), Tag: head.Tag, PrivateWord: head.Private, Hash: slices.Clone(key[len(valuePrefix):]), PieceHashes: slices.Clone(data[end:])}
 	if head.Services > 0 {
-		v.Service = strings.Split(string(data[n:end]), "\n")
+		v.ServiceWords = strings.Split(string(data[n:end]), "\n")
 	}
 	return v, nil
 }
@@ -56,24 +56,24 @@ func decodeValue(key, data []byte) (v Value, err error) {
 // addTo adds the hash of a value to the sum of a group.
 func (v *Value) addTo(sum []byte) []byte {
 	if sum == nil {
-		return slices.Clone(v.Sum)
+		return slices.Clone(v.Hash)
 	}
 	out := slices.Clone(sum)
-	for i := range min(len(out), len(v.Sum)) {
-		out[i] ^= v.Sum[i]
+	for i := range min(len(out), len(v.Hash)) {
+		out[i] ^= v.Hash[i]
 	}
 	return out
 }
 
 // sumsOf returns the sums of groups' values, "" if there are none.
-func sumsOf(sh shelf, groups [][]byte) (sums string) {
+func groupValueSums(sh storageTx, groups [][]byte) (sums string) {
 	for _, group := range groups {
-		sums += string(sh.Get(group, sumKey))
+		sums += string(sh.Get(group, valueSumKey))
 	}
 	return sums
 }
 
-func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
+func loadValues(sh storageTx, groups [][]byte) (out []Value, err error) {
 	for _, group := range groups {
 		var sum []byte
 		err = sh.Each(group, func(key, data []byte) error {
@@ -88,7 +88,7 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 			out = append(out, v)
 			return nil
 		})
-		if err == nil && !slices.Equal(sum, sh.Get(group, sumKey)) {
+		if err == nil && !slices.Equal(sum, sh.Get(group, valueSumKey)) {
 			err = ErrDamaged
 		}
 		if err != nil {
@@ -99,15 +99,15 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 }
 
 // storedAtPrefix precedes the key of the time at which a shared value was stored.
-const storedAtPrefix = "kept:"
+const storedTimePrefix = "kept:"
 
 func storedAtKey(valueKey []byte) []byte {
-	return append([]byte(storedAtPrefix), valueKey[len(valuePrefix):]...)
+	return append([]byte(storedTimePrefix), valueKey[len(valuePrefix):]...)
 }
 
 // addValues stores values in a group while there is room, and reports whether any is new. If there is
 // no room, it removes values stored longer ago than sessions are kept.
-func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool, err error) {
+func (s *Store) addValues(sh storageTx, group []byte, values []Value) (changed bool, err error) {
 	if len(values) == 0 {
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 	if err != nil {
 		return false, err
 	}
-	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, sumKey))
+	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, valueSumKey))
 	at := binary.BigEndian.AppendUint64(nil, uint64(s.now()))
 	for i := range values {
 		key := values[i].key()
@@ -123,7 +123,7 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 			continue
 		}
 		if room == 0 {
-			old, err := s.oldest(sh, group)
+			old, err := s.oldestValue(sh, group)
 			if err != nil {
 				return changed, err
 			}
@@ -146,22 +146,22 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 		sum, changed, room = values[i].addTo(sum), true, room-1
 	}
 	if changed {
-		err = sh.Put(group, sumKey, sum)
+		err = sh.Put(group, valueSumKey, sum)
 	}
 	return changed, err
 }
 
 // oldest returns the value of a group that was stored first, if that is longer ago than sessions are
 // kept; nil for none.
-func (s *Store) oldest(sh shelf, group []byte) (old *Value, err error) {
+func (s *Store) oldestValue(sh storageTx, group []byte) (old *Value, err error) {
 	first := s.now() - int64(s.opts.Keep/time.Second)
 	err = sh.Each(group, func(key, data []byte) error {
-		sum, ok := strings.CutPrefix(string(key), storedAtPrefix)
+		sum, ok := strings.CutPrefix(string(key), storedTimePrefix)
 		if !ok || len(data) != 8 || len(sum) != sumSize {
 			return nil
 		}
 		if at := int64(binary.BigEndian.Uint64(data)); at < first {
-			first, old = at, &Value{Sum: []byte(sum)}
+			first, old = at, &Value{Hash: []byte(sum)}
 		}
 		return nil
 	})
@@ -170,20 +170,20 @@ func (s *Store) oldest(sh shelf, group []byte) (old *Value, err error) {
 
 // Bounds of the matchers that a process caches.
 const (
-	maxMatchers = 16
-	maxPieces   = 1 << 18 // of all matchers
+	maxMatchers     = 16
+	maxCachedPieces = 1 << 18 // of all matchers
 )
 
 // matchers caches a matcher per set of values, by the sums of their groups; a matcher is built when
 // first needed. Goroutines share it.
-type matchers struct {
-	mu     sync.Mutex
-	bySums map[string]*matcher
-	pieces int
+type matcherCache struct {
+	mu         sync.Mutex
+	bySums     map[string]*valueMatcher
+	pieceCount int
 }
 
 // matcherOf returns the matcher for the values of a session.
-func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*matcher, error) {
+func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*valueMatcher, error) {
 	s.matchers.mu.Lock()
 	defer s.matchers.mu.Unlock()
 	if m := s.matchers.bySums[loaded.valueSums]; m != nil {
@@ -191,24 +191,24 @@ func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*matcher, error
 	}
 	var list []Value
 	var sums string // sums of what is read now, which may differ from what was loaded
-	err := s.shelf.look(ctx, func(sh shelf) (err error) {
-		sums = sumsOf(sh, loaded.groups)
+	err := s.storage.runReadOnly(ctx, func(sh storageTx) (err error) {
+		sums = groupValueSums(sh, loaded.groups)
 		list, err = loadValues(sh, loaded.groups)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	m := newMatcher(list)
+	m := newValueMatcher(list)
 	s.matchers.put(sums, m)
 	return m, nil
 }
 
-func (k *matchers) put(sums string, m *matcher) {
+func (k *matcherCache) put(sums string, m *valueMatcher) {
 	n := len(m.slots) / 2
-	if k.bySums == nil || len(k.bySums) == maxMatchers || k.pieces+n > maxPieces {
-		k.bySums, k.pieces = map[string]*matcher{}, 0
+	if k.bySums == nil || len(k.bySums) == maxMatchers || k.pieceCount+n > maxCachedPieces {
+		k.bySums, k.pieceCount = map[string]*valueMatcher{}, 0
 	}
 	k.bySums[sums] = m
-	k.pieces += n
+	k.pieceCount += n
 }

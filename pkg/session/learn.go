@@ -12,22 +12,22 @@ import (
 
 // A Delta is what one action adds to its session.
 type Delta struct {
-	Labels        []Labelled
+	Labels        []SessionLabel
 	Files         []effect.File
-	Shown         []string // files whose content the action printed: whoever runs them later has seen them
-	Sent          []Sent
+	PrintedFiles  []string // files whose content the action printed: whoever runs them later has seen them
+	Sent          []SentData
 	Values        []Value
 	Events        []string // kinds of effects that a policy refers to
 	CountsActions bool     // the policy counts actions
-	MovesFiles    bool     // files may be moved or gone after the action
-	Made          []string // files that the action creates, or changes after the session created them
+	MayMoveFiles  bool     // files may be moved or gone after the action
+	CreatedPaths  []string // files that the action creates, or changes after the session created them
 	Owners        []string // accounts that own the workspace's repository
 	Denial        *Denial
 
-	Prompt         *Prompt  // a prompt that the user may have written
-	UserPrompt     *Prompt  // a prompt that the user has written
-	SettledPrompts []string // hashes of pending prompts whose author is now known
-	Texts          bool     // an untrusted text came in
+	PendingPrompt   *Prompt  // a prompt that the user may have written
+	UserPrompt      *Prompt  // a prompt that the user has written
+	ResolvedPrompts []string // hashes of pending prompts whose author is now known
+	UntrustedText   bool     // an untrusted text came in
 
 	Instruction *Instruction // an instruction file of the project that the session changes
 
@@ -40,7 +40,7 @@ type Delta struct {
 // credentials returns the values that all sessions of a user share.
 func (d *Delta) credentials() (out []Value) {
 	for i := range d.Values {
-		if !d.Values[i].Private {
+		if !d.Values[i].PrivateWord {
 			out = append(out, d.Values[i])
 		}
 	}
@@ -48,9 +48,9 @@ func (d *Delta) credentials() (out []Value) {
 }
 
 // sessionWords returns the values that belong to this session only.
-func (d *Delta) sessionWords() (out []Value) {
+func (d *Delta) privateValues() (out []Value) {
 	for i := range d.Values {
-		if d.Values[i].Private {
+		if d.Values[i].PrivateWord {
 			out = append(out, d.Values[i])
 		}
 	}
@@ -59,53 +59,53 @@ func (d *Delta) sessionWords() (out []Value) {
 
 // Empty reports whether a delta adds nothing, apart from Shown and MovesFiles, which it ignores.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
-		d.Prompt == nil && d.UserPrompt == nil && len(d.SettledPrompts) == 0 && !d.Texts && d.Instruction == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
+		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPrompts) == 0 && !d.UntrustedText && d.Instruction == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the kinds of effects and
 // action types that the policy refers to.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: leftFiles(c), CountsActions: counts, MovesFiles: mayMove(c), OriginChanged: changesOrigin(c), Remotes: remotes(c), Made: c.Makes()}}
+	l := deltaBuilder{c: c, delta: Delta{Files: outputFiles(c), CountsActions: counts, MayMoveFiles: mayMoveFiles(c), OriginChanged: changesOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
 	for i := range c.Effects {
-		l.effect(&c.Effects[i])
+		l.addEffect(&c.Effects[i])
 	}
-	for i := range l.d.Files {
-		for _, label := range l.d.Files[i].Labels {
+	for i := range l.delta.Files {
+		for _, label := range l.delta.Files[i].Labels {
 			l.addDataLabel(label, "a file")
 		}
 	}
-	l.tool(c.Action.Type)
+	l.addTool(c.Action.Type)
 	for _, kind := range events {
-		if c.Action.Type == kind || c.Action.Given == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Word()) == kind }) {
-			l.d.Events = append(l.d.Events, kind)
+		if c.Action.Type == kind || c.Action.GivenType == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.RuleKind()) == kind }) {
+			l.delta.Events = append(l.delta.Events, kind)
 		}
 	}
-	return l.d
+	return l.delta
 }
 
 // leftFiles returns the files that an action leaves behind. It leaves out folders that contain a
 // workspace, because their earlier content was not downloaded, and clones of trusted places and
 // publishers' releases.
-func leftFiles(c *analysis.Case) []effect.File {
-	trusted, published := sendsToTrusted(c), onlyReleases(c)
-	return slices.DeleteFunc(slices.Concat(c.Files, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
+func outputFiles(c *analysis.Case) []effect.File {
+	trusted, published := sendsToTrusted(c), downloadsOnlyReleases(c)
+	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}
 		if published && slices.Equal(f.Labels, []effect.Label{effect.LabelNetwork}) {
 			return true
 		}
-		return f.Tree && slices.ContainsFunc(c.At().Roots, func(root string) bool {
+		return f.Tree && slices.ContainsFunc(c.Place().Roots, func(root string) bool {
 			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
 		})
 	})
 }
 
 // mayMove reports whether an action may move, change or delete files.
-func mayMove(c *analysis.Case) bool {
+func mayMoveFiles(c *analysis.Case) bool {
 	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.Word() {
+		switch e.RuleKind() {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
 		case effect.WriteFile, effect.Persist: // the file itself is not moved
@@ -120,9 +120,9 @@ func mayMove(c *analysis.Case) bool {
 // copiesOfPrivate returns the files that an action writes if it reads or moves a private file: which
 // of them get private data is unknown.
 func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
-	place := c.At()
+	place := c.Place()
 	own := func(e effect.Effect) bool {
-		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Sure != effect.May && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(&e, place.Home)
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Certainty != effect.Possible && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(&e, place.Home)
 	}
 	if !slices.ContainsFunc(c.Effects, own) {
 		return nil
@@ -136,13 +136,13 @@ func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 }
 
 // maxMoved is how many files of moved or copied folders are tracked.
-const maxMoved = 256
+const maxMovedFiles = 256
 
 // movedDownloads returns the new paths of downloaded files of a folder that is moved or copied: below
 // each path that the action writes.
 func movedDownloads(c *analysis.Case) (out []effect.File) {
-	place := c.At()
-	if place.Brought == nil || place.Origin == nil {
+	place := c.Place()
+	if place.ImportedPaths == nil || place.OriginLabels == nil {
 		return nil
 	}
 	for i := range c.Effects {
@@ -150,12 +150,12 @@ func movedDownloads(c *analysis.Case) (out []effect.File) {
 		if (from.Kind != effect.MoveFile && from.Kind != effect.ReadFile) || !from.Recursive || from.Pattern || from.Path == "" {
 			continue
 		}
-		for _, path := range place.Brought().All() {
+		for _, path := range place.ImportedPaths().All() {
 			name := strings.TrimSuffix(path, "/")
 			rest, below := strings.CutPrefix(name, from.Path+"/")
 			for j := range c.Effects {
-				if to := &c.Effects[j]; below && to.Kind == effect.WriteFile && !to.Pattern && to.Path != "" && to.Path != from.Path && len(out) < maxMoved {
-					out = append(out, effect.File{Path: to.Path + "/" + rest, Tree: name != path, Labels: place.Origin(name)})
+				if to := &c.Effects[j]; below && to.Kind == effect.WriteFile && !to.Pattern && to.Path != "" && to.Path != from.Path && len(out) < maxMovedFiles {
+					out = append(out, effect.File{Path: to.Path + "/" + rest, Tree: name != path, Labels: place.OriginLabels(name)})
 				}
 			}
 		}
@@ -163,20 +163,20 @@ func movedDownloads(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-type learner struct {
-	c *analysis.Case
-	d Delta
+type deltaBuilder struct {
+	c     *analysis.Case
+	delta Delta
 }
 
 // addLabel adds a label to the session.
-func (l *learner) addLabel(label effect.Label, by string) {
-	if !slices.ContainsFunc(l.d.Labels, func(have Labelled) bool { return have.Label == label }) {
-		l.d.Labels = append(l.d.Labels, Labelled{Label: label, By: by})
+func (l *deltaBuilder) addLabel(label effect.Label, by string) {
+	if !slices.ContainsFunc(l.delta.Labels, func(have SessionLabel) bool { return have.Label == label }) {
+		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, By: by})
 	}
 }
 
 // addDataLabel adds the session label for data with a label.
-func (l *learner) addDataLabel(label effect.Label, by string) {
+func (l *deltaBuilder) addDataLabel(label effect.Label, by string) {
 	switch label {
 	case effect.LabelSecret, effect.LabelCredential:
 		l.addLabel(effect.LabelSecret, by)
@@ -187,9 +187,9 @@ func (l *learner) addDataLabel(label effect.Label, by string) {
 	}
 }
 
-func (l *learner) effect(e *effect.Effect) {
-	by := string(e.Word())
-	switch e.Word() {
+func (l *deltaBuilder) addEffect(e *effect.Effect) {
+	by := string(e.RuleKind())
+	switch e.RuleKind() {
 	case effect.ReadSecret:
 		l.addLabel(effect.LabelSecret, by)
 	case effect.ReadClipboard:
@@ -201,7 +201,7 @@ func (l *learner) effect(e *effect.Effect) {
 			l.addLabel(effect.LabelUntrusted, by)
 		}
 	case effect.Dynamic:
-		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // the author of the returned text is unknown
+		if e.Cause == effect.CauseUnknownTool || e.Cause == effect.CauseUnknownReadingTool { // the author of the returned text is unknown
 			l.addLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
@@ -215,26 +215,26 @@ func (l *learner) effect(e *effect.Effect) {
 }
 
 // addRead adds what reading a file brings in.
-func (l *learner) addRead(e *effect.Effect) {
-	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Sure == effect.May {
+func (l *deltaBuilder) addRead(e *effect.Effect) {
+	if e.Path == "" || e.Cause == effect.CauseValuesNotShown || e.Certainty == effect.Possible {
 		return
 	}
-	place := l.c.At()
-	if place.Origin != nil && !e.Pattern {
-		for _, label := range place.Origin(e.Path) {
+	place := l.c.Place()
+	if place.OriginLabels != nil && !e.Pattern {
+		for _, label := range place.OriginLabels(e.Path) {
 			l.addDataLabel(label, "read_file")
 		}
-		if l.shows(e) && !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
-			l.d.Shown = append(l.d.Shown, e.Path)
+		if l.printsFile(e) && !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
+			l.delta.PrintedFiles = append(l.delta.PrintedFiles, e.Path)
 		}
 	}
 	switch {
 	case effect.SecretPath(e.Path, e.Pattern):
-		if l.signsIn(e) {
+		if l.onlyAuthenticates(e) {
 			return
 		}
 		l.addLabel(effect.LabelSecret, "read_file")
-		if onList("browser_data", e) {
+		if touchesListedFile("browser_data", e) {
 			l.addLabel(effect.LabelPrivate, "read_file")
 		}
 	case !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(e, place.Home):
@@ -244,9 +244,9 @@ func (l *learner) addRead(e *effect.Effect) {
 
 // shows reports whether a read prints the file: that of a file tool or of a program such as cat, but
 // not of wc.
-func (l *learner) shows(e *effect.Effect) bool {
+func (l *deltaBuilder) printsFile(e *effect.Effect) bool {
 	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
-		return o.Kind == effect.Execute && slices.Contains(printPrograms, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End
+		return o.Kind == effect.Execute && slices.Contains(printPrograms, o.Program) && o.Span.Start <= e.Span.Start && e.Span.End <= o.Span.End
 	})
 }
 
@@ -255,9 +255,9 @@ var printPrograms = []string{"bat", "batcat", "cat", "get-content", "head", "les
 
 // signsIn reports whether a program reads a file only to authenticate with it, and prints nothing of
 // it.
-func (l *learner) signsIn(e *effect.Effect) bool {
+func (l *deltaBuilder) onlyAuthenticates(e *effect.Effect) bool {
 	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
-		return o.Kind == effect.Execute && slices.Contains(keyPrograms, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End && e.From.End > 0
+		return o.Kind == effect.Execute && slices.Contains(keyPrograms, o.Program) && o.Span.Start <= e.Span.Start && e.Span.End <= o.Span.End && e.Span.End > 0
 	})
 }
 
@@ -267,7 +267,7 @@ var keyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync
 // isUserFile reports whether a file outside the workspace is the user's own: below the home folder,
 // but not in a folder where programs keep data.
 func isUserFile(e *effect.Effect, home string) bool {
-	if onList("private_messages", e) || onList("browser_data", e) {
+	if touchesListedFile("private_messages", e) || touchesListedFile("browser_data", e) {
 		return true
 	}
 	if home == "" || e.Pattern && strings.HasPrefix(e.Path, "*") {
@@ -277,11 +277,11 @@ func isUserFile(e *effect.Effect, home string) bool {
 	if !below || rest[0] == '.' || strings.Contains(rest, "/.") {
 		return false
 	}
-	return !onList("library_files", e)
+	return !touchesListedFile("library_files", e)
 }
 
 // onList reports whether an effect touches a file of a list of package knowledge.
-func onList(list string, e *effect.Effect) bool {
+func touchesListedFile(list string, e *effect.Effect) bool {
 	globs, err := fileLists[list]()
 	if err != nil {
 		return list != "library_files"
@@ -302,7 +302,7 @@ func globsOf(list string) (*effect.Globs, error) {
 }
 
 // tool adds what a tool brings in according to its name: pages, mail, results of MCP servers.
-func (l *learner) tool(name string) {
+func (l *deltaBuilder) addTool(name string) {
 	if strings.HasPrefix(name, "browser_") {
 		l.addLabel(effect.LabelUntrusted, name)
 	}
@@ -317,7 +317,7 @@ func (l *learner) tool(name string) {
 }
 
 // addSent adds what is sent to a host or a recipient.
-func (l *learner) addSent(e *effect.Effect) {
+func (l *deltaBuilder) addSent(e *effect.Effect) {
 	to := e.Host
 	if to == "" {
 		to = e.Target
@@ -326,18 +326,18 @@ func (l *learner) addSent(e *effect.Effect) {
 		return
 	}
 	size := int64(0)
-	switch place := l.c.At(); {
+	switch place := l.c.Place(); {
 	case e.Path == "":
 		size = int64(len(l.c.Action.Raw))
-	case place.Script != nil && !e.Pattern:
-		if data, err := place.Script(e.Path); err == nil {
+	case place.ReadScript != nil && !e.Pattern:
+		if data, err := place.ReadScript(e.Path); err == nil {
 			size = int64(len(data))
 		}
 	}
 	to = shortenText(to)
-	if i := slices.IndexFunc(l.d.Sent, func(s Sent) bool { return s.To == to }); i >= 0 {
-		l.d.Sent[i].Bytes = max(l.d.Sent[i].Bytes, size)
+	if i := slices.IndexFunc(l.delta.Sent, func(s SentData) bool { return s.Recipient == to }); i >= 0 {
+		l.delta.Sent[i].Bytes = max(l.delta.Sent[i].Bytes, size)
 		return
 	}
-	l.d.Sent = append(l.d.Sent, Sent{To: to, Times: 1, Bytes: size})
+	l.delta.Sent = append(l.delta.Sent, SentData{Recipient: to, Times: 1, Bytes: size})
 }

@@ -10,59 +10,59 @@ import (
 
 // maxRunTime is the longest time a command is assumed to run: a file changed later after the session's
 // last write was changed by another program.
-const maxRunTime = 10 * 60 // seconds
+const maxRunSeconds = 10 * 60 // seconds
 
 // madeFor is how long writes to a created file need no new entry.
-const madeFor = 60 // seconds
+const createdEntrySeconds = 60 // seconds
 
 // madeIndex returns the index in Made of a path or a parent folder, or -1.
-func (r *Record) madeIndex(path string) int {
-	return slices.IndexFunc(r.Made, func(m Made) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
+func (r *Record) createdIndex(path string) int {
+	return slices.IndexFunc(r.CreatedPaths, func(m CreatedPath) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
 }
 
 // isNewlyMade reports whether a write to a path needs an entry.
-func (r *Record) isNewlyMade(path string, now int64) bool {
-	i := r.madeIndex(path)
-	return len(path) <= maxPath && (i < 0 || now-r.Made[i].Last >= madeFor)
+func (r *Record) needsCreatedEntry(path string, now int64) bool {
+	i := r.createdIndex(path)
+	return len(path) <= maxPathBytes && (i < 0 || now-r.CreatedPaths[i].LastWrittenAt >= createdEntrySeconds)
 }
 
 // noteMade records that the session creates a path, or writes to one that it created.
-func (r *Record) noteMade(path string, now int64) bool {
-	if !r.isNewlyMade(path, now) {
+func (r *Record) recordCreated(path string, now int64) bool {
+	if !r.needsCreatedEntry(path, now) {
 		return false
 	}
-	m := Made{Path: path, From: now}
-	if i := r.madeIndex(path); i >= 0 {
-		m = r.Made[i]
-		r.Made = slices.Delete(r.Made, i, i+1)
-	} else if len(r.Made) == maxMade {
-		r.Made = slices.Delete(r.Made, 0, 1)
+	m := CreatedPath{Path: path, CreatedAt: now}
+	if i := r.createdIndex(path); i >= 0 {
+		m = r.CreatedPaths[i]
+		r.CreatedPaths = slices.Delete(r.CreatedPaths, i, i+1)
+	} else if len(r.CreatedPaths) == maxCreatedPaths {
+		r.CreatedPaths = slices.Delete(r.CreatedPaths, 0, 1)
 	}
-	m.Last = now
-	r.Made = append(r.Made, m)
+	m.LastWrittenAt = now
+	r.CreatedPaths = append(r.CreatedPaths, m)
 	return true
 }
 
 // Made reports whether the session created a file, or a folder with all its content, and no other
 // program changed it since. A new session has made nothing.
-func (s *Session) Made(path string) bool {
-	made, asked := s.made[path]
+func (s *Session) HasCreated(path string) bool {
+	made, asked := s.createdResults[path]
 	if !asked {
-		if i := s.rec.madeIndex(path); i >= 0 && s.disk != nil {
-			m := s.rec.Made[i]
-			made = s.disk.Intact(path, time.Unix(m.From-2, 0), time.Unix(m.Last+maxRunTime, 0))
+		if i := s.record.createdIndex(path); i >= 0 && s.fileChecker != nil {
+			m := s.record.CreatedPaths[i]
+			made = s.fileChecker.AllChangedBetween(path, time.Unix(m.CreatedAt-2, 0), time.Unix(m.LastWrittenAt+maxRunSeconds, 0))
 		}
-		if s.made == nil {
-			s.made = map[string]bool{}
+		if s.createdResults == nil {
+			s.createdResults = map[string]bool{}
 		}
-		s.made[path] = made
+		s.createdResults[path] = made
 	}
 	return made
 }
 
 // MadePaths returns the paths for which Made returned true, sorted.
-func (s *Session) MadePaths() (out []string) {
-	for path, made := range s.made {
+func (s *Session) CreatedPaths() (out []string) {
+	for path, made := range s.createdResults {
 		if made {
 			out = append(out, path)
 		}

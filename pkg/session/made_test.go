@@ -12,8 +12,8 @@ import (
 type untouched struct{ from, to time.Time }
 
 func (*untouched) Identify(string) (id effect.Identity, ok bool) { return id, false }
-func (*untouched) Perhaps([]string) []string                     { return nil }
-func (u *untouched) Intact(_ string, from, to time.Time) bool {
+func (*untouched) PossiblyPresent([]string) []string             { return nil }
+func (u *untouched) AllChangedBetween(_ string, from, to time.Time) bool {
 	u.from, u.to = from, to
 	return true
 }
@@ -31,7 +31,7 @@ func TestMade(t *testing.T) {
 		}
 		add := func(paths ...string) {
 			memory, _ := load(k, Lineage{})
-			if err := s.Add(t.Context(), memory, &Delta{Made: paths}); err != nil {
+			if err := s.Add(t.Context(), memory, &Delta{CreatedPaths: paths}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -40,25 +40,25 @@ func TestMade(t *testing.T) {
 		add("/work/app/d/more")
 		memory, disk := load(k, Lineage{})
 		for path, want := range map[string]bool{"/work/app/d": true, "/work/app/d/x/y": true, "/work/app/f": true, "/work/app/ff": false, "/work/app": false} {
-			if memory.Made(path) != want {
+			if memory.HasCreated(path) != want {
 				t.Errorf("%s: made: %v", path, !want)
 			}
 		}
-		memory.made = nil
-		memory.Made("/work/app/d")
+		memory.createdResults = nil
+		memory.HasCreated("/work/app/d")
 		if got := disk.to.Sub(disk.from); got < time.Hour || got > 2*time.Hour {
 			t.Errorf("the folder may have changed within %v", got)
 		}
 		for _, other := range []Key{{"host", "b", "me"}, {"other", "a", "me"}, {User: "me"}} {
-			if memory, _ := load(other, Lineage{Parent: "a"}); memory.Made("/work/app/f") {
+			if memory, _ := load(other, Lineage{Parent: "a"}); memory.HasCreated("/work/app/f") {
 				t.Errorf("%v has made the file", other)
 			}
 		}
-		for i := range maxMade + 10 {
+		for i := range maxCreatedPaths + 10 {
 			add(fmt.Sprint("/work/app/many/", i))
 		}
-		if memory, _ := load(k, Lineage{}); memory.Made("/work/app/f") || len(memory.rec.Made) != maxMade {
-			t.Errorf("%d are kept", len(memory.rec.Made))
+		if memory, _ := load(k, Lineage{}); memory.HasCreated("/work/app/f") || len(memory.record.CreatedPaths) != maxCreatedPaths {
+			t.Errorf("%d are kept", len(memory.record.CreatedPaths))
 		}
 	})
 }

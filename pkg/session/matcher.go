@@ -9,89 +9,91 @@ import (
 )
 
 // A carriedPart says how much of a value that the session has read an action sends.
-type carriedPart uint8
+type sentPart uint8
 
 const (
-	carriesNone carriedPart = iota
-	carriesPart
-	carriesWhole
+	sendsNone sentPart = iota
+	sendsPart
+	sendsWhole
 )
 
 // A matcher finds values in texts. It is immutable, so that the actions of a session share it.
-type matcher struct {
+type valueMatcher struct {
 	values       []Value
-	filter       []uint64         // one bit for each tag of a value's pieces
-	mask         uint32           // selects the tag bits that index the filter
-	slots        []slot           // open-addressing hash table: a power of two slots, at most half of them used
-	pieces       []int            // number of different pieces, by value
+	tagFilter    []uint64         // one bit for each tag of a value's pieces
+	filterMask   uint32           // selects the tag bits that index the filter
+	slots        []pieceSlot      // open-addressing hash table: a power of two slots, at most half of them used
+	pieceCounts  []int            // number of different pieces, by value
 	byFirstPiece map[uint32][]int // indices of values that only match as a whole, by the tag of their first piece
 }
 
 // A slot says which value has a piece with some hash.
-type slot struct {
-	sum   uint64
-	value int // counted from 1; 0 for a free slot
+type pieceSlot struct {
+	pieceHash   uint64
+	valueNumber int // counted from 1; 0 for a free slot
 }
 
 // minFilterBits is the base-2 logarithm of the smallest filter's size.
 const minFilterBits = 6
 
-func newMatcher(values []Value) *matcher {
+func newValueMatcher(values []Value) *valueMatcher {
 	n := len(values)
 	for i := range values {
-		n += len(values[i].Pieces) / keptSize
+		n += len(values[i].PieceHashes) / storedPieceSize
 	}
 	size := min(max(mathbits.Len(uint(32*n)), minFilterBits), tagBits)
-	m := &matcher{values: values, filter: make([]uint64, 1<<size/64), mask: 1<<size - 1, slots: make([]slot, 1<<mathbits.Len(uint(2*n))), pieces: make([]int, len(values)), byFirstPiece: map[uint32][]int{}}
+	m := &valueMatcher{values: values, tagFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]pieceSlot, 1<<mathbits.Len(uint(2*n))), pieceCounts: make([]int, len(values)), byFirstPiece: map[uint32][]int{}}
 	for i := range values {
 		v := &values[i]
-		if len(v.Pieces) == 0 {
-			m.mark(v.Tag)
+		if len(v.PieceHashes) == 0 {
+			m.setFilterBit(v.Tag)
 			m.byFirstPiece[v.Tag] = append(m.byFirstPiece[v.Tag], i)
 		}
 		v.eachPiece(func(tag uint32, sum uint64) {
-			m.mark(tag)
+			m.setFilterBit(tag)
 			m.insert(sum, i)
 		})
 	}
 	return m
 }
 
-func (m *matcher) mark(tag uint32) { m.filter[tag&m.mask/64] |= 1 << (tag & m.mask % 64) }
+func (m *valueMatcher) setFilterBit(tag uint32) {
+	m.tagFilter[tag&m.filterMask/64] |= 1 << (tag & m.filterMask % 64)
+}
 
 // insert adds a piece of a value, unless it is present.
-func (m *matcher) insert(sum uint64, value int) {
+func (m *valueMatcher) insert(sum uint64, value int) {
 	at := sum
-	for ; m.slot(at).value != 0; at++ {
-		if s := m.slot(at); s.sum == sum && s.value == value+1 {
+	for ; m.slot(at).valueNumber != 0; at++ {
+		if s := m.slot(at); s.pieceHash == sum && s.valueNumber == value+1 {
 			return
 		}
 	}
-	*m.slot(at) = slot{sum, value + 1}
-	m.pieces[value]++
+	*m.slot(at) = pieceSlot{sum, value + 1}
+	m.pieceCounts[value]++
 }
 
-func (m *matcher) slot(at uint64) *slot { return &m.slots[at&uint64(len(m.slots)-1)] }
+func (m *valueMatcher) slot(at uint64) *pieceSlot { return &m.slots[at&uint64(len(m.slots)-1)] }
 
 // A search searches the texts of one action. It belongs to one goroutine.
-type search struct {
-	*matcher
-	h          *hasher
+type textSearch struct {
+	*valueMatcher
+	hasher     *hasher
 	piecesLeft int // pieces that may still be hashed and compared
-	seenSlots  map[slot]bool
+	seenSlots  map[pieceSlot]bool
 }
 
-func (m *matcher) search(key [32]byte) *search {
-	return &search{matcher: m, h: newHasher(key), piecesLeft: maxHashed}
+func (m *valueMatcher) search(key [32]byte) *textSearch {
+	return &textSearch{valueMatcher: m, hasher: newHasher(key), piecesLeft: maxHashedPieces}
 }
 
 // find returns how much a text contains of each value, by index; nil if it contains none.
-func (s *search) find(text string) (found map[int]carriedPart) {
+func (s *textSearch) find(text string) (found map[int]sentPart) {
 	clear(s.seenSlots)
 	for i := 0; i+pieceSize <= len(text); i++ {
 		piece := pieceAt(text, i)
-		tag := s.h.pieceTag(piece)
-		if s.filter[tag&s.mask/64]&(1<<(tag&s.mask%64)) == 0 {
+		tag := s.hasher.pieceTag(piece)
+		if s.tagFilter[tag&s.filterMask/64]&(1<<(tag&s.filterMask%64)) == 0 {
 			continue
 		}
 		if s.piecesLeft--; s.piecesLeft < 0 {
@@ -99,14 +101,14 @@ func (s *search) find(text string) (found map[int]carriedPart) {
 		}
 		for _, v := range s.byFirstPiece[tag] {
 			if s.holdsWhole(text, i, v) {
-				found = addFound(found, v, carriesPart)
+				found = addSentPart(found, v, sendsPart)
 			}
 		}
-		sum := s.h.pieceHash(piece)
-		for at := sum; s.slot(at).value != 0; at++ {
-			if have := *s.slot(at); have.sum == sum {
+		sum := s.hasher.pieceHash(piece)
+		for at := sum; s.slot(at).valueNumber != 0; at++ {
+			if have := *s.slot(at); have.pieceHash == sum {
 				if s.seenSlots == nil {
-					s.seenSlots = map[slot]bool{}
+					s.seenSlots = map[pieceSlot]bool{}
 				}
 				s.seenSlots[have] = true
 			}
@@ -114,19 +116,19 @@ func (s *search) find(text string) (found map[int]carriedPart) {
 	}
 	count := map[int]int{}
 	for have := range s.seenSlots {
-		v := have.value - 1
-		if count[v]++; count[v] >= s.pieces[v] {
-			found = addFound(found, v, carriesWhole)
+		v := have.valueNumber - 1
+		if count[v]++; count[v] >= s.pieceCounts[v] {
+			found = addSentPart(found, v, sendsWhole)
 		} else {
-			found = addFound(found, v, carriesPart)
+			found = addSentPart(found, v, sendsPart)
 		}
 	}
 	return found
 }
 
-func addFound(found map[int]carriedPart, value int, f carriedPart) map[int]carriedPart {
+func addSentPart(found map[int]sentPart, value int, f sentPart) map[int]sentPart {
 	if found == nil {
-		found = map[int]carriedPart{}
+		found = map[int]sentPart{}
 	}
 	found[value] = max(found[value], f)
 	return found
@@ -134,13 +136,13 @@ func addFound(found map[int]carriedPart, value int, f carriedPart) map[int]carri
 
 // holdsWhole reports whether a text contains a whole value at offset i: for a private word, delimited
 // as a word.
-func (s *search) holdsWhole(text string, i, value int) bool {
+func (s *textSearch) holdsWhole(text string, i, value int) bool {
 	v := &s.values[value]
 	end := i + v.Length
-	if end > len(text) || v.Private && !isWord(text, i, end) {
+	if end > len(text) || v.PrivateWord && !isWord(text, i, end) {
 		return false
 	}
-	return hmac.Equal(s.h.hash(text[i:end])[:sumSize], v.Sum)
+	return hmac.Equal(s.hasher.hash(text[i:end])[:sumSize], v.Hash)
 }
 
 // isWord reports whether part of a text is a word: no adjacent byte continues it.
@@ -166,41 +168,41 @@ func continuesWord(near, beyond byte) bool {
 }
 
 // carriedParts returns how much of the values a case sends.
-func (m *matcher) carriedParts(key [32]byte, c *analysis.Case) carriedPart {
+func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.Case) sentPart {
 	o := c.Outgoing()
 	if o == nil {
-		return carriesNone
+		return sendsNone
 	}
 	s := m.search(key)
-	worst := carriesNone
-	for _, text := range o.Said {
+	worst := sendsNone
+	for _, text := range o.Texts {
 		for _, f := range s.find(text) {
 			worst = max(worst, f)
 		}
 	}
-	for _, text := range o.Signing {
+	for _, text := range o.LoginCredentials {
 		for i := range s.find(text) {
 			if !m.values[i].belongsTo(o.Hosts) && !sendsToTrusted(c) {
-				worst = max(worst, carriesPart)
+				worst = max(worst, sendsPart)
 			}
 		}
 	}
-	if (s.piecesLeft < 0 || o.Cut) && !o.Perhaps {
-		worst = max(worst, carriesPart)
+	if (s.piecesLeft < 0 || o.Truncated) && !o.MayNotLeave {
+		worst = max(worst, sendsPart)
 	}
-	if o.Perhaps {
-		worst = min(worst, carriesPart)
+	if o.MayNotLeave {
+		worst = min(worst, sendsPart)
 	}
 	return worst
 }
 
 // holdsCredential reports whether a text contains part of a credential, or the limit of the search was
 // reached.
-func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
+func (m *valueMatcher) holdsCredential(key [32]byte, texts []string) bool {
 	s := m.search(key)
 	for _, text := range texts {
 		for i := range s.find(text) {
-			if !m.values[i].Private {
+			if !m.values[i].PrivateWord {
 				return true
 			}
 		}
@@ -212,7 +214,7 @@ func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
 func sendsToTrusted(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Word() {
+		switch e := &c.Effects[i]; e.RuleKind() {
 		case effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect:
 			if found = true; !e.Trusted {
 				return false

@@ -31,7 +31,7 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	var values []Value
 	var texts []string
 	for i := range 300 {
-		text := drawn(r, minValue+r.IntN(40))
+		text := drawn(r, minValueBytes+r.IntN(40))
 		switch {
 		case i%10 == 0:
 			text = fmt.Sprint(r.Uint64N(1<<60) + 1<<60) // digits alone
@@ -40,19 +40,19 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 		case i%10 == 2 && i > 10:
 			text = texts[i-10][:12] + text // two values may begin alike
 		}
-		values, texts = append(values, h.value(text, "")), append(texts, text)
+		values, texts = append(values, h.storedValue(text, "")), append(texts, text)
 	}
-	m := newMatcher(values)
+	m := newValueMatcher(values)
 	for i, text := range texts {
-		for n := minValue; n <= len(text); n++ {
+		for n := minValueBytes; n <= len(text); n++ {
 			at := r.IntN(len(text) - n + 1)
 			said := drawn(r, r.IntN(50)) + " x=" + text[at:at+n] + "&" + drawn(r, r.IntN(50))
 			got := m.search(key).find(said)[i]
-			want := carriesNone
+			want := sendsNone
 			switch {
-			case len(values[i].Pieces) == 0:
+			case len(values[i].PieceHashes) == 0:
 				if strings.Contains(said, text) {
-					want = carriesPart
+					want = sendsPart
 				}
 			default:
 				want = values[i].flowOf(h, said)
@@ -67,13 +67,13 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	if n := testing.AllocsPerRun(10, func() { none.find(text) }); n > 0 {
 		t.Errorf("%v allocations for a text that holds nothing", n)
 	}
-	if none.piecesLeft < maxHashed-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
-		t.Errorf("%d of %d runs were compared", maxHashed-none.piecesLeft, 11*len(text))
+	if none.piecesLeft < maxHashedPieces-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
+		t.Errorf("%d of %d runs were compared", maxHashedPieces-none.piecesLeft, 11*len(text))
 	}
 }
 
 // flowOf returns how much of a value a text holds, looked for piece by piece.
-func (v *Value) flowOf(h *hasher, text string) carriedPart {
+func (v *Value) flowOf(h *hasher, text string) sentPart {
 	sums := map[uint64]bool{}
 	for i := 0; i+pieceSize <= len(text); i++ {
 		sums[h.pieceHash(pieceAt(text, i))] = true
@@ -82,11 +82,11 @@ func (v *Value) flowOf(h *hasher, text string) carriedPart {
 	v.eachPiece(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
 	switch {
 	case all:
-		return carriesWhole
+		return sendsWhole
 	case some:
-		return carriesPart
+		return sendsPart
 	}
-	return carriesNone
+	return sendsNone
 }
 
 // TestPrivateWords: a word of a private file is found between others, however many
@@ -95,7 +95,7 @@ func TestPrivateWords(t *testing.T) {
 	t.Parallel()
 	key := [32]byte{1}
 	h := newHasher(key)
-	m := newMatcher(h.private("Invoice A-20771-B for anna.k7@example.net, account DE89370400"))
+	m := newValueMatcher(h.privateValues("Invoice A-20771-B for anna.k7@example.net, account DE89370400"))
 	many := strings.Repeat("word12345 ", 200)
 	for text, want := range map[string]bool{
 		"A-20771-B": true, "see A-20771-B.": true, many + "A-20771-B": true, "no=A-20771-B&x": true, "https://x.test/A-20771-B/a": true,
@@ -118,7 +118,7 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	s := NewStore(file, Options{Clock: clock, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10, Apart: true})
+	s := NewStore(file, Options{Clock: clock, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10, IsolateSessions: true})
 	r, key := rand.New(rand.NewPCG(3, 4)), Key{Host: "h", ID: "s"}
 	add := func(k Key, d Delta) {
 		t.Helper()
@@ -126,7 +126,7 @@ func TestMatchersAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of := func(k Key) *matcher {
+	of := func(k Key) *valueMatcher {
 		t.Helper()
 		m, err := s.matcherOf(t.Context(), s.Load(t.Context(), k, Lineage{}, ""))
 		if err != nil {
@@ -134,8 +134,8 @@ func TestMatchersAreKept(t *testing.T) {
 		}
 		return m
 	}
-	value := func(text string) Delta { return Delta{Values: []Value{newHasher(s.opts.Key).value(text, "")}} }
-	finds := func(m *matcher, text string) bool { return len(m.search(s.opts.Key).find(text)) > 0 }
+	value := func(text string) Delta { return Delta{Values: []Value{newHasher(s.opts.Key).storedValue(text, "")}} }
+	finds := func(m *valueMatcher, text string) bool { return len(m.search(s.opts.Key).find(text)) > 0 }
 	first, second := drawn(r, 24), drawn(r, 24)
 	add(key, value(first))
 	m := of(key)
@@ -172,9 +172,9 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Errorf("%d are kept", n)
 	}
 	// A value that is gone is not taken for one that was never there.
-	err = file.Shelf(t.Context(), shelfName, func(sh *state.Shelf) error {
+	err = file.UpdateNamespace(t.Context(), stateNamespace, func(sh *state.NamespaceTx) error {
 		v := value(first).Values[0]
-		return sh.Put(s.shared(key).group(), v.key(), nil)
+		return sh.Put(s.sharedKey(key).groupName(), v.key(), nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func BenchmarkFirst(b *testing.B) {
 	s := NewStore(file, opts)
 	var d Delta
 	for range maxValues {
-		d.Values = append(d.Values, newHasher(opts.Key).value(drawn(r, 24), ""))
+		d.Values = append(d.Values, newHasher(opts.Key).storedValue(drawn(r, 24), ""))
 	}
 	if err := s.Add(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 		b.Fatal(err)

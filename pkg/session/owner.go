@@ -25,16 +25,16 @@ var originCommands = []string{
 
 var (
 	// cloneCommand is a command that clones one repository and does nothing else.
-	cloneCommand = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
+	cloneCommandPattern = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
 	// repositoryURL matches the URL of a repository: its host, and the account there.
-	repositoryURL = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
+	repositoryURLPattern = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
 	// ghAnswer matches the answer of gh.
-	ghAnswer = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
+	ghAnswerPattern = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 
 // ownerOf returns host and account of a repository's URL; "" if the form is unknown.
 func ownerOf(url string) string {
-	m := repositoryURL().FindStringSubmatch(url)
+	m := repositoryURLPattern().FindStringSubmatch(url)
 	if m == nil || strings.Contains(url, "..") || strings.Contains(url[len("https://"):], "//") {
 		return ""
 	}
@@ -56,7 +56,7 @@ func repositoryOwners(c *analysis.Case, texts []string) []string {
 			continue
 		}
 		one := ownerOf(line)
-		if m := ghAnswer().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
+		if m := ghAnswerPattern().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
 			one = "github.com/" + strings.ToLower(m[1])
 		}
 		if one == "" || owner != "" && one != owner || !settingsNameOwner(c, one) {
@@ -73,15 +73,15 @@ func repositoryOwners(c *analysis.Case, texts []string) []string {
 // inWorkspaceRepository reports whether the working folder belongs to the workspace's own repository:
 // no nested repository begins between it and the root.
 func inWorkspaceRepository(c *analysis.Case) bool {
-	place := c.At()
-	if place.Origin != nil && len(place.Origin(place.CWD)) > 0 || place.Script == nil {
+	place := c.Place()
+	if place.OriginLabels != nil && len(place.OriginLabels(place.CWD)) > 0 || place.ReadScript == nil {
 		return false
 	}
 	for dir := place.CWD; place.Inside(dir, false, false); dir = path.Dir(dir) {
 		if slices.Contains(place.Roots, dir) {
 			return true
 		}
-		if _, err := place.Script(dir + "/.git"); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := place.ReadScript(dir + "/.git"); !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}
 	}
@@ -91,9 +91,9 @@ func inWorkspaceRepository(c *analysis.Case) bool {
 // settingsNameOwner reports whether the git configuration of the workspace, if readable, names the
 // account too.
 func settingsNameOwner(c *analysis.Case, owner string) bool {
-	place := c.At()
+	place := c.Place()
 	for _, root := range place.Roots {
-		text, err := place.Script(root + "/.git/config")
+		text, err := place.ReadScript(root + "/.git/config")
 		if err == nil && !slices.ContainsFunc(strings.Fields(string(text)), func(word string) bool { return ownerOf(word) == owner }) {
 			return false
 		}
@@ -111,7 +111,7 @@ func changesOrigin(c *analysis.Case) bool {
 			return false
 		}
 		has := func(word string) bool { return slices.Contains(e.Args, word) }
-		switch git := command.Git(e.Args); git.Sub {
+		switch git := command.ParseGit(e.Args); git.Subcommand {
 		case "repo":
 			return has("set-default")
 		case "remote":
@@ -128,10 +128,10 @@ func changesOrigin(c *analysis.Case) bool {
 
 // dropOwnClone removes from a delta the clone of a repository of the account that owns the workspace.
 func (s *Session) dropOwnClone(c *analysis.Case, d *Delta) {
-	if d.OriginChanged || s.originChanged() || len(s.rec.Owners) == 0 {
+	if d.OriginChanged || s.originMayHaveChanged() || len(s.record.Owners) == 0 {
 		return
 	}
-	m := cloneCommand().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))
+	m := cloneCommandPattern().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))
 	if m == nil || c.Action.Type != "execute_command" {
 		return
 	}
@@ -140,7 +140,7 @@ func (s *Session) dropOwnClone(c *analysis.Case, d *Delta) {
 		account, _, _ := strings.Cut(m[2], "/")
 		owner = "github.com/" + strings.ToLower(account)
 	}
-	if slices.Contains(s.rec.Owners, owner) {
+	if slices.Contains(s.record.Owners, owner) {
 		d.Files = slices.DeleteFunc(d.Files, func(f effect.File) bool { return slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) })
 	}
 }

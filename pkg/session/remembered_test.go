@@ -24,7 +24,7 @@ func TestDraftReads(t *testing.T) {
 	}
 	one, other, key := opened(), opened(), Key{User: "u"}
 	read := false
-	one.shelf = watched{one.shelf, &read}
+	one.storage = watched{one.storage, &read}
 	draft := one.Draft()
 	add := func(s *Store, d Delta) {
 		t.Helper()
@@ -66,10 +66,10 @@ func TestDraftReads(t *testing.T) {
 // there.
 func TestDraftRuns(t *testing.T) {
 	t.Parallel()
-	o := NewStore(nil, Options{Clock: time.Now, Keep: time.Hour}).Draft().shelf.(*overlay)
+	o := NewStore(nil, Options{Clock: time.Now, Keep: time.Hour}).Draft().storage.(*overlay)
 	group, runs := []byte("g"), 0
 	count := func() (n int) {
-		err := o.change(t.Context(), func(sh shelf) error {
+		err := o.runWriting(t.Context(), func(sh storageTx) error {
 			runs++
 			n = len(sh.Get(group, []byte("list")))
 			sh.Get([]byte("other"), []byte{byte(runs)}) // not known the first time

@@ -12,22 +12,22 @@ import (
 
 // A Remote is a remote of a repository whose address a session has changed: pushes to it go there.
 type Remote struct {
-	Repository string `json:"repository,omitempty"` // as returned by repository; "" for any
-	Name       string `json:"name"`                 // "*" for any
-	To         string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
-	Apart      bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
+	Repository      string `json:"repository,omitempty"` // as returned by repository; "" for any
+	Name            string `json:"name"`                 // "*" for any
+	To              string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
+	ByPushOrRewrite bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
 }
 
 const maxRemotes = 256
 
 // remotes returns the addresses that an action sets for remotes.
-func remotes(c *analysis.Case) (out []Remote) {
+func changedRemotes(c *analysis.Case) (out []Remote) {
 	runs := false
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Program == "git" {
 			runs = true
-			if r, ok := remoteOf(command.Git(e.Args)); ok {
-				r.Repository = repository(c, e)
+			if r, ok := parseRemote(command.ParseGit(e.Args)); ok {
+				r.Repository = repositoryPath(c, e)
 				out = append(out, r)
 			}
 		}
@@ -35,21 +35,21 @@ func remotes(c *analysis.Case) (out []Remote) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if repo, ok := strings.CutSuffix(e.Path, "/config"); !runs && ok && e.Kind == effect.WriteFile && strings.HasSuffix(repo, "/.git") && strings.Contains(strings.ToLower(string(c.Action.Raw)), "url") {
-			out = append(out, Remote{Repository: repo, Name: "*", Apart: true})
+			out = append(out, Remote{Repository: repo, Name: "*", ByPushOrRewrite: true})
 		}
 	}
 	return out
 }
 
 // remoteOf returns the remote that a git command sets.
-func remoteOf(git command.GitLine) (r Remote, ok bool) {
-	words := append([]string{git.Sub}, git.Operands()...)
+func parseRemote(git command.GitLine) (r Remote, ok bool) {
+	words := append([]string{git.Subcommand}, git.Operands()...)
 	n := len(words)
 	switch key := strings.ToLower(words[min(1, n-1)]); {
 	case n < 3 || slices.ContainsFunc(git.Args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
 		return r, false
 	case words[0] == "remote" && (key == "add" || key == "set-url") && n > 3:
-		r = Remote{Name: words[n-2], To: hostAndAccount(words[n-1]), Apart: git.Has("", "--push")}
+		r = Remote{Name: words[n-2], To: hostAndAccount(words[n-1]), ByPushOrRewrite: git.HasOption("", "--push")}
 		if key == "set-url" {
 			r.Name, r.To = words[2], hostAndAccount(words[3])
 		}
@@ -57,12 +57,12 @@ func remoteOf(git command.GitLine) (r Remote, ok bool) {
 			return r, false // a fork, or the remote of a new project
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
-		return remoteOf(command.GitLine{Sub: "config", Args: words[2:]})
+		return parseRemote(command.GitLine{Subcommand: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
-		r = Remote{Name: name, To: hostAndAccount(words[2]), Apart: strings.HasSuffix(key, ".pushurl")}
+		r = Remote{Name: name, To: hostAndAccount(words[2]), ByPushOrRewrite: strings.HasSuffix(key, ".pushurl")}
 	case words[0] == "config" && strings.HasPrefix(key, "url.") && strings.HasSuffix(key, "insteadof"):
-		r = Remote{Name: "*", To: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), Apart: true}
+		r = Remote{Name: "*", To: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), ByPushOrRewrite: true}
 	default:
 		return r, false
 	}
@@ -92,7 +92,7 @@ func hostAndAccount(address string) string {
 func (r *Record) addRemotes(more []Remote) (changed bool) {
 	for _, one := range more {
 		i := slices.IndexFunc(r.Remotes, func(have Remote) bool {
-			return have.Repository == one.Repository && have.Name == one.Name && have.Apart == one.Apart
+			return have.Repository == one.Repository && have.Name == one.Name && have.ByPushOrRewrite == one.ByPushOrRewrite
 		})
 		switch {
 		case i >= 0 && r.Remotes[i] == one:
@@ -101,10 +101,10 @@ func (r *Record) addRemotes(more []Remote) (changed bool) {
 			r.Remotes[i] = one
 		case len(r.Remotes) < maxRemotes:
 			r.Remotes = append(r.Remotes, one)
-		case r.Remotes[maxRemotes-1] == Remote{Name: "*", Apart: true}:
+		case r.Remotes[maxRemotes-1] == Remote{Name: "*", ByPushOrRewrite: true}:
 			continue
 		default:
-			r.Remotes[maxRemotes-1] = Remote{Name: "*", Apart: true}
+			r.Remotes[maxRemotes-1] = Remote{Name: "*", ByPushOrRewrite: true}
 		}
 		changed = true
 	}
@@ -113,8 +113,8 @@ func (r *Record) addRemotes(more []Remote) (changed bool) {
 
 // Pushes marks in a case that it pushes a repository to a remote that a session has changed, unless
 // the workspace comes from there.
-func (s *Session) Pushes(c *analysis.Case) {
-	if s.err != nil || len(s.shared.Remotes) == 0 {
+func (s *Session) MarkForeignPush(c *analysis.Case) {
+	if s.err != nil || len(s.sharedRecord.Remotes) == 0 {
 		return
 	}
 	for i := range c.Effects {
@@ -122,15 +122,15 @@ func (s *Session) Pushes(c *analysis.Case) {
 		if e.Kind != effect.Execute || e.Program != "git" {
 			continue
 		}
-		name, ok := command.Git(e.Args).Pushes()
+		name, ok := command.ParseGit(e.Args).Pushes()
 		if !ok {
 			continue
 		}
-		name, repo := cmp.Or(name, "origin"), repository(c, e)
-		for _, r := range s.shared.Remotes {
-			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreignRemote(r) {
+		name, repo := cmp.Or(name, "origin"), repositoryPath(c, e)
+		for _, r := range s.sharedRecord.Remotes {
+			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.isForeignRemote(r) {
 				host, _, _ := strings.Cut(r.To, "/")
-				c.Uploads(e.Program, host)
+				c.AddRepositoryUpload(e.Program, host)
 				return
 			}
 		}
@@ -140,10 +140,10 @@ func (s *Session) Pushes(c *analysis.Case) {
 // foreignRemote reports whether a remote may belong to another person: to another account than the
 // workspace's or, if that is unknown, if a push URL or a rewrite rule set it or it is at no known
 // repository host.
-func (s *Session) foreignRemote(r Remote) bool {
+func (s *Session) isForeignRemote(r Remote) bool {
 	host, _, _ := strings.Cut(r.To, "/")
-	if len(s.rec.Owners) == 0 {
-		return r.Apart || !command.CodeHosts[host]
+	if len(s.record.Owners) == 0 {
+		return r.ByPushOrRewrite || !command.CodeHosts[host]
 	}
-	return !slices.Contains(s.rec.Owners, r.To)
+	return !slices.Contains(s.record.Owners, r.To)
 }

@@ -52,8 +52,8 @@ func TestPushes(t *testing.T) {
 		got := ""
 		for _, one := range tt.actions {
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.Recall(parse(t, one), memory)
-			memory.Pushes(c)
+			c := an.CaseWithMemory(parse(t, one), memory)
+			memory.MarkForeignPush(c)
 			got = ""
 			if i := slices.IndexFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.SendData && e.Reason != "" }); i >= 0 {
 				if got = c.Effects[i].Host; got == "" {
@@ -64,11 +64,11 @@ func TestPushes(t *testing.T) {
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
-			ran := Completed{Cases: []*analysis.Case{c}}
+			ran := CompletedCall{Cases: []*analysis.Case{c}}
 			if one == asked {
-				ran.Texts = []string{"origin\tgit@github.com:acme/a.git (fetch)\norigin\tgit@github.com:acme/a.git (push)"}
+				ran.ResultTexts = []string{"origin\tgit@github.com:acme/a.git (fetch)\norigin\tgit@github.com:acme/a.git (push)"}
 			}
-			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), ran); err != nil {
+			if err := s.AddCompleted(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), ran); err != nil {
 				t.Fatal(err)
 			}
 		}

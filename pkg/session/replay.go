@@ -17,7 +17,7 @@ func Replay(an *analysis.Analyzer, events []string, counts bool, actions []*acti
 	ctx := context.Background()
 	for i, a := range actions {
 		memory := s.Load(ctx, Key{}, Lineage{}, "")
-		c := an.Recall(a, memory)
+		c := an.CaseWithMemory(a, memory)
 		if i == len(actions)-1 {
 			return c
 		}

@@ -9,42 +9,42 @@ import (
 )
 
 // A Completed is what is known of a call that has run.
-type Completed struct {
+type CompletedCall struct {
 	Cases           []*analysis.Case // the actions that ran
-	Files           []string         // files that it changed according to the host, beside those of the cases
-	Texts           []string         // texts of its result
+	ChangedFiles    []string         // files that it changed according to the host, beside those of the cases
+	ResultTexts     []string         // texts of its result
 	UntrustedResult bool             // the result may contain prompt injection
-	Heard           bool             // not verified to come from the host: only what makes judgement stricter is stored
+	Unverified      bool             // not verified to come from the host: only what makes judgement stricter is stored
 }
 
 // Returned stores what executed actions add to their session: their effects, and what their result
 // brought in. Counts of proposals were stored before. It takes one transaction, or none if nothing is
 // new.
-func (s *Store) Returned(ctx context.Context, loaded *Session, ran Completed) error {
-	d := Delta{MovesFiles: true} // the actions may have created files that were only expected before
+func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {
+	d := Delta{MayMoveFiles: true} // the actions may have created files that were only expected before
 	for _, c := range ran.Cases {
 		one := s.Learn(c, nil, false)
 		loaded.dropOwnClone(c, &one)
 		d.Remotes = append(d.Remotes, one.Remotes...)
 		d.OriginChanged = d.OriginChanged || one.OriginChanged
-		if len(ran.Cases) == 1 && !ran.Heard {
-			d.Owners = repositoryOwners(c, ran.Texts)
+		if len(ran.Cases) == 1 && !ran.Unverified {
+			d.Owners = repositoryOwners(c, ran.ResultTexts)
 		}
 		d.Labels = append(d.Labels, one.Labels...)
-		d.Files, d.Shown, d.Values = append(d.Files, one.Files...), append(d.Shown, one.Shown...), append(d.Values, one.Values...)
+		d.Files, d.PrintedFiles, d.Values = append(d.Files, one.Files...), append(d.PrintedFiles, one.PrintedFiles...), append(d.Values, one.Values...)
 	}
 	if ran.UntrustedResult {
-		d.Labels = append(d.Labels, Labelled{Label: effect.LabelUntrusted, By: "result"})
+		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelUntrusted, By: "result"})
 	}
 	labelled := func(l effect.Label) bool {
-		return slices.ContainsFunc(d.Labels, func(have Labelled) bool { return have.Label == l })
+		return slices.ContainsFunc(d.Labels, func(have SessionLabel) bool { return have.Label == l })
 	}
-	own := slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelPrivate && l.By == "read_file" })
-	h, room, from := newHasher(s.opts.Key), maxFound, onlyHost(ran.Cases)
-	for _, text := range ran.Texts {
-		found := h.values(text, labelled(effect.LabelSecret), from)
+	own := slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelPrivate && l.By == "read_file" })
+	h, room, from := newHasher(s.opts.Key), maxFoundValues, onlyOutputHost(ran.Cases)
+	for _, text := range ran.ResultTexts {
+		found := h.credentialValues(text, labelled(effect.LabelSecret), from)
 		if own {
-			found = append(found, h.private(text)...)
+			found = append(found, h.privateValues(text)...)
 		}
 		found = found[:min(len(found), room)]
 		room -= len(found)
@@ -52,11 +52,11 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Completed) er
 			break
 		}
 	}
-	d.Files = append(d.Files, changedWithLabels(ran.Files, labelled)...)
-	if slices.ContainsFunc(d.Values, func(v Value) bool { return !v.Private }) {
-		d.Labels = append(d.Labels, Labelled{Label: effect.LabelSecret, By: "result"})
+	d.Files = append(d.Files, changedWithLabels(ran.ChangedFiles, labelled)...)
+	if slices.ContainsFunc(d.Values, func(v Value) bool { return !v.PrivateWord }) {
+		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelSecret, By: "result"})
 	}
-	if d.Empty() && len(d.Shown) == 0 {
+	if d.Empty() && len(d.PrintedFiles) == 0 {
 		return nil
 	}
 	if loaded.err != nil {
@@ -77,7 +77,7 @@ func changedWithLabels(files []string, labelled func(effect.Label) bool) (out []
 			labels = append(labels, label)
 		}
 	}
-	for _, path := range files[:min(len(files), maxFound)] {
+	for _, path := range files[:min(len(files), maxFoundValues)] {
 		if len(labels) > 0 {
 			out = append(out, effect.File{Path: path, Labels: labels})
 		}
@@ -90,10 +90,10 @@ func (s *Store) dropKnownValues(ctx context.Context, loaded *Session, d *Delta) 
 	if len(d.Values) == 0 {
 		return nil
 	}
-	return s.shelf.look(ctx, func(sh shelf) error {
-		own, all := loaded.key.group(), s.shared(loaded.key).group()
+	return s.storage.runReadOnly(ctx, func(sh storageTx) error {
+		own, all := loaded.key.groupName(), s.sharedKey(loaded.key).groupName()
 		d.Values = slices.DeleteFunc(d.Values, func(v Value) bool {
-			if v.Private {
+			if v.PrivateWord {
 				return sh.Get(own, v.key()) != nil
 			}
 			return sh.Get(all, v.key()) != nil

@@ -27,26 +27,26 @@ type Key struct {
 }
 
 // Default reports whether the key is that of the user's default session.
-func (k Key) Default() bool { return k.Host == "" && k.ID == "" }
+func (k Key) IsDefault() bool { return k.Host == "" && k.ID == "" }
 
 // sharedHost is the host in the key of the record that all sessions of a user share.
 const sharedHost = "*"
 
 // Shared reports whether the key is that of the shared record of a user: labels of files, hashes of
 // credentials, changed remotes of repositories.
-func (k Key) Shared() bool { return k.Host == sharedHost }
+func (k Key) IsShared() bool { return k.Host == sharedHost }
 
 // Stream returns the key of a stream's session, which has no stored record.
-func Stream(user string) Key { return Key{Host: "-", User: user} }
+func StreamKey(user string) Key { return Key{Host: "-", User: user} }
 
 // Bounds of a record; those of its files and denials are settings.
 const (
-	maxSessions = 512
-	maxSent     = 256  // hosts and recipients
-	maxMade     = 256  // files and folders
-	maxEvents   = 64   // kinds of effects, each with its latest time
-	maxText     = 200  // bytes of a name, a target, or a reason
-	maxPath     = 1024 // bytes of a path; longer ones are hashed
+	maxSessions     = 512
+	maxRecipients   = 256  // hosts and recipients
+	maxCreatedPaths = 256  // files and folders
+	maxEvents       = 64   // kinds of effects, each with its latest time
+	maxTextBytes    = 200  // bytes of a name, a target, or a reason
+	maxPathBytes    = 1024 // bytes of a path; longer ones are hashed
 )
 
 // A Record is the stored record of a session, or of all sessions of a user, without files and values.
@@ -54,26 +54,26 @@ const (
 type Record struct {
 	Version int `json:"v"`
 	Key
-	Parent       string            `json:"parent,omitempty"`      // the ID of the parent session
-	ParentHost   string            `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
-	Process      string            `json:"process,omitempty"`     // process of the host, see [Lineage]
-	Began        int64             `json:"began"`
-	Seen         int64             `json:"seen"` // time of the last action, rounded to an eighth of how long a session is kept
-	Labels       []Labelled        `json:"labels,omitempty"`
-	Sent         []Sent            `json:"sent,omitempty"`
-	Denials      []Denial          `json:"denials,omitempty"`      // the newest last
-	Events       map[string]Event  `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
-	Count        int64             `json:"count,omitempty"`        // number of actions, if a policy counts them
-	Owners       []string          `json:"owners,omitempty"`       // the host and account that own the workspace's repository
-	Made         []Made            `json:"made,omitempty"`         // what the session created, the newest last
-	Prompts      []Prompt          `json:"prompts,omitempty"`      // prompts that the user may have written
-	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
-	HasPrompt    bool              `json:"spoken,omitempty"`       // the user has written at least one prompt
-	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
-	PromptKeys   []byte            `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
-	Texts        int64             `json:"texts,omitempty"`        // how many untrusted texts came in
-	Instructions []Instruction     `json:"instructions,omitempty"` // instruction files of the project that the session changes
-	Stopped      bool              `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
+	Parent         string                  `json:"parent,omitempty"`      // the ID of the parent session
+	ParentHost     string                  `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
+	Process        string                  `json:"process,omitempty"`     // process of the host, see [Lineage]
+	BeganAt        int64                   `json:"began"`
+	LastActionAt   int64                   `json:"seen"` // time of the last action, rounded to an eighth of how long a session is kept
+	Labels         []SessionLabel          `json:"labels,omitempty"`
+	Sent           []SentData              `json:"sent,omitempty"`
+	Denials        []Denial                `json:"denials,omitempty"`      // the newest last
+	Events         map[string]Event        `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
+	ActionCount    int64                   `json:"count,omitempty"`        // number of actions, if a policy counts them
+	Owners         []string                `json:"owners,omitempty"`       // the host and account that own the workspace's repository
+	CreatedPaths   []CreatedPath           `json:"made,omitempty"`         // what the session created, the newest last
+	Prompts        []Prompt                `json:"prompts,omitempty"`      // prompts that the user may have written
+	NamedObjects   []grounding.NamedObject `json:"named,omitempty"`        // what the user has named, the newest last
+	HasPrompt      bool                    `json:"spoken,omitempty"`       // the user has written at least one prompt
+	NameHashes     []byte                  `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
+	PromptKeys     []byte                  `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
+	UntrustedTexts int64                   `json:"texts,omitempty"`        // how many untrusted texts came in
+	Instructions   []Instruction           `json:"instructions,omitempty"` // instruction files of the project that the session changes
+	Stopped        bool                    `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
 
 	// Fields of the shared record only.
 	Remotes         []Remote `json:"remotes,omitempty"`      // remotes whose address a session changed
@@ -86,59 +86,59 @@ type Record struct {
 }
 
 // A Labelled is when and why a session got a label.
-type Labelled struct {
+type SessionLabel struct {
 	Label effect.Label `json:"label"`
 	At    int64        `json:"at"`
 	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
 }
 
 // A Sent is what was sent to a host or a recipient.
-type Sent struct {
-	To    string `json:"to"`
-	Times int    `json:"times"`
-	Bytes int64  `json:"bytes"` // at least: files whose size is unknown count 0
-	At    int64  `json:"at"`
+type SentData struct {
+	Recipient string `json:"to"`
+	Times     int    `json:"times"`
+	Bytes     int64  `json:"bytes"` // at least: files whose size is unknown count 0
+	At        int64  `json:"at"`
 }
 
 // A Made is a file, or a folder with all its content, that the session created.
-type Made struct {
-	Path string `json:"path"`
-	From int64  `json:"from"`
-	Last int64  `json:"last"` // the session's last write to it
+type CreatedPath struct {
+	Path          string `json:"path"`
+	CreatedAt     int64  `json:"from"`
+	LastWrittenAt int64  `json:"last"` // the session's last write to it
 }
 
 // An Event is the last time that an action had an effect of some kind.
 type Event struct {
-	At    int64 `json:"at"`
-	Count int64 `json:"count"` // the record's count of actions then
+	At          int64 `json:"at"`
+	ActionCount int64 `json:"count"` // the record's count of actions then
 }
 
-const version = 1
+const recordVersion = 1
 
 // has reports whether a session has a label.
-func (r *Record) has(l effect.Label) bool {
-	return slices.ContainsFunc(r.Labels, func(have Labelled) bool { return have.Label == l })
+func (r *Record) hasLabel(l effect.Label) bool {
+	return slices.ContainsFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l })
 }
 
 // add gives a session a label and reports whether it is new.
-func (r *Record) add(l effect.Label, by string, now int64) bool {
-	if r.has(l) {
+func (r *Record) addLabel(l effect.Label, by string, now int64) bool {
+	if r.hasLabel(l) {
 		return false
 	}
-	r.Labels = append(r.Labels, Labelled{Label: l, At: now, By: by})
+	r.Labels = append(r.Labels, SessionLabel{Label: l, At: now, By: by})
 	return true
 }
 
 // active reports whether a session has not expired.
-func (r *Record) active(now int64, keep time.Duration) bool {
+func (r *Record) isActive(now int64, keep time.Duration) bool {
 	span := int64(keep / time.Second)
-	return now-r.Seen <= span+span/8
+	return now-r.LastActionAt <= span+span/8
 }
 
 // shortenText shortens a text from an action.
 func shortenText(s string) string {
-	if len(s) <= maxText {
+	if len(s) <= maxTextBytes {
 		return s
 	}
-	return s[:maxText]
+	return s[:maxTextBytes]
 }

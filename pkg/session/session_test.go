@@ -53,7 +53,7 @@ func openState(t testing.TB, dir string, w *world) *state.Store {
 }
 
 var analyzer = &analysis.Analyzer{
-	Shell: shell.Analyze, Written: shell.Written, Replay: Replay,
+	Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: Replay,
 	Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
 }
 
@@ -76,7 +76,7 @@ func act(t testing.TB, s *Store, k Key, raw string) *analysis.Case {
 	if memory.Err() != nil {
 		t.Fatal(memory.Err())
 	}
-	c := analyzer.Recall(parse(t, raw), memory)
+	c := analyzer.CaseWithMemory(parse(t, raw), memory)
 	d := Learn(c, nil, false)
 	if err := s.Add(t.Context(), memory, &d); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestFilesKeepTheirOrigin(t *testing.T) {
 			}
 			effects := act(t, s, Key{}, c.last).Effects
 			found := slices.ContainsFunc(effects, func(e effect.Effect) bool {
-				return string(e.Word()) == kind && (label == "" || e.Is(effect.Label(label)))
+				return string(e.RuleKind()) == kind && (label == "" || e.HasLabel(effect.Label(label)))
 			})
 			if found == none {
 				t.Errorf("%q, then %q: effects %+v; want %s", c.before, c.last, effects, c.want)
@@ -369,14 +369,14 @@ func TestEarlierVersion(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k, other := Key{"host", "a", "me"}, Key{"host", "b", "me"}
-		value := newHasher(s.opts.Key).value(secretKey, "")
-		err := s.shelf.change(t.Context(), func(sh shelf) error {
-			group, r := k.group(), &Record{Key: k, Began: s.now(), Seen: s.now(), OriginWasChanged: true, FilesWereFull: true}
+		value := newHasher(s.opts.Key).storedValue(secretKey, "")
+		err := s.storage.runWriting(t.Context(), func(sh storageTx) error {
+			group, r := k.groupName(), &Record{Key: k, BeganAt: s.now(), LastActionAt: s.now(), OriginWasChanged: true, FilesWereFull: true}
 			return errors.Join(
 				sh.Put(group, recordKey, r.encode()),
 				sh.Put(group, fileKey("/work/app/a.sh"), []byte{labelBits([]effect.Label{effect.LabelNetwork}), 0}),
-				sh.Put(group, changeKey, []byte("x")),
-				sh.Put(group, value.key(), value.encode()), sh.Put(group, sumKey, value.Sum),
+				sh.Put(group, filesChangeKey, []byte("x")),
+				sh.Put(group, value.key(), value.encode()), sh.Put(group, valueSumKey, value.Hash),
 			)
 		})
 		if err != nil {
@@ -387,7 +387,7 @@ func TestEarlierVersion(t *testing.T) {
 			if got := fmt.Sprint(memory.Origin("/work/app/a.sh"), len(memory.valueSums)); got != fmt.Sprintf("[network] %d", sumSize) || memory.Err() != nil {
 				t.Errorf("read %d: %s, %v", i, got, memory.Err())
 			}
-			if got := fmt.Sprint(memory.originChanged(), memory.Origin("/work/app/b.sh")); got != "true [network]" {
+			if got := fmt.Sprint(memory.originMayHaveChanged(), memory.Origin("/work/app/b.sh")); got != "true [network]" {
 				t.Errorf("read %d: a changed address of the workspace, a file for which there was no room: %s", i, got)
 			}
 			act(t, s, other, "cat ~/notes/a.txt") // which moves them
@@ -402,7 +402,7 @@ func TestDraft(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k := Key{User: "me"}
 		add := func(s *Store, text string) {
-			d := Delta{Values: []Value{newHasher(s.opts.Key).value(text, "")}}
+			d := Delta{Values: []Value{newHasher(s.opts.Key).storedValue(text, "")}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -415,7 +415,7 @@ func TestDraft(t *testing.T) {
 			}
 			for _, text := range []string{secretKey, "b" + secretKey[1:] + "b", "c" + secretKey[1:] + "c"} {
 				found := memory.valueSums != "" && slices.ContainsFunc(m.values, func(v Value) bool {
-					return v.Length == len(text) && slices.Equal(v.Sum, newHasher(s.opts.Key).value(text, "").Sum)
+					return v.Length == len(text) && slices.Equal(v.Hash, newHasher(s.opts.Key).storedValue(text, "").Hash)
 				})
 				out = append(out, fmt.Sprint(found))
 			}
@@ -448,10 +448,10 @@ func TestDraft(t *testing.T) {
 }
 
 // failing is a shelf that cannot be looked at again once fn has run.
-type failing struct{ shelves }
+type failing struct{ storage }
 
-func (f failing) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
-	if err := f.shelves.look(ctx, fn, wants...); err != nil {
+func (f failing) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+	if err := f.storage.runReadOnly(ctx, fn, wants...); err != nil {
 		return err
 	}
 	return state.ErrBusy
@@ -461,10 +461,10 @@ func (f failing) look(ctx context.Context, fn func(shelf) error, wants ...state.
 // below fails after it.
 func TestDraftKeepsNothingOfAFailure(t *testing.T) {
 	t.Parallel()
-	base := &memoryShelves{groups: map[string]map[string][]byte{}}
+	base := &memoryStorage{groups: map[string]map[string][]byte{}}
 	o := &overlay{base: base, groups: map[string]map[string][]byte{}}
 	put := func(value string) error {
-		return o.change(t.Context(), func(sh shelf) error { return sh.Put([]byte("g"), []byte("k"), []byte(value)) })
+		return o.runWriting(t.Context(), func(sh storageTx) error { return sh.Put([]byte("g"), []byte("k"), []byte(value)) })
 	}
 	if err := put("kept"); err != nil {
 		t.Fatal(err)
@@ -474,7 +474,7 @@ func TestDraftKeepsNothingOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.base = base
-	err := o.look(t.Context(), func(sh shelf) error {
+	err := o.runReadOnly(t.Context(), func(sh storageTx) error {
 		if got := string(sh.Get([]byte("g"), []byte("k"))); got != "kept" {
 			t.Errorf("the draft holds %q", got)
 		}
@@ -491,7 +491,7 @@ func TestNewerRecord(t *testing.T) {
 	data := (&Record{}).encode()
 	body := bytes.Replace(data[4:], []byte(`{"v":1,`), []byte(`{"v":9,`), 1)
 	sum := crc32.ChecksumIEEE(body)
-	_, err := decode(append([]byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}, body...))
+	_, err := decodeRecord(append([]byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}, body...))
 	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "shield session clear --all") {
 		t.Error(err)
 	}
@@ -505,7 +505,7 @@ func TestDamagedRecord(t *testing.T) {
 	k := Key{"host", "a", "me"}
 	act(t, s, k, "cat .env")
 	for name, damage := range map[string][]byte{"cut": {1, 2}, "changed": append([]byte{0, 0, 0, 0}, `{"v":1}`...), "version": (&Record{Version: 9}).encode()[:6]} {
-		err := file.Shelf(t.Context(), shelfName, func(sh *state.Shelf) error { return sh.Put(k.group(), recordKey, damage) })
+		err := file.UpdateNamespace(t.Context(), stateNamespace, func(sh *state.NamespaceTx) error { return sh.Put(k.groupName(), recordKey, damage) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,7 +513,7 @@ func TestDamagedRecord(t *testing.T) {
 		if !errors.Is(memory.Err(), ErrDamaged) {
 			t.Errorf("%s: %v", name, memory.Err())
 		}
-		d := Delta{Labels: []Labelled{{Label: effect.LabelSecret}}}
+		d := Delta{Labels: []SessionLabel{{Label: effect.LabelSecret}}}
 		if err := s.Add(t.Context(), memory, &d); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: add: %v", name, err)
 		}
@@ -536,7 +536,7 @@ func TestDenials(t *testing.T) {
 		deny := func(raw string) {
 			t.Helper()
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			d := Delta{Denial: Denied(analyzer.Recall(parse(t, raw), memory), "r")}
+			d := Delta{Denial: NewDenial(analyzer.CaseWithMemory(parse(t, raw), memory), "r")}
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
@@ -554,7 +554,7 @@ func TestDenials(t *testing.T) {
 			"rm build/x":              false,
 		} {
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			if got := memory.DenialOfSame(analyzer.Recall(parse(t, raw), memory)) != nil; got != want {
+			if got := memory.DenialOfSameTarget(analyzer.CaseWithMemory(parse(t, raw), memory)) != nil; got != want {
 				t.Errorf("%s: around the denial %v, want %v", raw, got, want)
 			}
 		}
@@ -571,7 +571,7 @@ func TestDenials(t *testing.T) {
 		if n, err := s.Resume(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
 			t.Errorf("resumed %d, %v", n, err)
 		}
-		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.Stopped() || memory.DenialOfSame(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
+		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.Stopped() || memory.DenialOfSameTarget(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
 			t.Error("denials outlive resuming")
 		}
 	})
@@ -582,13 +582,13 @@ func TestAfter(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		step := func(raw string) {
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			d := Learn(analyzer.Recall(parse(t, raw), memory), []string{"read_file", "web_fetch"}, true)
+			d := Learn(analyzer.CaseWithMemory(parse(t, raw), memory), []string{"read_file", "web_fetch"}, true)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
 		}
 		after := func(within time.Duration, actions int) bool {
-			return s.Load(t.Context(), Key{}, Lineage{}, "").After([]string{"send_data", "read_file"}, within, actions)
+			return s.Load(t.Context(), Key{}, Lineage{}, "").HasRecentAction([]string{"send_data", "read_file"}, within, actions)
 		}
 		if after(0, 0) {
 			t.Error("before the first action")

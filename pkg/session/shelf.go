@@ -9,14 +9,14 @@ import (
 )
 
 // shelves is where records are stored.
-type shelves interface {
-	look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error
-	change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error
+type storage interface {
+	runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
+	runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
 	stamp() (state.Stamp, bool) // see [state.Store.Stamp]
 }
 
-// A shelf is valid for one transaction, see [state.Shelf].
-type shelf interface {
+// A shelf is valid for one transaction, see [state.NamespaceTx].
+type storageTx interface {
 	Groups(key []byte, fn func(name, value []byte) error) error
 	Get(group, key []byte) []byte
 	Each(group []byte, fn func(key, value []byte) error) error
@@ -24,43 +24,43 @@ type shelf interface {
 	Drop(group []byte) error
 }
 
-type fileShelves struct{ file *state.Store }
+type fileStorage struct{ file *state.Store }
 
-func (d fileShelves) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
-	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) }, wants...)
+func (d fileStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+	return d.file.ViewNamespace(ctx, stateNamespace, func(s *state.NamespaceTx) error { return fn(s) }, wants...)
 }
 
-func (d fileShelves) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
-	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) }, wants...)
+func (d fileStorage) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+	return d.file.UpdateNamespace(ctx, stateNamespace, func(s *state.NamespaceTx) error { return fn(s) }, wants...)
 }
 
-func (d fileShelves) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
+func (d fileStorage) stamp() (state.Stamp, bool) { return d.file.Stamp(stateNamespace) }
 
 // memoryShelves keeps records in memory.
-type memoryShelves struct {
-	mu      sync.Mutex
-	groups  map[string]map[string][]byte
-	changes uint64
+type memoryStorage struct {
+	mu          sync.Mutex
+	groups      map[string]map[string][]byte
+	changeCount uint64
 }
 
-func (m *memoryShelves) stamp() (s state.Stamp, ok bool) {
+func (m *memoryStorage) stamp() (s state.Stamp, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	binary.NativeEndian.PutUint64(s[:], m.changes+1) // the zero stamp is reserved
+	binary.NativeEndian.PutUint64(s[:], m.changeCount+1) // the zero stamp is reserved
 	return s, true
 }
 
-func (m *memoryShelves) look(ctx context.Context, fn func(shelf) error, _ ...state.Want) error {
-	return m.change(ctx, fn)
+func (m *memoryStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, _ ...state.PrefetchKey) error {
+	return m.runWriting(ctx, fn)
 }
 
-func (m *memoryShelves) change(_ context.Context, fn func(shelf) error, _ ...state.Want) error {
+func (m *memoryStorage) runWriting(_ context.Context, fn func(storageTx) error, _ ...state.PrefetchKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return fn(m)
 }
 
-func (m *memoryShelves) Groups(key []byte, fn func(name, value []byte) error) error {
+func (m *memoryStorage) Groups(key []byte, fn func(name, value []byte) error) error {
 	for name, group := range m.groups {
 		if err := fn([]byte(name), group[string(key)]); err != nil {
 			return err
@@ -69,9 +69,9 @@ func (m *memoryShelves) Groups(key []byte, fn func(name, value []byte) error) er
 	return nil
 }
 
-func (m *memoryShelves) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
+func (m *memoryStorage) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
 
-func (m *memoryShelves) Each(group []byte, fn func(key, value []byte) error) error {
+func (m *memoryStorage) Each(group []byte, fn func(key, value []byte) error) error {
 	for key, value := range m.groups[string(group)] {
 		if err := fn([]byte(key), value); err != nil {
 			return err
@@ -80,8 +80,8 @@ func (m *memoryShelves) Each(group []byte, fn func(key, value []byte) error) err
 	return nil
 }
 
-func (m *memoryShelves) Put(group, key, value []byte) error {
-	m.changes++
+func (m *memoryStorage) Put(group, key, value []byte) error {
+	m.changeCount++
 	g := m.groups[string(group)]
 	if g == nil {
 		g = map[string][]byte{}
@@ -95,8 +95,8 @@ func (m *memoryShelves) Put(group, key, value []byte) error {
 	return nil
 }
 
-func (m *memoryShelves) Drop(group []byte) error {
-	m.changes++
+func (m *memoryStorage) Drop(group []byte) error {
+	m.changeCount++
 	delete(m.groups, string(group))
 	return nil
 }

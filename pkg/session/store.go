@@ -26,42 +26,42 @@ var ErrNewer = errors.New("the record of this session was written by a newer shi
 
 // Options are the limits of a store.
 type Options struct {
-	Clock      func() time.Time // required
-	Keep       time.Duration    // how long a session is kept after its last action
-	MaxFiles   int              // files per user
-	MaxDenials int              // denials within ten minutes after which a session stops
-	Key        [32]byte         // key of the hashes of credentials
-	Apart      bool             // sessions share nothing
+	Clock           func() time.Time // required
+	Keep            time.Duration    // how long a session is kept after its last action
+	MaxFiles        int              // files per user
+	MaxDenials      int              // denials within ten minutes after which a session stops
+	Key             [32]byte         // key of the hashes of credentials
+	IsolateSessions bool             // sessions share nothing
 }
 
 // A Store stores sessions. Goroutines may share it.
 type Store struct {
-	opts  Options
-	shelf shelves
-	cache cache
-	tally tally
+	opts    Options
+	storage storage
+	cache   sessionCache
+	tally   sentTally
 
 	decoded  recordCache
-	matchers matchers
+	matchers matcherCache
 	fileSets fileSets
 }
 
 // NewStore returns a store that keeps sessions in a state file, or only in memory if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
 	if file == nil {
-		return &Store{opts: opts, shelf: &memoryShelves{groups: map[string]map[string][]byte{}}}
+		return &Store{opts: opts, storage: &memoryStorage{groups: map[string]map[string][]byte{}}}
 	}
-	return &Store{opts: opts, shelf: fileShelves{file}}
+	return &Store{opts: opts, storage: fileStorage{file}}
 }
 
 // shelfName is the shelf of the state file that holds sessions.
-const shelfName = "sessions"
+const stateNamespace = "sessions"
 
 // recordKey is the key of the record in a group; keys of files are longer.
 var recordKey = []byte("record")
 
 func fileKey(path string) []byte {
-	if len(path) > maxPath {
+	if len(path) > maxPathBytes {
 		sum := sha256.Sum256([]byte(path))
 		path = "#" + hex.EncodeToString(sum[:])
 	}
@@ -69,7 +69,7 @@ func fileKey(path string) []byte {
 }
 
 // group returns the name of a session's group.
-func (k Key) group() []byte {
+func (k Key) groupName() []byte {
 	h := sha256.New()
 	for _, part := range [...]string{k.Host, k.ID, k.User} {
 		fmt.Fprintf(h, "%d:%s", len(part), part) // writing to a hash does not fail
@@ -78,22 +78,22 @@ func (k Key) group() []byte {
 }
 
 // shared returns the key of the record that the sessions of a user share.
-func (s *Store) shared(k Key) Key {
-	if s.opts.Apart {
+func (s *Store) sharedKey(k Key) Key {
+	if s.opts.IsolateSessions {
 		return Key{Host: sharedHost, ID: k.Host + " " + k.ID, User: k.User}
 	}
 	return Key{Host: sharedHost, User: k.User}
 }
 
 // wants returns the values that are read whenever a session, or its parent, is loaded or changed.
-func (s *Store) wants(k Key, parent string) (out []state.Want) {
+func (s *Store) prefetchKeys(k Key, parent string) (out []state.PrefetchKey) {
 	of := func(k Key) {
-		group := k.group()
-		for _, key := range [...][]byte{recordKey, changeKey, sumKey} {
-			out = append(out, state.Want{Group: group, Key: key})
+		group := k.groupName()
+		for _, key := range [...][]byte{recordKey, filesChangeKey, valueSumKey} {
+			out = append(out, state.PrefetchKey{Group: group, Key: key})
 		}
 	}
-	of(s.shared(k))
+	of(s.sharedKey(k))
 	if of(k); parent != "" && parent != k.ID {
 		of(Key{k.Host, parent, k.User})
 	}
@@ -102,7 +102,7 @@ func (s *Store) wants(k Key, parent string) (out []state.Want) {
 
 // encode returns a record with a checksum before it.
 func (r *Record) encode() []byte {
-	r.Version = version
+	r.Version = recordVersion
 	body, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // numbers and strings always marshal
@@ -115,7 +115,7 @@ func (r *Record) encode() []byte {
 }
 
 // decode returns the record in data, nil if there is none.
-func decode(data []byte) (*Record, error) {
+func decodeRecord(data []byte) (*Record, error) {
 	if data == nil {
 		return nil, nil
 	}
@@ -130,21 +130,21 @@ func decode(data []byte) (*Record, error) {
 	if crc32.ChecksumIEEE(data[4:]) != sum || json.Unmarshal(data[4:], r) != nil || r.Version < 1 {
 		return nil, ErrDamaged
 	}
-	if r.Version > version {
+	if r.Version > recordVersion {
 		return nil, ErrNewer
 	}
 	return r, nil
 }
 
 // record returns a session's record, nil if there is none.
-func record(sh shelf, group []byte) (*Record, error) {
-	return decode(sh.Get(group, recordKey))
+func loadRecord(sh storageTx, group []byte) (*Record, error) {
+	return decodeRecord(sh.Get(group, recordKey))
 }
 
 // records calls fn with every record. A damaged record is an error.
-func records(sh shelf, fn func(group []byte, r *Record) error) error {
+func eachRecord(sh storageTx, fn func(group []byte, r *Record) error) error {
 	return sh.Groups(recordKey, func(name, data []byte) error {
-		r, err := decode(data)
+		r, err := decodeRecord(data)
 		if err != nil || r == nil {
 			return err
 		}
@@ -158,28 +158,28 @@ func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 // recordOf returns the record of a session: its own or, if it has none, a new one with the labels of
 // its parent. from is the group of the values that the session starts with: its own or, for a new
 // record, that of the parent; nil for none.
-func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
-	own := k.group()
-	r, err = s.decoded.of(sh, own)
-	if err != nil || r != nil && r.active(s.now(), s.opts.Keep) {
+func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, from []byte, err error) {
+	own := k.groupName()
+	r, err = s.decoded.load(sh, own)
+	if err != nil || r != nil && r.isActive(s.now(), s.opts.Keep) {
 		return r, own, err
 	}
-	r, parent, err := s.begin(sh, k, lineage)
+	r, parent, err := s.newRecord(sh, k, lineage)
 	if err != nil {
 		return nil, nil, err
 	}
 	if parent != nil {
 		for _, l := range parent.Labels {
-			r.add(l.Label, "inherited", s.now())
+			r.addLabel(l.Label, "inherited", s.now())
 		}
-		from = parent.group()
+		from = parent.groupName()
 	}
-	if all, err := s.decoded.of(sh, s.shared(k).group()); err != nil {
+	if all, err := s.decoded.load(sh, s.sharedKey(k).groupName()); err != nil {
 		return nil, nil, err
-	} else if all != nil && !k.Default() {
+	} else if all != nil && !k.IsDefault() {
 		for _, l := range all.Labels { // labels of sessions removed for lack of room: this may be one of them
 			if s.now()-l.At <= int64(s.opts.Keep/time.Second) {
-				r.add(l.Label, l.By, s.now())
+				r.addLabel(l.Label, l.By, s.now())
 			}
 		}
 	}
@@ -190,24 +190,24 @@ func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []by
 // sharedRecord returns the record that the sessions of a user share, and the groups of its files and
 // values. If there is none yet, these are the groups of the sessions themselves, where earlier
 // versions stored files and values.
-func (s *Store) sharedRecord(sh shelf, k Key) (r *Record, from [][]byte, err error) {
-	k = s.shared(k)
-	r, err = s.decoded.of(sh, k.group())
+func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err error) {
+	k = s.sharedKey(k)
+	r, err = s.decoded.load(sh, k.groupName())
 	if err != nil || r != nil {
-		return r, [][]byte{k.group()}, err
+		return r, [][]byte{k.groupName()}, err
 	}
-	r = &Record{Key: k, Began: s.now()}
-	if s.opts.Apart {
+	r = &Record{Key: k, BeganAt: s.now()}
+	if s.opts.IsolateSessions {
 		return r, nil, nil
 	}
-	err = records(sh, func(group []byte, o *Record) error {
-		if o.User == k.User && o.active(s.now(), s.opts.Keep) {
+	err = eachRecord(sh, func(group []byte, o *Record) error {
+		if o.User == k.User && o.isActive(s.now(), s.opts.Keep) {
 			r.addRemotes(o.Remotes)
 			if o.OriginWasChanged {
-				r.OriginChangedAt = max(r.OriginChangedAt, o.Seen)
+				r.OriginChangedAt = max(r.OriginChangedAt, o.LastActionAt)
 			}
 			if o.FilesWereFull {
-				r.FilesFullAt = max(r.FilesFullAt, o.Seen)
+				r.FilesFullAt = max(r.FilesFullAt, o.LastActionAt)
 			}
 			from = append(from, slices.Clone(group))
 		}
@@ -217,7 +217,7 @@ func (s *Store) sharedRecord(sh shelf, k Key) (r *Record, from [][]byte, err err
 }
 
 func sortLabels(r *Record) {
-	sorted.By(r.Labels, func(a, b Labelled) int {
+	sorted.By(r.Labels, func(a, b SessionLabel) int {
 		return cmp.Compare(slices.Index(Labels, a.Label), slices.Index(Labels, b.Label))
 	})
 }
@@ -226,7 +226,7 @@ func sortLabels(r *Record) {
 // memory of sessions with that ID is added. An error of the state file or the record is returned by
 // [Session.Err].
 func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Session {
-	stamp, ok := s.shelf.stamp()
+	stamp, ok := s.storage.stamp()
 	if !ok {
 		return s.load(ctx, k, from, alias)
 	}
@@ -241,7 +241,7 @@ func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Se
 
 func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) *Session {
 	out := &Session{key: k, lineage: lineage, opts: &s.opts}
-	err := s.shelf.look(ctx, func(sh shelf) error {
+	err := s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		r, own, err := s.recordOf(sh, k, lineage)
 		if err != nil {
 			return err
@@ -250,7 +250,7 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 		if err != nil {
 			return err
 		}
-		out.rec, out.shared, out.labels, out.ownLabels = *r, *all, nil, slices.Clone(r.Labels)
+		out.record, out.sharedRecord, out.labels, out.ownLabels = *r, *all, nil, slices.Clone(r.Labels)
 		if out.fileSet, err = s.fileSets.load(sh, from); err != nil {
 			return err
 		}
@@ -258,10 +258,10 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 			from = append(from, own)
 		}
 		if alias != "" {
-			err = records(sh, func(group []byte, o *Record) error {
-				if o.ID == alias && o.User == k.User && !o.Shared() && o.active(s.now(), s.opts.Keep) {
+			err = eachRecord(sh, func(group []byte, o *Record) error {
+				if o.ID == alias && o.User == k.User && !o.IsShared() && o.isActive(s.now(), s.opts.Keep) {
 					for _, l := range o.Labels {
-						out.rec.add(l.Label, l.By, l.At)
+						out.record.addLabel(l.Label, l.By, l.At)
 					}
 					if !slices.Equal(group, own) {
 						from = append(from, slices.Clone(group))
@@ -269,12 +269,12 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 				}
 				return nil
 			})
-			sortLabels(&out.rec)
+			sortLabels(&out.record)
 		}
-		out.groups, out.valueSums = from, sumsOf(sh, from)
+		out.groups, out.valueSums = from, groupValueSums(sh, from)
 		return err
-	}, s.wants(k, lineage.Parent)...)
-	out.now, out.err = s.now(), err
+	}, s.prefetchKeys(k, lineage.Parent)...)
+	out.loadedAt, out.err = s.now(), err
 	return out
 }
 
@@ -282,10 +282,10 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 // already has it. The amount of data sent is only shown to people: for known hosts it is written with
 // the next change, or by [Store.Flush].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
-	if d.MovesFiles {
+	if d.MayMoveFiles {
 		loaded.identifyFiles()
 	}
-	if d.OriginChanged || loaded.originChanged() {
+	if d.OriginChanged || loaded.originMayHaveChanged() {
 		d.Owners = nil
 	}
 	if !loaded.IsNew(d) {
@@ -294,18 +294,18 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 		}
 		return nil
 	}
-	d.Sent = append(s.tally.take(loaded.key), d.Sent...)
-	return s.shelf.change(ctx, func(sh shelf) error {
+	d.Sent = append(s.tally.removeCounts(loaded.key), d.Sent...)
+	return s.storage.runWriting(ctx, func(sh storageTx) error {
 		if err := s.writeShared(sh, loaded.key, d); err != nil {
 			return err
 		}
-		group := loaded.key.group()
+		group := loaded.key.groupName()
 		r, from, err := s.recordOf(sh, loaded.key, loaded.lineage)
 		if err != nil {
 			return err
 		}
-		if r.Seen == 0 { // it is new
-			if err := s.makeRoom(sh, loaded.key); err != nil {
+		if r.LastActionAt == 0 { // it is new
+			if err := s.evictSessions(sh, loaded.key); err != nil {
 				return err
 			}
 			if err := sh.Drop(group); err != nil { // remains of an expired session
@@ -321,37 +321,37 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 				}
 			}
 		}
-		if err := s.put(sh, group, r, d); err != nil {
+		if err := s.writeRecord(sh, group, r, d); err != nil {
 			return err
 		}
 		return s.addToParents(sh, r, d)
-	}, s.wants(loaded.key, loaded.lineage.Parent)...)
+	}, s.prefetchKeys(loaded.key, loaded.lineage.Parent)...)
 }
 
 // AddShared stores only the part of a delta that all sessions of its user share.
 func (s *Store) AddShared(ctx context.Context, loaded *Session, d *Delta) error {
-	if d.MovesFiles {
+	if d.MayMoveFiles {
 		loaded.identifyFiles()
 	}
 	if !loaded.isNewForShared(d) {
 		return nil
 	}
-	return s.shelf.change(ctx, func(sh shelf) error { return s.writeShared(sh, loaded.key, d) }, s.wants(loaded.key, "")...)
+	return s.storage.runWriting(ctx, func(sh storageTx) error { return s.writeShared(sh, loaded.key, d) }, s.prefetchKeys(loaded.key, "")...)
 }
 
 // writeShared writes the shared part of a delta.
-func (s *Store) writeShared(sh shelf, k Key, d *Delta) error {
+func (s *Store) writeShared(sh storageTx, k Key, d *Delta) error {
 	r, from, err := s.sharedRecord(sh, k)
 	if err != nil {
 		return err
 	}
-	now, group := s.now(), r.group()
-	if r.Seen == 0 {
-		if err := s.copy(sh, from, group, r); err != nil {
+	now, group := s.now(), r.groupName()
+	if r.LastActionAt == 0 {
+		if err := s.copyToShared(sh, from, group, r); err != nil {
 			return err
 		}
 	}
-	changed := r.Seen == 0 || now-r.Seen >= int64(s.opts.Keep/time.Second)/8
+	changed := r.LastActionAt == 0 || now-r.LastActionAt >= int64(s.opts.Keep/time.Second)/8
 	changed = r.addRemotes(d.Remotes) || changed
 	if d.OriginChanged {
 		r.OriginChangedAt, changed = now, true
@@ -364,42 +364,42 @@ func (s *Store) writeShared(sh shelf, k Key, d *Delta) error {
 	if err != nil || !changed && !files && !values {
 		return err
 	}
-	r.Seen = max(r.Seen, now)
+	r.LastActionAt = max(r.LastActionAt, now)
 	return s.decoded.put(sh, group, r)
 }
 
 // put writes the record of a session with the values of a delta.
-func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
+func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *Delta) error {
 	now := s.now()
-	changed := r.apply(d, now, &s.opts)
-	values, err := s.addValues(sh, group, d.sessionWords())
+	changed := r.applyDelta(d, now, &s.opts)
+	values, err := s.addValues(sh, group, d.privateValues())
 	if err != nil {
 		return err
 	}
-	if !changed && !values && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
+	if !changed && !values && now-r.LastActionAt < int64(s.opts.Keep/time.Second)/8 {
 		return nil
 	}
-	r.Seen = max(r.Seen, now)
+	r.LastActionAt = max(r.LastActionAt, now)
 	return s.decoded.put(sh, group, r)
 }
 
 // Flush writes the counts of sent data that are still in memory.
 func (s *Store) Flush(ctx context.Context) error {
-	all := s.tally.takeAll()
+	all := s.tally.removeAllCounts()
 	if len(all) == 0 {
 		return nil
 	}
-	return s.shelf.change(ctx, func(sh shelf) error {
+	return s.storage.runWriting(ctx, func(sh storageTx) error {
 		for k, sent := range all {
-			r, err := record(sh, k.group())
+			r, err := loadRecord(sh, k.groupName())
 			if err != nil {
 				return err
 			}
 			if r == nil { // it was removed meanwhile
 				continue
 			}
-			r.apply(&Delta{Sent: sent}, s.now(), &s.opts)
-			if err := sh.Put(k.group(), recordKey, r.encode()); err != nil {
+			r.applyDelta(&Delta{Sent: sent}, s.now(), &s.opts)
+			if err := sh.Put(k.groupName(), recordKey, r.encode()); err != nil {
 				return err
 			}
 		}
@@ -408,12 +408,12 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 // copy copies the files and values of sessions to the shared group.
-func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
+func (s *Store) copyToShared(sh storageTx, from [][]byte, to []byte, r *Record) error {
 	values, err := loadValues(sh, from)
 	if err != nil {
 		return err
 	}
-	values = slices.DeleteFunc(values, func(v Value) bool { return v.Private })
+	values = slices.DeleteFunc(values, func(v Value) bool { return v.PrivateWord })
 	if _, err := s.addValues(sh, to, values); err != nil {
 		return err
 	}
@@ -428,7 +428,7 @@ func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
 // that it reads: see [Learn].
 func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 	d := Learn(c, events, counts)
-	if slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelSecret }) {
+	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelSecret }) {
 		d.Values = newHasher(s.opts.Key).readValues(c)
 	}
 	return d
@@ -436,7 +436,7 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 
 // Carries adds to a case the effect of sending a value that its session has read: certain for a whole
 // value, possible for a part or a short value.
-func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
+func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis.Case) error {
 	if loaded.err != nil || loaded.valueSums == "" {
 		return loaded.err
 	}
@@ -444,12 +444,12 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	if err != nil {
 		return err
 	}
-	f := m.carriedParts(s.opts.Key, c)
-	if f == carriesNone && loaded.pushesSecretFile(c) {
-		f = carriesPart
+	f := m.sentPartOf(s.opts.Key, c)
+	if f == sendsNone && loaded.pushesSecretFile(c) {
+		f = sendsPart
 	}
-	if f != carriesNone {
-		c.CarriesValue(f == carriesPart)
+	if f != sendsNone {
+		c.AddSessionCredential(f == sendsPart)
 	}
 	return nil
 }
@@ -457,28 +457,28 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 // makeRoom removes expired sessions and, if maxSessions are active, the one that was active longest
 // ago, but not a default session. New sessions inherit its labels for as long as it would have been
 // kept.
-func (s *Store) makeRoom(sh shelf, but Key) error {
+func (s *Store) evictSessions(sh storageTx, but Key) error {
 	var ended [][]byte
 	var oldest *Record
 	n := 0
-	err := records(sh, func(group []byte, r *Record) error {
-		if r.Shared() {
+	err := eachRecord(sh, func(group []byte, r *Record) error {
+		if r.IsShared() {
 			return nil
 		}
 		switch n++; {
-		case !r.active(s.now(), s.opts.Keep):
+		case !r.isActive(s.now(), s.opts.Keep):
 			ended = append(ended, slices.Clone(group))
-			if s.opts.Apart {
-				ended = append(ended, s.shared(r.Key).group())
+			if s.opts.IsolateSessions {
+				ended = append(ended, s.sharedKey(r.Key).groupName())
 			}
-		case r.Key != but && !r.Default() && (oldest == nil || r.Seen < oldest.Seen):
+		case r.Key != but && !r.IsDefault() && (oldest == nil || r.LastActionAt < oldest.LastActionAt):
 			oldest = r
 		}
 		return nil
 	})
 	if err == nil && n >= maxSessions && len(ended) == 0 && oldest != nil {
 		err = s.addToShared(sh, oldest)
-		ended = append(ended, oldest.group())
+		ended = append(ended, oldest.groupName())
 	}
 	for _, group := range ended {
 		if err == nil {
@@ -489,46 +489,46 @@ func (s *Store) makeRoom(sh shelf, but Key) error {
 }
 
 // addToShared adds the labels of a session to the shared record of its user.
-func (s *Store) addToShared(sh shelf, old *Record) error {
+func (s *Store) addToShared(sh storageTx, old *Record) error {
 	r, from, err := s.sharedRecord(sh, old.Key)
 	if err != nil {
 		return err
 	}
-	if r.Seen == 0 {
-		if err := s.copy(sh, from, r.group(), r); err != nil {
+	if r.LastActionAt == 0 {
+		if err := s.copyToShared(sh, from, r.groupName(), r); err != nil {
 			return err
 		}
 	}
 	for _, l := range old.Labels {
-		r.Labels = slices.DeleteFunc(r.Labels, func(have Labelled) bool { return have.Label == l.Label })
-		r.add(l.Label, l.By, s.now())
+		r.Labels = slices.DeleteFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l.Label })
+		r.addLabel(l.Label, l.By, s.now())
 	}
 	sortLabels(r)
-	r.Seen = max(r.Seen, s.now())
-	return sh.Put(r.group(), recordKey, r.encode())
+	r.LastActionAt = max(r.LastActionAt, s.now())
+	return sh.Put(r.groupName(), recordKey, r.encode())
 }
 
 // List returns the active sessions, the most recent first. A damaged record is an error.
 func (s *Store) List(ctx context.Context) (out []Record, err error) {
-	err = s.shelf.look(ctx, func(sh shelf) error {
+	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil
-		return records(sh, func(_ []byte, r *Record) error {
-			if !r.Shared() && r.active(s.now(), s.opts.Keep) {
+		return eachRecord(sh, func(_ []byte, r *Record) error {
+			if !r.IsShared() && r.isActive(s.now(), s.opts.Keep) {
 				out = append(out, *r)
 			}
 			return nil
 		})
 	})
-	sorted.By(out, func(a, b Record) int { return cmp.Compare(b.Seen, a.Seen) })
+	sorted.By(out, func(a, b Record) int { return cmp.Compare(b.LastActionAt, a.LastActionAt) })
 	return out, err
 }
 
-// Shared returns the shared record of each user, see [Key.Shared].
-func (s *Store) Shared(ctx context.Context) (out []Record, err error) {
-	err = s.shelf.look(ctx, func(sh shelf) error {
+// Shared returns the shared record of each user, see [Key.IsShared].
+func (s *Store) SharedRecords(ctx context.Context) (out []Record, err error) {
+	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil
-		return records(sh, func(_ []byte, r *Record) error {
-			if r.Shared() {
+		return eachRecord(sh, func(_ []byte, r *Record) error {
+			if r.IsShared() {
 				out = append(out, *r)
 			}
 			return nil
@@ -539,10 +539,10 @@ func (s *Store) Shared(ctx context.Context) (out []Record, err error) {
 
 // Files returns the files that the sessions of a user know, with their labels, sorted by path.
 func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error) {
-	err = s.shelf.look(ctx, func(sh shelf) error {
+	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		one := &Session{}
-		err := one.loadFiles(sh, s.shared(k).group())
-		out = one.list()
+		err := one.loadFiles(sh, s.sharedKey(k).groupName())
+		out = one.labelledFiles()
 		return err
 	})
 	return out, err
@@ -550,11 +550,11 @@ func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error)
 
 // Clear removes the sessions that choose accepts. A nil choose removes all, including damaged ones.
 func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared int, err error) {
-	err = s.shelf.change(ctx, func(sh shelf) error {
+	err = s.storage.runWriting(ctx, func(sh storageTx) error {
 		cleared = 0
 		var drop [][]byte
 		err := sh.Groups(recordKey, func(group, data []byte) error {
-			r, err := decode(data)
+			r, err := decodeRecord(data)
 			switch {
 			case choose == nil:
 			case err != nil:
@@ -562,7 +562,7 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 			case r == nil || !choose(r):
 				return nil
 			}
-			if drop = append(drop, slices.Clone(group)); choose != nil || r == nil || !r.Shared() {
+			if drop = append(drop, slices.Clone(group)); choose != nil || r == nil || !r.IsShared() {
 				cleared++
 			}
 			return nil
@@ -580,9 +580,9 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 // Resume forgets the denials of the sessions that choose accepts, and resumes those that are stopped;
 // labels stay. It returns how many sessions it changed.
 func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed int, err error) {
-	err = s.shelf.change(ctx, func(sh shelf) error {
+	err = s.storage.runWriting(ctx, func(sh storageTx) error {
 		var change []*Record
-		err := records(sh, func(_ []byte, r *Record) error {
+		err := eachRecord(sh, func(_ []byte, r *Record) error {
 			if choose(r) && (r.Stopped || len(r.Denials) > 0) {
 				change = append(change, r)
 			}
@@ -592,7 +592,7 @@ func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed 
 		for _, r := range change {
 			r.Stopped, r.Denials = false, nil
 			if err == nil {
-				err = sh.Put(r.group(), recordKey, r.encode())
+				err = sh.Put(r.groupName(), recordKey, r.encode())
 			}
 		}
 		return err

@@ -14,7 +14,7 @@ func TestSentIsCounted(t *testing.T) {
 		key, sent := Key{User: "u"}, 0
 		send := func(to string) {
 			sent++
-			d := Delta{Sent: []Sent{{To: to, Times: 1, Bytes: 10}}}
+			d := Delta{Sent: []SentData{{Recipient: to, Times: 1, Bytes: 10}}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func TestSentIsCounted(t *testing.T) {
 			}
 			for _, to := range list[0].Sent {
 				if times += to.Times; int64(to.Times)*10 != to.Bytes {
-					t.Errorf("%d times %d bytes to %s", to.Times, to.Bytes, to.To)
+					t.Errorf("%d times %d bytes to %s", to.Times, to.Bytes, to.Recipient)
 				}
 			}
 			return times
@@ -35,7 +35,7 @@ func TestSentIsCounted(t *testing.T) {
 			func() { send("new.example") },
 			func() { w.now = w.now.Add(tallyInterval * time.Second); send("a.example") },
 			func() {
-				for range maxTallied {
+				for range maxTalliedActions {
 					send("a.example")
 				}
 				if err := s.Flush(t.Context()); err != nil {
@@ -60,7 +60,7 @@ func TestCountsOfClearedSession(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, _ *world, s *Store) {
 		for range 2 {
-			d := Delta{Sent: []Sent{{To: "a.example", Times: 1}}}
+			d := Delta{Sent: []SentData{{Recipient: "a.example", Times: 1}}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), Key{User: "u"}, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}

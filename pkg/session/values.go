@@ -15,41 +15,41 @@ import (
 // A Value is a credential that a session has read, as hashes with a key of this installation; the
 // credential itself is not stored.
 type Value struct {
-	Length  int // bytes
-	Sum     []byte
-	Tag     uint32   // tag of its first pieceSize bytes
-	Pieces  []byte   // tag and hash of each run of pieceSize bytes
-	Service []string // words of its name that the host name of its service may contain
-	Private bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
+	Length       int // bytes
+	Hash         []byte
+	Tag          uint32   // tag of its first pieceSize bytes
+	PieceHashes  []byte   // tag and hash of each run of pieceSize bytes
+	ServiceWords []string // words of its name that the host name of its service may contain
+	PrivateWord  bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 
 // Bounds of values.
 const (
-	minValue      = 8   // bytes; shorter values occur by chance
-	minWholeValue = 16  // bytes from which a value cannot occur by chance
-	maxValue      = 512 // bytes of a value that are split into pieces
-	pieceSize     = 8   // bytes
-	tagSize       = 3
-	tagBits       = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
-	sumSize       = 16
-	hashSize      = 8
-	keptSize      = tagSize + hashSize // bytes stored per piece
-	maxValues     = 1024               // per user, and per session
-	maxFound      = 64                 // per file or result
-	maxPrivate    = 1 << 16            // bytes of a private text that are read
-	maxHashed     = 1 << 17            // pieces whose hash is compared per action, after their tags matched
-	minEntropy    = 3.0                // entropy of a random-looking text, in bits per byte
+	minValueBytes       = 8   // bytes; shorter values occur by chance
+	minUniqueValueBytes = 16  // bytes from which a value cannot occur by chance
+	maxValueBytes       = 512 // bytes of a value that are split into pieces
+	pieceSize           = 8   // bytes
+	tagSize             = 3
+	tagBits             = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
+	sumSize             = 16
+	pieceHashSize       = 8
+	storedPieceSize     = tagSize + pieceHashSize // bytes stored per piece
+	maxValues           = 1024                    // per user, and per session
+	maxFoundValues      = 64                      // per file or result
+	maxPrivateBytes     = 1 << 16                 // bytes of a private text that are read
+	maxHashedPieces     = 1 << 17                 // pieces whose hash is compared per action, after their tags matched
+	minEntropy          = 3.0                     // entropy of a random-looking text, in bits per byte
 )
 
 // privateWord matches what may be a number, an address or a name in a private file.
-var privateWord = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
+var privateWordPattern = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 
 // private returns the words of a private text that are rare in other texts: those with a digit and
 // another character, and e-mail addresses.
-func (h *hasher) private(text string) (out []Value) {
-	for _, word := range privateWord().FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
-		if word = strings.Trim(word, ".:/-"); len(word) >= minValue && (characterKinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
-			out = append(out, Value{Length: len(word), Sum: slices.Clone(h.hash(word)[:sumSize]), Tag: h.pieceTag(pieceAt(word, 0)), Private: true})
+func (h *hasher) privateValues(text string) (out []Value) {
+	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateBytes)], maxFoundValues) {
+		if word = strings.Trim(word, ".:/-"); len(word) >= minValueBytes && (characterKinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
+			out = append(out, Value{Length: len(word), Hash: slices.Clone(h.hash(word)[:sumSize]), Tag: h.pieceTag(pieceAt(word, 0)), PrivateWord: true})
 		}
 	}
 	return out
@@ -66,30 +66,30 @@ func characterKinds(s string) (n int) {
 }
 
 // assignment matches a line of a configuration file.
-var assignment = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
+var assignmentPattern = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
 // values returns the stored form of the credentials in a text. all means that the text is a credential
 // store, in which random-looking words count. from is the host that sent the text, where its
 // credentials are valid; "" if unknown.
-func (h *hasher) values(text string, all bool, from string) (out []Value) {
+func (h *hasher) credentialValues(text string, all bool, from string) (out []Value) {
 	var seen []string
 	signIn := passwordHosts(text)
 	add := func(value, name string) {
 		value = strings.Trim(value, " \t\r\n\"'")
-		if len(value) >= minValue && len(out) < maxFound && !slices.Contains(seen, value) && !isTestPassword(value) {
+		if len(value) >= minValueBytes && len(out) < maxFoundValues && !slices.Contains(seen, value) && !isTestPassword(value) {
 			seen = append(seen, value)
-			v := h.value(value, name)
+			v := h.storedValue(value, name)
 			for _, host := range [...]string{from, signIn[value]} {
 				if host != "" {
-					v.Service = append(v.Service, host)
+					v.ServiceWords = append(v.ServiceWords, host)
 				}
 			}
 			out = append(out, v)
 		}
 	}
 	found := redact.Find(text)
-	for _, m := range assignment().FindAllStringSubmatch(text, 4*maxFound) {
-		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= minWholeValue && looksRandom(m[2]) {
+	for _, m := range assignmentPattern().FindAllStringSubmatch(text, 4*maxFoundValues) {
+		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= minUniqueValueBytes && looksRandom(m[2]) {
 			add(m[2], m[1])
 		}
 	}
@@ -103,9 +103,9 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	if !all {
 		return out
 	}
-	for _, word := range namelessCredential().FindAllString(text, 4*maxFound) {
+	for _, word := range namelessCredentialPattern().FindAllString(text, 4*maxFoundValues) {
 		within := func(value string) bool { return strings.Contains(value, word) }
-		if looksNameless(word) && !slices.ContainsFunc(seen, within) {
+		if looksLikeCredential(word) && !slices.ContainsFunc(seen, within) {
 			add(word, "")
 		}
 	}
@@ -113,11 +113,11 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 }
 
 // namelessCredential matches words of a credential store that may be a credential without a name.
-var namelessCredential = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
+var namelessCredentialPattern = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
 // looksNameless reports whether a word looks like a credential.
-func looksNameless(word string) bool {
-	if len(word) >= 2*minWholeValue && strings.Trim(word, "0123456789abcdef") == "" {
+func looksLikeCredential(word string) bool {
+	if len(word) >= 2*minUniqueValueBytes && strings.Trim(word, "0123456789abcdef") == "" {
 		return true
 	}
 	return characterKinds(word) == 3 && looksRandom(word)
@@ -126,7 +126,7 @@ func looksNameless(word string) bool {
 // looksRandom reports whether a text has the entropy of a credential, and is not a path, an address or
 // a word.
 func looksRandom(s string) bool {
-	if len(s) < minValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterKinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
+	if len(s) < minValueBytes || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterKinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false
 	}
 	var count [256]int
@@ -145,18 +145,18 @@ func looksRandom(s string) bool {
 
 // readValues returns the values in the credential files that a case reads.
 func (h *hasher) readValues(c *analysis.Case) (out []Value) {
-	place := c.At()
-	if place.Script == nil {
+	place := c.Place()
+	if place.ReadScript == nil {
 		return nil
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || e.Sure == effect.May || !effect.SecretPath(e.Path, false) || len(out) >= maxFound {
+		if e.Kind != effect.ReadFile || e.Pattern || e.Certainty == effect.Possible || !effect.SecretPath(e.Path, false) || len(out) >= maxFoundValues {
 			continue
 		}
-		if text, err := place.Script(e.Path); err == nil {
-			out = append(out, h.values(string(text), path.Ext(e.Path) != ".md", "")...)
+		if text, err := place.ReadScript(e.Path); err == nil {
+			out = append(out, h.credentialValues(string(text), path.Ext(e.Path) != ".md", "")...)
 		}
 	}
-	return out[:min(len(out), maxFound)]
+	return out[:min(len(out), maxFoundValues)]
 }

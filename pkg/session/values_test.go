@@ -28,7 +28,7 @@ var (
 // reads returns an analyzer in whose place the given files lie.
 func reads(files map[string]string) *analysis.Analyzer {
 	an := *analyzer
-	an.Place.Script = func(path string) ([]byte, error) {
+	an.Place.ReadScript = func(path string) ([]byte, error) {
 		if text, ok := files[path]; ok {
 			return []byte(text), nil
 		}
@@ -92,20 +92,20 @@ func TestValueFlow(t *testing.T) {
 		stores(t, func(t *testing.T, _ *world, s *Store) {
 			an := reads(map[string]string{"/work/app/.env": env, "/work/app/notes.txt": "a\n" + secretKey + "\n", "/work/app/other.txt": "a\n"})
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			d := s.Learn(an.Recall(parse(t, "cat .env"), memory), nil, false)
+			d := s.Learn(an.CaseWithMemory(parse(t, "cat .env"), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
 			memory = s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.Recall(parse(t, raw), memory)
-			if err := s.Carries(t.Context(), memory, c); err != nil {
+			c := an.CaseWithMemory(parse(t, raw), memory)
+			if err := s.MarkSentValues(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
 			for _, e := range c.Effects {
 				switch {
-				case e.Cause != effect.CauseValue:
-				case e.Sure == effect.May:
+				case e.Cause != effect.CauseSessionValue:
+				case e.Certainty == effect.Possible:
 					got = "part"
 				default:
 					got = "whole"
@@ -126,7 +126,7 @@ func TestValuesAreHashed(t *testing.T) {
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	pem := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + strings.Repeat("b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE\n", 3) + "-----END OPENSSH PRIVATE KEY-----\n"
 	text := "token: " + hubToken + "\nAPI_KEY=" + secretKey + "\npassword=" + shortKey + "\n" + pem
-	if err := s.Returned(t.Context(), memory, Completed{UntrustedResult: true, Texts: []string{text}}); err != nil {
+	if err := s.AddCompleted(t.Context(), memory, CompletedCall{UntrustedResult: true, ResultTexts: []string{text}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := labels(t, s, Key{}); got != "[secret untrusted]" {
@@ -142,8 +142,8 @@ func TestValuesAreHashed(t *testing.T) {
 		}
 	}
 	values := 0
-	err = s.shelf.look(t.Context(), func(sh shelf) error {
-		list, err := loadValues(sh, [][]byte{s.shared(Key{}).group()})
+	err = s.storage.runReadOnly(t.Context(), func(sh storageTx) error {
+		list, err := loadValues(sh, [][]byte{s.sharedKey(Key{}).groupName()})
 		values = len(list)
 		return err
 	})
@@ -163,8 +163,8 @@ func TestValuesAreBounded(t *testing.T) {
 		for k := range 200 {
 			fmt.Fprintf(&b, "API_KEY_%d=%s\n", k, fmt.Sprintf("k%dZ%dx", i*1000+k, k*k+7)+secretKey[:16])
 		}
-		values := h.values(b.String(), true, "")
-		if len(values) > maxFound {
+		values := h.credentialValues(b.String(), true, "")
+		if len(values) > maxFoundValues {
 			t.Errorf("%d values of one text", len(values))
 		}
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
@@ -172,8 +172,8 @@ func TestValuesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := s.shelf.look(t.Context(), func(sh shelf) error {
-		list, err := loadValues(sh, [][]byte{s.shared(Key{}).group()})
+	err := s.storage.runReadOnly(t.Context(), func(sh storageTx) error {
+		list, err := loadValues(sh, [][]byte{s.sharedKey(Key{}).groupName()})
 		if len(list) != maxValues {
 			t.Errorf("%d values of one user", len(list))
 		}
@@ -183,16 +183,16 @@ func TestValuesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A value that cannot be read is not taken for none.
-	err = file.Shelf(t.Context(), shelfName, func(sh *state.Shelf) error {
-		return sh.Put(Key{}.group(), []byte(valuePrefix+"x"), []byte("{"))
+	err = file.UpdateNamespace(t.Context(), stateNamespace, func(sh *state.NamespaceTx) error {
+		return sh.Put(Key{}.groupName(), []byte(valuePrefix+"x"), []byte("{"))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	act(t, s, Key{}, "cat .env")
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-	c := analyzer.Recall(parse(t, "curl https://example.com/"), memory)
-	if err := s.Carries(t.Context(), memory, c); err == nil {
+	c := analyzer.CaseWithMemory(parse(t, "curl https://example.com/"), memory)
+	if err := s.MarkSentValues(t.Context(), memory, c); err == nil {
 		t.Error("a damaged value counts as none")
 	}
 }

@@ -11,32 +11,32 @@ import (
 // A Session is the memory of a session at one moment. It implements analysis.Memory. Only one
 // goroutine at a time may use it.
 type Session struct {
-	key     Key
-	lineage Lineage
-	opts    *Options
-	now     int64
+	key      Key
+	lineage  Lineage
+	opts     *Options
+	loadedAt int64
 
-	rec       Record
-	shared    Record         // the record that the sessions of the user share
-	labels    []effect.Label // labels of rec
-	ownLabels []Labelled     // of rec, without the labels of the session that the agent names
+	record       Record
+	sharedRecord Record         // the record that the sessions of the user share
+	labels       []effect.Label // labels of rec
+	ownLabels    []SessionLabel // of rec, without the labels of the session that the agent names
 	fileSet
 	groups    [][]byte // the groups of its files and values
 	err       error
 	valueSums string // the sums of the values of groups; "" if there are none
 
-	disk         Disk                       // nil to check no files
-	askedOrigins map[string]byte            // the results of Origin
-	askedBrought bool                       // Brought was called
-	made         map[string]bool            // the results of Made
-	identified   map[string]effect.Identity // files whose identity was unknown when the session was loaded
+	fileChecker       FileChecker                // nil to check no files
+	originResults     map[string]byte            // the results of Origin
+	usedImportedPaths bool                       // Brought was called
+	createdResults    map[string]bool            // the results of Made
+	identified        map[string]effect.Identity // files whose identity was unknown when the session was loaded
 }
 
 // Labels returns the labels of the session.
 func (s *Session) Labels() []effect.Label {
 	if s.labels == nil {
-		s.labels = make([]effect.Label, 0, len(s.rec.Labels))
-		for _, l := range s.rec.Labels {
+		s.labels = make([]effect.Label, 0, len(s.record.Labels))
+		for _, l := range s.record.Labels {
 			s.labels = append(s.labels, l.Label)
 		}
 	}
@@ -47,16 +47,18 @@ func (s *Session) Labels() []effect.Label {
 func (s *Session) Err() error { return s.err }
 
 // Since returns the time since a time of the record.
-func (s *Session) Since(at int64) time.Duration { return time.Duration(max(s.now-at, 0)) * time.Second }
+func (s *Session) Since(at int64) time.Duration {
+	return time.Duration(max(s.loadedAt-at, 0)) * time.Second
+}
 
 // LabelledFiles returns the labels of the files that Origin was called for, if they have any; a folder
 // labelled as a whole is also listed, with a final slash.
 func (s *Session) LabelledFiles() map[string][]effect.Label {
 	told := map[string][]effect.Label{}
-	for path, b := range s.askedOrigins {
+	for path, b := range s.originResults {
 		if b != 0 {
 			told[path] = labelsOf(b)
-			if s.files[path].tree {
+			if s.files[path].wholeTree {
 				told[path+"/"] = told[path]
 			}
 		}
@@ -65,54 +67,54 @@ func (s *Session) LabelledFiles() map[string][]effect.Label {
 }
 
 // Stopped reports whether the session is stopped until a person resumes it.
-func (s *Session) Stopped() bool { return s.rec.Stopped }
+func (s *Session) Stopped() bool { return s.record.Stopped }
 
 // After reports whether an action with an effect of one of the kinds ran before, within a time and a
 // number of actions.
-func (s *Session) After(kinds []string, within time.Duration, actions int) bool {
+func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
-		e, ok := s.rec.Events[kind]
-		return ok && (within == 0 || s.now-e.At <= int64(within/time.Second)) && (actions == 0 || s.rec.Count-e.Count < int64(actions))
+		e, ok := s.record.Events[kind]
+		return ok && (within == 0 || s.loadedAt-e.At <= int64(within/time.Second)) && (actions == 0 || s.record.ActionCount-e.ActionCount < int64(actions))
 	})
 }
 
 // maxMet is how many files with unknown identity are checked per action.
-const maxMet = 16
+const maxIdentityChecks = 16
 
 // A Disk checks files, as [analysis.Identifier] does.
-type Disk interface {
-	Intact(path string, from, to time.Time) bool // its last change is between two times
+type FileChecker interface {
+	AllChangedBetween(path string, from, to time.Time) bool // its last change is between two times
 	Identify(path string) (id effect.Identity, ok bool)
-	Perhaps(paths []string) []string // without paths known not to exist
+	PossiblyPresent(paths []string) []string // without paths known not to exist
 }
 
 // Identify recognises renamed or copied files by their identity. It reads the disk only if the result
 // may depend on it.
-func (s *Session) Identify(disk Disk) {
+func (s *Session) Identify(disk FileChecker) {
 	if s.err == nil {
-		s.disk = disk
+		s.fileChecker = disk
 	}
 }
 
 // identifyFiles looks up the identity of files that have none yet, so that they are recognised at
 // other paths later.
 func (s *Session) identifyFiles() {
-	if s.disk == nil {
+	if s.fileChecker == nil {
 		return
 	}
-	for _, path := range s.disk.Perhaps(s.unidentified) {
-		if len(s.identified) == maxMet {
+	for _, path := range s.fileChecker.PossiblyPresent(s.unidentified) {
+		if len(s.identified) == maxIdentityChecks {
 			return
 		}
 		if _, met := s.identified[path]; met {
 			continue
 		}
-		if id, ok := s.disk.Identify(path); ok {
+		if id, ok := s.fileChecker.Identify(path); ok {
 			if s.identified == nil {
 				s.identified, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // other sessions may share the map
 			}
 			e := s.files[path]
-			e.id = id
+			e.identity = id
 			s.files[path], s.identified[path] = e, id
 		}
 	}
@@ -120,62 +122,62 @@ func (s *Session) identifyFiles() {
 
 // Origin returns the labels of a file.
 func (s *Session) Origin(path string) []effect.Label {
-	b, asked := s.askedOrigins[path]
+	b, asked := s.originResults[path]
 	if !asked {
-		b = s.origin(path)
-		if s.askedOrigins == nil {
-			s.askedOrigins = map[string]byte{}
+		b = s.lookUpOrigin(path)
+		if s.originResults == nil {
+			s.originResults = map[string]byte{}
 		}
-		s.askedOrigins[path] = b
+		s.originResults[path] = b
 	}
 	return labelsOf(b)
 }
 
-func (s *Session) origin(path string) byte {
-	b, found := s.lookUp(keyOf(path))
-	if !found && s.disk != nil && len(s.files) > 0 {
-		if id, ok := s.disk.Identify(path); ok {
+func (s *Session) lookUpOrigin(path string) byte {
+	b, found := s.lookUp(storedPath(path))
+	if !found && s.fileChecker != nil && len(s.files) > 0 {
+		if id, ok := s.fileChecker.Identify(path); ok {
 			s.identifyFiles()
-			b = s.labelsOfSame(id)
+			b = s.labelsOfIdentical(id)
 			found = b != 0
 		}
 	}
-	if !found && s.withinKeep(s.shared.FilesFullAt) {
+	if !found && s.isRetained(s.sharedRecord.FilesFullAt) {
 		b = labelBits([]effect.Label{effect.LabelNetwork})
 	}
 	return b
 }
 
 // withinKeep reports whether a time of the shared record is set and has not expired.
-func (s *Session) withinKeep(at int64) bool {
-	return at != 0 && s.now-at <= int64(s.opts.Keep/time.Second)
+func (s *Session) isRetained(at int64) bool {
+	return at != 0 && s.loadedAt-at <= int64(s.opts.Keep/time.Second)
 }
 
 // originChanged reports whether the remote of the workspace may have changed, in this session or
 // shortly before.
-func (s *Session) originChanged() bool {
-	return s.shared.OriginChangedAt != 0 && s.rec.Began-s.shared.OriginChangedAt <= int64(s.opts.Keep/time.Second)
+func (s *Session) originMayHaveChanged() bool {
+	return s.sharedRecord.OriginChangedAt != 0 && s.record.BeganAt-s.sharedRecord.OriginChangedAt <= int64(s.opts.Keep/time.Second)
 }
 
 // Brought returns the paths of downloaded, decoded or cloned files, sorted.
-func (s *Session) Brought() *effect.Paths {
-	s.askedBrought = true
+func (s *Session) ImportedPaths() *effect.PathList {
+	s.usedImportedPaths = true
 	return s.downloaded
 }
 
 // SameAnswers reports whether another state of the session gives the same results as this one gave for
 // Origin, Brought and Made so far.
 func (s *Session) SameAnswers(other *Session) bool {
-	if s.askedBrought && s.downloaded != other.Brought() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
+	if s.usedImportedPaths && s.downloaded != other.ImportedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
 	}
-	for path, b := range s.askedOrigins {
-		if other.Origin(path); other.askedOrigins[path] != b {
+	for path, b := range s.originResults {
+		if other.Origin(path); other.originResults[path] != b {
 			return false
 		}
 	}
-	for path, made := range s.made {
-		if other.Made(path) != made {
+	for path, made := range s.createdResults {
+		if other.HasCreated(path) != made {
 			return false
 		}
 	}
@@ -183,27 +185,27 @@ func (s *Session) SameAnswers(other *Session) bool {
 }
 
 // IsNew reports whether a delta contains anything that is not stored yet.
-func (s *Session) IsNew(d *Delta) bool { return s.hasNews(d) || s.isNewForShared(d) }
+func (s *Session) IsNew(d *Delta) bool { return s.isNewForSession(d) || s.isNewForShared(d) }
 
 // hasNews reports whether a delta contains anything new for the session's own record.
-func (s *Session) hasNews(d *Delta) bool {
-	if d.CountsActions || d.Denial != nil || d.Prompt != nil || d.UserPrompt != nil || d.Texts || d.Instruction != nil || len(d.SettledPrompts) > 0 || len(d.Events)+len(d.sessionWords()) > 0 {
+func (s *Session) isNewForSession(d *Delta) bool {
+	if d.CountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.UntrustedText || d.Instruction != nil || len(d.ResolvedPrompts) > 0 || len(d.Events)+len(d.privateValues()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
-		if !slices.ContainsFunc(s.rec.Sent, func(have Sent) bool { return have.To == sent.To }) {
+		if !slices.ContainsFunc(s.record.Sent, func(have SentData) bool { return have.Recipient == sent.Recipient }) {
 			return true
 		}
 	}
 	for _, l := range d.Labels {
-		if !slices.ContainsFunc(s.ownLabels, func(have Labelled) bool { return have.Label == l.Label }) {
+		if !slices.ContainsFunc(s.ownLabels, func(have SessionLabel) bool { return have.Label == l.Label }) {
 			return true
 		}
 	}
-	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) || slices.ContainsFunc(d.Made, func(path string) bool { return s.rec.isNewlyMade(path, s.now) }) {
+	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.record.Owners) || slices.ContainsFunc(d.CreatedPaths, func(path string) bool { return s.record.needsCreatedEntry(path, s.loadedAt) }) {
 		return true
 	}
-	return s.rec.Seen != 0 && s.now-s.rec.Seen >= int64(s.opts.Keep/time.Second)/8
+	return s.record.LastActionAt != 0 && s.loadedAt-s.record.LastActionAt >= int64(s.opts.Keep/time.Second)/8
 }
 
 // isNewForShared reports whether a delta contains anything new for the shared record of the user.
@@ -211,26 +213,26 @@ func (s *Session) isNewForShared(d *Delta) bool {
 	if d.identified = s.identified; len(d.identified)+len(d.credentials()) > 0 {
 		return true
 	}
-	if d.OriginChanged && !s.originChanged() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.shared.Remotes, r) }) {
+	if d.OriginChanged && !s.originMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
 		return true
 	}
-	return len(s.changedFiles(d, s.now)) > 0
+	return len(s.changedEntries(d, s.loadedAt)) > 0
 }
 
 // apply adds a delta to the record of a session and reports whether it changed.
-func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
+func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
-		changed = r.add(l.Label, shortenText(l.By), now) || changed
+		changed = r.addLabel(l.Label, shortenText(l.By), now) || changed
 	}
 	sortLabels(r)
 	for _, sent := range d.Sent {
 		changed = true
-		i := slices.IndexFunc(r.Sent, func(have Sent) bool { return have.To == sent.To })
+		i := slices.IndexFunc(r.Sent, func(have SentData) bool { return have.Recipient == sent.Recipient })
 		if i < 0 {
-			if len(r.Sent) == maxSent {
+			if len(r.Sent) == maxRecipients {
 				r.Sent = slices.Delete(r.Sent, 0, 1)
 			}
-			r.Sent = append(r.Sent, Sent{To: sent.To})
+			r.Sent = append(r.Sent, SentData{Recipient: sent.Recipient})
 			i = len(r.Sent) - 1
 		}
 		r.Sent[i].Times += sent.Times
@@ -240,11 +242,11 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	if len(d.Owners) > 0 && !slices.Equal(d.Owners, r.Owners) {
 		r.Owners, changed = d.Owners, true
 	}
-	for _, path := range d.Made {
-		changed = r.noteMade(path, now) || changed
+	for _, path := range d.CreatedPaths {
+		changed = r.recordCreated(path, now) || changed
 	}
 	if d.CountsActions {
-		r.Count++
+		r.ActionCount++
 		changed = true
 	}
 	for _, kind := range d.Events {
@@ -252,7 +254,7 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 			r.Events = map[string]Event{}
 		}
 		if _, known := r.Events[kind]; known || len(r.Events) < maxEvents {
-			r.Events[kind] = Event{At: now, Count: r.Count}
+			r.Events[kind] = Event{At: now, ActionCount: r.ActionCount}
 			changed = true
 		}
 	}
@@ -260,8 +262,8 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	if d.Instruction != nil {
 		changed = r.addInstruction(*d.Instruction) || changed
 	}
-	if d.Texts {
-		r.Texts++
+	if d.UntrustedText {
+		r.UntrustedTexts++
 		changed = true
 	}
 	if d.Denial != nil {

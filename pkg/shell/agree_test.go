@@ -339,7 +339,7 @@ func TestAgree(t *testing.T) {
 	for _, c := range agreements {
 		var got []string
 		for _, e := range Analyze(c.text, here()).Effects {
-			switch e.Word() {
+			switch e.RuleKind() {
 			case effect.Execute:
 				got = append(got, strings.Join(append([]string{e.Program}, e.Args...), " "))
 			case effect.Dynamic:

@@ -23,7 +23,7 @@ func TestAssignedAhead(t *testing.T) {
 		"TMPDIR=/opt; rm -rf $TMPDIR/a":        false,
 	} {
 		res := Analyze(text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
-		got := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Word() == effect.DeleteFile && e.Path == "/tmp/a" })
+		got := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.DeleteFile && e.Path == "/tmp/a" })
 		if got != known {
 			t.Errorf("%s: deletes /tmp/a: %v; effects %+v", text, got, res.Effects)
 		}

@@ -11,127 +11,127 @@ import (
 
 // arithm returns the value of an arithmetic expression: a number, known if all operands are literals. It walks the
 // commands in the expression and records that its assignments may happen.
-func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
+func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
 		return abstract.Value{}
 	}
-	if n, ok := calculate(x); ok {
+	if n, ok := evalLiteralArithmetic(x); ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	syntax.Walk(x, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Word:
-			s.operandOf(n)
+			s.walkArithmeticOperand(n)
 			return false
 		case *syntax.UnaryArithm:
 			if n.Op == syntax.Inc || n.Op == syntax.Dec {
-				s.counts(n.X)
+				s.recordNumberAssignment(n.X)
 			}
 		case *syntax.BinaryArithm:
 			switch op := n.Op; {
 			case op == syntax.Assgn || op >= syntax.AddAssgn && op <= syntax.PowAssgn:
-				s.counts(n.X)
+				s.recordNumberAssignment(n.X)
 			case op == syntax.Quo || op == syntax.Rem || op == syntax.Comma: // division by 0, or a syntax error in dash
-				s.mayFailLine()
+				s.recordPossibleLineExit()
 			}
 		}
 		return !s.gaveUp
 	})
-	return abstract.Number("$((…))")
+	return abstract.UnknownNumber("$((…))")
 }
 
 // operandOf walks an operand of arithmetic. The value of a variable in it is evaluated as arithmetic again.
-func (s *state) operandOf(w *syntax.Word) {
+func (s *state) walkArithmeticOperand(w *syntax.Word) {
 	if name := w.Lit(); syntax.ValidName(name) {
-		for _, c := range s.vars.get(name).may {
-			if !c.before && !c.gone && !isDecimal(c.val) && !c.val.IsNumber() {
-				s.subscriptIn(c.val, true)
-				s.mayFailLine()
+		for _, c := range s.vars.get(name).contents {
+			if !c.isInherited && !c.isUnset && !isDecimal(c.val) && !c.val.IsNumber() {
+				s.walkSubscripts(c.val, true)
+				s.recordPossibleLineExit()
 				s.forgetIfAssigns(c.val)
 			}
 		}
 		return
 	}
-	v := s.word(w)
-	s.subscriptIn(v, true)
+	v := s.expandWord(w)
+	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() {
-		s.mayFailLine()
+		s.recordPossibleLineExit()
 		s.forgetIfAssigns(v)
 	}
 }
 
 // forgetIfAssigns forgets all variables if a value that is evaluated as arithmetic may assign to a variable.
 func (s *state) forgetIfAssigns(v abstract.Value) {
-	if v.Known() && !syntax.ValidName(v.Text) && v.Text != "" || !v.Known() && v.Origin&^(abstract.FromVariable|abstract.FromCount) != 0 {
-		s.forget()
+	if v.Known() && !syntax.ValidName(v.Text) && v.Text != "" || !v.Known() && v.Origin&^(abstract.FromVariable|abstract.FromArithmetic) != 0 {
+		s.forgetVariables()
 	}
 }
 
 // counts records that the left side of an arithmetic assignment may be set to a number.
-func (s *state) counts(x syntax.ArithmExpr) {
+func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
-		s.forget()
+		s.forgetVariables()
 		return
 	}
 	name := w.Lit()
 	if len(w.Parts) == 1 {
 		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
-			s.may(func() { s.setMember(p.Param.Value, abstract.Number("$((…))")) })
+			s.walkPossibly(func() { s.setMember(p.Param.Value, abstract.UnknownNumber("$((…))")) })
 			return
 		}
 	}
 	if !syntax.ValidName(name) {
-		s.forget()
+		s.forgetVariables()
 		return
 	}
-	fresh := slices.ContainsFunc(s.vars.get(name).may, func(c content) bool { return c.before || c.gone }) && s.asZsh() // zsh makes a new variable an integer
-	s.may(func() {
-		if s.assign(name, abstract.Number("$((…))")); fresh {
+	fresh := slices.ContainsFunc(s.vars.get(name).contents, func(c variableContent) bool { return c.isInherited || c.isUnset }) && s.readsAsZsh() // zsh makes a new variable an integer
+	s.walkPossibly(func() {
+		if s.assign(name, abstract.UnknownNumber("$((…))")); fresh {
 			v := s.vars.get(name)
-			v.odd = true
-			s.Shell.bind(name, v)
+			v.mayTransformValues = true
+			s.Shell.setVariable(name, v)
 		}
 	})
 }
 
 // arithmText walks a text that is evaluated as arithmetic.
-func (s *state) arithmText(v abstract.Value) {
-	s.subscriptIn(v, true)
+func (s *state) walkArithmeticText(v abstract.Value) {
+	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() && v.Text != "" {
-		s.nestedArithm(v)
+		s.walkNestedArithmetic(v)
 	}
 }
 
-func (s *state) nestedArithm(v abstract.Value) {
+func (s *state) walkNestedArithmetic(v abstract.Value) {
 	if v.Known() {
-		s.nested("echo $(("+v.Text+"))", s.span(0, len(s.text)))
+		s.walkNested("echo $(("+v.Text+"))", s.span(0, len(s.text)))
 		s.forgetIfAssigns(v)
 		return
 	}
 	if !isEnvironmentOnly(v) {
-		s.forget()
+		s.forgetVariables()
 	}
-	s.mayFailLine()
+	s.recordPossibleLineExit()
 }
 
 // calculate returns the result of an expression of literal numbers; false if it cannot be computed.
-func calculate(x syntax.ArithmExpr) (int64, bool) {
+func evalLiteralArithmetic(x syntax.ArithmExpr) (int64, bool) {
 	switch x := x.(type) {
 	case *syntax.Word:
-		n, err := decimal(x.Lit())
+		n, err := parseDecimal(x.Lit())
 		return n, err == nil
 	case *syntax.ParenArithm:
-		return calculate(x.X)
+		return evalLiteralArithmetic(x.X)
 	case *syntax.UnaryArithm:
-		n, ok := calculate(x.X)
+		n, ok := evalLiteralArithmetic(x.X)
 		if x.Op == syntax.Plus {
 			return n, ok
 		}
 		return -n, ok && x.Op == syntax.Minus
 	case *syntax.BinaryArithm:
-		a, ok := calculate(x.X)
-		b, also := calculate(x.Y)
+		a, ok := evalLiteralArithmetic(x.X)
+		b, also := evalLiteralArithmetic(x.Y)
 		if !ok || !also {
 			return 0, false
 		}
@@ -156,36 +156,36 @@ func calculate(x syntax.ArithmExpr) (int64, bool) {
 }
 
 // test walks the expansions in [[ … ]].
-func (s *state) test(x syntax.TestExpr) {
-	if x == nil || !s.step(1) || !s.enter(s.span(0, 0)) {
+func (s *state) walkTest(x syntax.TestExpr) {
+	if x == nil || !s.spendSteps(1) || !s.enterNesting(s.span(0, 0)) {
 		return
 	}
-	defer s.leave()
+	defer s.leaveNesting()
 	switch x := x.(type) {
 	case *syntax.Word:
-		s.word(x)
+		s.expandWord(x)
 	case *syntax.ParenTest:
-		s.test(x.X)
+		s.walkTest(x.X)
 	case *syntax.UnaryTest:
 		if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.TsVarSet {
-			s.subscriptIn(s.word(w), true)
+			s.walkSubscripts(s.expandWord(w), true)
 			return
 		}
-		s.test(x.X)
+		s.walkTest(x.X)
 	case *syntax.BinaryTest:
 		switch x.Op {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
 				if w, ok := side.(*syntax.Word); ok {
-					s.arithmText(s.word(w))
+					s.walkArithmeticText(s.expandWord(w))
 				}
 			}
 		case syntax.AndTest, syntax.OrTest:
-			s.test(x.X)
-			s.may(func() { s.test(x.Y) })
+			s.walkTest(x.X)
+			s.walkPossibly(func() { s.walkTest(x.Y) })
 		default:
-			s.test(x.X)
-			s.test(x.Y)
+			s.walkTest(x.X)
+			s.walkTest(x.Y)
 			if x.Op == syntax.TsReMatch {
 				s.setRegexMatches()
 			}
@@ -197,8 +197,8 @@ func (s *state) test(x syntax.TestExpr) {
 // expression.
 func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
-		if s.bound(name) {
-			s.mayGive(name, uncomputed("$"+name))
+		if s.mayBeAssigned(name) {
+			s.mayAssignUnchecked(name, uncomputed("$"+name))
 		}
 	}
 }

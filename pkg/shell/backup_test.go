@@ -23,7 +23,7 @@ func TestBackups(t *testing.T) {
 		"sed -i.bak s/a/b/ f; ln -s ~/g f.bak; rm f.bak/*": true,
 	} {
 		place := &effect.Place{Home: "/home/me", CWD: "/home/me/app", Roots: []string{"/home/me/app"}}
-		got := slices.ContainsFunc(Analyze(line, place).Effects, func(e effect.Effect) bool { return e.Word() == effect.DeleteFile })
+		got := slices.ContainsFunc(Analyze(line, place).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.DeleteFile })
 		if got != deletes {
 			t.Errorf("%s: deletes %v, want %v", line, got, deletes)
 		}

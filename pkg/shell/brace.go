@@ -10,15 +10,15 @@ import (
 )
 
 // braces returns the parts of the words that brace expansion makes of a word.
-func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
+func (s *state) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
 	split := syntax.Word{Parts: w.Parts} // copy: the syntax tree must not change, because it is walked again
 	if !syntax.SplitBraces(&split) {
 		return [][]syntax.WordPart{w.Parts}
 	}
-	if s.dialect.posix || s.dialect.odd { // this shell may not expand braces
+	if s.dialect.mayBePOSIX || s.dialect.zshOptionsChanged { // this shell may not expand braces
 		for _, parts := range s.expandBraces(split.Parts) {
 			for _, p := range parts {
-				s.part(p)
+				s.expandPart(p)
 			}
 		}
 		return [][]syntax.WordPart{{&syntax.BraceExp{}}}
@@ -37,26 +37,26 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 		brace, ok := part.(*syntax.BraceExp)
 		if !ok {
 			for i := range words {
-				words[i] = appendParts(words[i], []syntax.WordPart{part})
+				words[i] = appendWordParts(words[i], []syntax.WordPart{part})
 			}
 			continue
 		}
 		var options [][]syntax.WordPart
 		if brace.Sequence {
-			options = sequence(brace)
+			options = expandSequence(brace)
 		} else {
 			for _, e := range brace.Elems {
 				options = append(options, s.expandBraces(e.Parts)...)
 			}
 		}
-		if len(options)*len(words) > abstract.MaxFields || !s.step(len(options)*len(words)/4) {
+		if len(options)*len(words) > abstract.MaxFields || !s.spendSteps(len(options)*len(words)/4) {
 			s.giveUp("a brace expansion makes too many words")
 			return words
 		}
 		next := make([][]syntax.WordPart, 0, len(words)*len(options))
 		for _, word := range words {
 			for _, o := range options {
-				next = append(next, appendParts(word, o))
+				next = append(next, appendWordParts(word, o))
 			}
 		}
 		words = next
@@ -66,7 +66,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 
 // appendParts joins the parts of a word. Braces are expanded before variables, so text after a variable's name can
 // become part of the name.
-func appendParts(word, more []syntax.WordPart) []syntax.WordPart {
+func appendWordParts(word, more []syntax.WordPart) []syntax.WordPart {
 	out := append(word[:len(word):len(word)], more...)
 	if len(word) == 0 || len(more) == 0 {
 		return out
@@ -80,7 +80,7 @@ func appendParts(word, more []syntax.WordPart) []syntax.WordPart {
 }
 
 // sequence expands {1..5}, {a..e} and their steps.
-func sequence(b *syntax.BraceExp) [][]syntax.WordPart {
+func expandSequence(b *syntax.BraceExp) [][]syntax.WordPart {
 	var ends [3]string
 	for i, e := range b.Elems {
 		if i < len(ends) {

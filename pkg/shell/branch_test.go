@@ -29,7 +29,7 @@ func TestReadInBranch(t *testing.T) {
 	} {
 		res := Analyze(text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
 		surely := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
-			return e.Word() == effect.ReadFile && e.Path == "/work/app/k" && e.Sure != effect.May
+			return e.RuleKind() == effect.ReadFile && e.Path == "/work/app/k" && e.Certainty != effect.Possible
 		})
 		if surely == possible {
 			t.Errorf("%s: surely read: %v; effects %+v", text, surely, res.Effects)

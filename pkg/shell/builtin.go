@@ -17,13 +17,13 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // builtin returns the function that walks a shell builtin. Builtins that also exist as a program and do not change
 // the shell, such as kill, are left to package command.
-func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
+func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
 		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt",
 		"repeat", "disable", "unfunction", "unhash":
-		return special(name), true
+		return specialBuiltin(name), true
 	case "echo":
 		return (*state).echo, true
 	case "print":
@@ -41,7 +41,7 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 	case "exec":
 		return (*state).exec, true
 	case "command", "builtin", "noglob", "nocorrect":
-		return (*state).commandWord, true
+		return (*state).walkCommandPrefix, true
 	case "trap":
 		return (*state).trap, true
 	case "alias":
@@ -61,46 +61,46 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 	case "integer", "float", "private":
 		return (*state).export, true
 	}
-	if _, ok := zshCommands[name]; ok {
-		return (*state).zshCommand, true
+	if _, ok := zshOnlyCommands[name]; ok {
+		return (*state).walkZshCommand, true
 	}
 	return nil, false
 }
 
-func special(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
+func specialBuiltin(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
 	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
 		case ":", "true", "false":
 		case "test", "[":
 			for i, v := range argv {
 				if v.Known() && strings.Contains(v.Text, "[$(") || i > 0 && argv[i-1].Text == "-v" {
-					s.arithmText(v)
+					s.walkArithmeticText(v)
 				}
 			}
 		case "type":
 			if len(argv) == 3 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "pP") {
-				return found(argv[2])
+				return whichOutput(argv[2])
 			}
-			return abstract.Unknown("$(type)", 0).Of(abstract.FromCommand)
+			return abstract.Unknown("$(type)", 0).WithOrigin(abstract.FromCommand)
 		case "shopt":
 			if len(argv) < 3 || strings.Contains(argv[1].Text, "p") && strings.HasPrefix(argv[1].Text, "-") {
-				return abstract.Unknown("$(shopt)", 0).Of(abstract.FromCommand)
+				return abstract.Unknown("$(shopt)", 0).WithOrigin(abstract.FromCommand)
 			}
 		case "shift":
 			s.shift(argv)
 		case "setopt", "unsetopt":
 			for _, v := range argv[1:] {
-				s.zshOption(v)
+				s.recordZshOption(v)
 			}
 		case "break", "continue", "return", "exit", "logout":
-			s.leavesHere(name)
+			s.recordEarlyExit(name)
 		case "repeat": // zsh only
 			return abstract.Value{}
 		case "getopts":
 			s.getopts(argv)
 		default:
-			if out := s.codeBuiltin(name, argv, io); out.Known() && out.Text == "" && !writesNothing(name, argv) {
-				return abstract.Unknown("$("+name+")", abstract.Foreign).Of(abstract.FromCommand)
+			if out := s.walkCodeBuiltin(name, argv, io); out.Known() && out.Text == "" && !printsNothing(name, argv) {
+				return abstract.Unknown("$("+name+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
 			} else {
 				return out
 			}
@@ -121,7 +121,7 @@ func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		// dash and zsh resolve escapes without -e.
 		ended := false
 		if escapes {
-			v.Text, ended = plain.Echo(v.Text)
+			v.Text, ended = plain.UnescapeEcho(v.Text)
 		}
 		if newline && !ended {
 			v.Text += "\n"
@@ -138,13 +138,13 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	if cwd := s.place().CWD; cwd != "" {
 		return abstract.Lit(cwd + "\n")
 	}
-	return abstract.Unknown("$(pwd)", 0).Of(abstract.FromCommand)
+	return abstract.Unknown("$(pwd)", 0).WithOrigin(abstract.FromCommand)
 }
 
 // folderOf returns the operand of cd, and whether cd may change to a different folder.
-func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool) {
+func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, other bool) {
 	dir = abstract.Value{Text: "~"}
-	if home, ok := s.lookup("HOME"); ok && !home.gone {
+	if home, ok := s.lookup("HOME"); ok && !home.isUnset {
 		dir = home.val
 	}
 	n := 0
@@ -161,15 +161,15 @@ func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool)
 		}
 	}
 	relative := n > 0 && dir.Known() && !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") && !strings.HasPrefix(dir.Text, "~")
-	variable := relative && syntax.ValidName(dir.Text) && s.bound(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
-	other = other || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.bound("CDPATH") || s.bound("cdpath"))
+	variable := relative && syntax.ValidName(dir.Text) && s.mayBeAssigned(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
+	other = other || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mayBeAssigned("CDPATH") || s.mayBeAssigned("cdpath"))
 	return dir, other
 }
 
 // cd changes the working folder for the commands after it.
 func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	dir, other := s.folderOf(argv)
-	if s.remote > 0 {
+	dir, other := s.parseCdTarget(argv)
+	if s.remoteDepth > 0 {
 		return abstract.Value{}
 	}
 	next := *s.place()
@@ -180,11 +180,11 @@ func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		}
 	}
 	for _, name := range [...]string{"PWD", "OLDPWD"} {
-		if s.bound(name) {
-			s.hold(name, content{val: abstract.Variable(name, 0)})
+		if s.mayBeAssigned(name) {
+			s.setVariableContent(name, variableContent{val: abstract.Variable(name, 0)})
 		}
 	}
-	s.goTo(&next)
+	s.changeFolder(&next)
 	return abstract.Value{}
 }
 
@@ -197,15 +197,15 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	if v.Known() && v.Text == "" {
 		return abstract.Value{}
 	}
-	at := join(argv)
-	s.readsAliases(at)
+	at := wordsSpan(argv)
+	s.recordGlobalAliasUse(at)
 	s.dollarQuotes(at)
-	if v.Known() && v.Plain() {
-		return s.nestedWith(v.Text, at, io)
+	if v.Known() && v.HasHarmlessTaint() {
+		return s.walkNestedWithInput(v.Text, at, io)
 	}
 	out := s.runText("shell", v, "eval", at, nil)
 	if !v.Known() {
-		s.forget()
+		s.forgetVariables()
 	}
 	return out
 }
@@ -214,44 +214,44 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if len(argv) < 2 {
 		return abstract.Value{}
 	}
-	s.readsAliases(join(argv))
+	s.recordGlobalAliasUse(wordsSpan(argv))
 	f, args := argv[1], argv[2:]
 	if f.Text == "--" && len(args) > 0 {
 		f, args = args[0], args[1:]
 	}
 	positional := s.vars.get(positionalName)
 	if len(args) > 0 { // bash passes arguments to a sourced file, dash does not
-		s.may(func() { s.setPositional(args) })
+		s.walkPossibly(func() { s.setPositional(args) })
 	}
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
-		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
+		return s.runText("shell", io.In, argv[0].Text, wordsSpan(argv), nil)
 	}
 	at, before := len(s.effects), s.Fork()
 	var out abstract.Value
-	s.within(func() {
-		end := s.begins(ofCall) // return ends the sourced file
-		s.body, s.around = end, nil
-		out = s.runFile(f, "shell", nil, io, join(argv))
-		s.comesTo(end)
+	s.walkInScope(func() {
+		end := s.newEarlyExits(callBlock) // return ends the sourced file
+		s.functionExits, s.loopExits = end, nil
+		out = s.runFile(f, "shell", nil, io, wordsSpan(argv))
+		s.joinEarlyExits(end)
 	})
 	if len(args) > 0 {
-		s.Shell.bind(positionalName, positional.or(s.vars.get(positionalName)))
+		s.Shell.setVariable(positionalName, positional.merge(s.vars.get(positionalName)))
 	}
-	s.load(at, &before)
+	s.markLoadedSettings(at, &before)
 	return out
 }
 
 func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	defines := len(argv) > 1
 	for _, v := range argv[1:] {
-		s.anyWord = s.anyWord || v.Text == "-g" || v.Text == "-s"
+		s.hasGlobalAlias = s.hasGlobalAlias || v.Text == "-g" || v.Text == "-s"
 		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
 			defines = false
 			continue
 		}
 		if !v.Known() {
-			s.dynamic(v.Cause(), "unknown alias: "+abstract.Clip(v.String()), v.From)
+			s.emitDynamic(v.Cause(), "unknown alias: "+abstract.Clip(v.String()), v.From)
 			continue
 		}
 		if len(s.aliases) > 256 {
@@ -261,10 +261,10 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		s.checkShadowing(name, v.From)
 		s.aliases = append(slices.Clip(s.aliases), alias{name: name})
 		// A later command may use the alias; its commands are walked here so that rules see them.
-		s.apart(func() { s.nested(text, v.From) })
+		s.walkSubshell(func() { s.walkNested(text, v.From) })
 	}
 	if !defines {
-		return abstract.Unknown("$(alias)", abstract.Foreign).Of(abstract.FromCommand)
+		return abstract.Unknown("$(alias)", abstract.UnknownText).WithOrigin(abstract.FromCommand)
 	}
 	return abstract.Value{}
 }
@@ -284,7 +284,7 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 		s.declareWord(v, &d)
 	}
 	if len(argv) > 1 && argv[1].Text == "-p" || len(argv) == 1 {
-		return abstract.Unknown("the environment", abstract.Dump)
+		return abstract.Unknown("the environment", abstract.EnvironmentDump)
 	}
 	return abstract.Value{}
 }
@@ -297,31 +297,31 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		old, _ := s.lookup(name)
 		switch {
 		case v.Text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "disables the command history", From: v.From})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: v.From})
 		case strings.HasPrefix(v.Text, "-"), v.Text == "":
 			continue
 		case !v.Known():
-			s.forget()
-		case strings.HasPrefix(v.Text, guardVariables):
+			s.forgetVariables()
+		case strings.HasPrefix(v.Text, guardVariablePrefix):
 			s.recordGuardChange("unset", "changes shield's settings", v.From)
 			continue
 		case member:
-			s.subscriptIn(v, false)
+			s.walkSubscripts(v, false)
 			if syntax.ValidName(name) {
-				s.hold(name, content{val: uncomputed("$"+name, append(old.list, old.val)...), array: true})
+				s.setVariableContent(name, variableContent{val: uncomputed("$"+name, append(old.members, old.val)...), isArray: true})
 			}
 			continue
 		}
 		w := s.vars.get(name)
 		switch {
 		case !v.Known():
-		case w.refers || w.odd:
-			s.forget()
-		case s.isLocal(name) || s.frames != nil && w.exported || w.constant || perhapsReference: // in some shells the variable of the outer scope becomes visible
-			s.hold(name, content{val: uncomputed("$"+name, old.val), open: true})
+		case w.isNameref || w.mayTransformValues:
+			s.forgetVariables()
+		case s.isLocal(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // in some shells the variable of the outer scope becomes visible
+			s.setVariableContent(name, variableContent{val: uncomputed("$"+name, old.val), mayBeUnset: true})
 			s.noteOuterVariable(name)
 		default:
-			s.Shell.bind(name, variable{may: []content{{gone: true}}})
+			s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}}})
 		}
 		if len(argv) > 2 && argv[1].Text == "-v" {
 			continue
@@ -336,16 +336,16 @@ func (s *state) removeFunction(name abstract.Value, sure bool) {
 	for one, d := range s.funcs {
 		switch {
 		case !name.Known(), one == name.Text && !sure:
-			s.define(one, defined{may: d.may, none: true})
+			s.setFunction(one, functionCandidates{functions: d.functions, mayNotBeFunction: true})
 		case one == name.Text:
-			s.define(one, defined{none: true})
+			s.setFunction(one, functionCandidates{mayNotBeFunction: true})
 		}
 	}
 }
 
 func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	if len(argv) == 1 {
-		return abstract.Unknown("the environment", abstract.Dump)
+		return abstract.Unknown("the environment", abstract.EnvironmentDump)
 	}
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
@@ -362,11 +362,11 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			if (v.Text == "-o" || v.Text == "+o") && i+1 < len(argv) {
 				i++
 				s.noteSetOption(argv[i])
-				if !usualOptions[argv[i].Text] {
-					s.zshOption(argv[i])
+				if !commonShellOptions[argv[i].Text] {
+					s.recordZshOption(argv[i])
 				}
 			}
-			s.strict = s.strict || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "u") || i < len(argv) && argv[i].Text == "nounset"
+			s.nounset = s.nounset || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "u") || i < len(argv) && argv[i].Text == "nounset"
 			continue
 		}
 		s.setPositional(argv[i:])
@@ -377,27 +377,27 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 
 func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		s.arithmText(v)
-		s.forget()
+		s.walkArithmeticText(v)
+		s.forgetVariables()
 	}
 	return abstract.Value{}
 }
 
 // shift drops the first positional parameters. If there are too few, shells differ in the result.
 func (s *state) shift(argv []abstract.Value) {
-	c, ok := s.parameters()
+	c, ok := s.positionalContent()
 	n := int64(1)
 	if len(argv) > 1 {
 		var err error
-		n, err = decimal(argv[1].Text)
+		n, err = parseDecimal(argv[1].Text)
 		ok = ok && argv[1].Known() && err == nil
 	}
-	if !ok || n < 0 || int(n) > len(c.list) {
-		s.mayFail()
-		s.setAnyPositional(append(slices.Clip(c.list), c.val)...)
+	if !ok || n < 0 || int(n) > len(c.members) {
+		s.recordPossibleExit()
+		s.setAnyPositional(append(slices.Clip(c.members), c.val)...)
 		return
 	}
-	s.setPositional(c.list[n:])
+	s.setPositional(c.members[n:])
 }
 
 // getopts sets a variable to the next option, which may be any option.
@@ -420,8 +420,8 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 	out := abstract.JoinValues(words)
 	switch {
 	case strings.ContainsAny(flags, "Pvzfs"):
-		s.differsHere("print -"+flags, join(argv))
-		s.forget()
+		s.recordDialectDifference("print -"+flags, wordsSpan(argv))
+		s.forgetVariables()
 		fallthrough
 	case strings.Trim(flags, "nr-") != "" || strings.Contains(out.Text, `\\`):
 		return possibleOutput(abstract.Concat(out, abstract.Unknown("…", out.Taint)))
@@ -449,24 +449,24 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		s.giveUp("too many traps")
 		return abstract.Value{}
 	}
-	s.watch(code.Text)
-	for _, f := range s.defined {
-		syntax.Walk(f.body, s.watchNode)
+	s.watchTrapVariables(code.Text)
+	for _, f := range s.definedFunctions {
+		syntax.Walk(f.body, s.watchNodeVariable)
 	}
 	var out abstract.Value
-	s.atAnyTime(func() { out = s.nestedWith(code.Text, code.From, io) })
+	s.walkAtAnyTime(func() { out = s.walkNestedWithInput(code.Text, code.From, io) })
 	s.traps = append(slices.Clip(s.traps), code)
 	return possibleOutput(out)
 }
 
 // watch makes the variables in a trap's code keep all values that they have from now on.
-func (s *state) watch(code string) {
-	if f, err := parse.Shell(code); err == nil && parse.TooDeep(code) == "" {
-		syntax.Walk(f, s.watchNode)
+func (s *state) watchTrapVariables(code string) {
+	if f, err := parse.Shell(code); err == nil && parse.ExceededLimit(code) == "" {
+		syntax.Walk(f, s.watchNodeVariable)
 	}
 }
 
-func (s *state) watchNode(n syntax.Node) bool {
+func (s *state) watchNodeVariable(n syntax.Node) bool {
 	name := ""
 	switch n := n.(type) {
 	case *syntax.ParamExp:
@@ -478,8 +478,8 @@ func (s *state) watchNode(n syntax.Node) bool {
 			name = n.Name.Value
 		}
 	}
-	if syntax.ValidName(name) && !slices.Contains(s.watched, name) && len(s.watched) < 64 {
-		s.watched = append(slices.Clip(s.watched), name)
+	if syntax.ValidName(name) && !slices.Contains(s.trapVariables, name) && len(s.trapVariables) < 64 {
+		s.trapVariables = append(slices.Clip(s.trapVariables), name)
 	}
 	return true
 }
@@ -490,11 +490,11 @@ func (s *state) runTraps() {
 	s.traps = nil
 	for _, code := range list {
 		mark := len(s.effects)
-		s.may(func() { s.nested(code.Text, code.From) })
+		s.walkPossibly(func() { s.walkNested(code.Text, code.From) })
 		if len(s.frames) > 0 { // some shells have returned from the function before the trap runs
-			s.may(func() {
+			s.walkPossibly(func() {
 				s.setAnyPositional()
-				s.nested(code.Text, code.From)
+				s.walkNested(code.Text, code.From)
 			})
 		}
 		s.dropRepeated(mark)

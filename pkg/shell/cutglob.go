@@ -14,40 +14,40 @@ type globPath struct{ dir, name string }
 
 // cutGlob splits a path pattern before its last name. ok is false if there is no last name, if it contains ** and is
 // not ** alone below a folder, or if the pattern contains backslashes, braces or "!".
-func cutGlob(v abstract.Value) (g globPath, ok bool) {
-	if !v.IsPattern || v.Bare || strings.ContainsAny(v.Text, "\\{}!") {
+func splitGlobPath(v abstract.Value) (g globPath, ok bool) {
+	if !v.IsPattern || v.FullyUnknown || strings.ContainsAny(v.Text, "\\{}!") {
 		return globPath{}, false
 	}
 	i := strings.LastIndexByte(v.Text, '/') + 1
 	g = globPath{v.Text[:i], v.Text[i:]}
-	if v.Lines && !strings.Contains(g.name, "**") { // in a list of paths, only the last one changes
+	if v.IsPathList && !strings.Contains(g.name, "**") { // in a list of paths, only the last one changes
 		g.name = "*"
 	}
-	return g, g.below() || g.name != "" && !strings.Contains(g.name, "**")
+	return g, g.matchesWholeFolder() || g.name != "" && !strings.Contains(g.name, "**")
 }
 
 // below reports whether a path matches everything below a folder, or a list of such paths.
-func (g globPath) below() bool { return g.name == "**" && g.dir != "" }
+func (g globPath) matchesWholeFolder() bool { return g.name == "**" && g.dir != "" }
 
 // isFixedGlob reports whether a glob has no wildcards.
 func isFixedGlob(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
 
 // namePart returns the literal text of a value that is part of a file name, without slashes; false for other
 // values.
-func namePart(v abstract.Value) (string, bool) {
+func literalNamePart(v abstract.Value) (string, bool) {
 	return v.Text, v.Known() && v.Text != "" && isFixedGlob(v.Text) && !strings.ContainsAny(v.Text, "/\\")
 }
 
 // trimGlob is trim for a path pattern.
 func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, bool) {
-	g, ok := cutGlob(v)
+	g, ok := splitGlobPath(v)
 	if !ok {
 		return v, false
 	}
-	end, literal := namePart(pat)
+	end, literal := literalNamePart(pat)
 	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
 	switch {
-	case g.below():
+	case g.matchesWholeFolder():
 		return v, suffix && literal
 	case op == syntax.RemLargePrefix && pat.AsPattern() == "*/":
 		v.Text = g.name
@@ -74,28 +74,28 @@ func trimGlobSuffix(name, end string) string {
 
 // replaceInGlob is replace for a path pattern.
 func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
-	g, ok := cutGlob(v)
-	old, literal := namePart(orig)
-	if _, safe := namePart(with); !ok || !literal || !safe && with.Text != "" || !isFixedGlob(g.dir) || strings.Contains(g.dir, old) {
+	g, ok := splitGlobPath(v)
+	old, literal := literalNamePart(orig)
+	if _, safe := literalNamePart(with); !ok || !literal || !safe && with.Text != "" || !isFixedGlob(g.dir) || strings.Contains(g.dir, old) {
 		return v, false
 	}
-	if !g.below() {
+	if !g.matchesWholeFolder() {
 		v.Text = g.dir + "*"
 	}
 	return v, true
 }
 
 // nameOf computes basename and dirname of a path pattern.
-func nameOf(base string, operands []abstract.Value) (abstract.Value, bool) {
+func computeGlobName(base string, operands []abstract.Value) (abstract.Value, bool) {
 	v := operands[0]
-	g, ok := cutGlob(v)
-	if !ok || g.below() {
+	g, ok := splitGlobPath(v)
+	if !ok || g.matchesWholeFolder() {
 		return v, false
 	}
 	v.From.Start, v.From.End = 0, 0
 	if base == "basename" {
 		if v.Text = g.name; len(operands) == 2 {
-			end, literal := namePart(operands[1])
+			end, literal := literalNamePart(operands[1])
 			if !literal {
 				return v, false
 			}

@@ -12,42 +12,42 @@ import (
 
 // A declaration holds the attributes that declare, local, export and the like give to the names after it.
 type declaration struct {
-	local, global, export, constant bool
-	odd, refers                     bool // attributes that change assigned values (-i, -u, …); nameref (-n)
-	lists                           bool // the command lists variables
+	local, global, export, isReadonly bool
+	transformsValues, isNameref       bool // attributes that change assigned values (-i, -u, …); nameref (-n)
+	listsVariables                    bool // the command lists variables
 }
 
 func declarationOf(variant string) declaration {
 	return declaration{
-		local: variant == "local" || variant == "declare" || variant == "typeset", export: variant == "export", constant: variant == "readonly",
-		refers: variant == "nameref", odd: variant == "integer" || variant == "float",
+		local: variant == "local" || variant == "declare" || variant == "typeset", export: variant == "export", isReadonly: variant == "readonly",
+		isNameref: variant == "nameref", transformsValues: variant == "integer" || variant == "float",
 	}
 }
 
 // option adds the attributes of an option such as -gx.
-func (d *declaration) option(text string) {
+func (d *declaration) addOption(text string) {
 	set := func(letters string) bool { return strings.ContainsAny(text, letters) }
 	d.global = d.global || set("g")
-	d.refers = d.refers || set("n") && !d.export
+	d.isNameref = d.isNameref || set("n") && !d.export
 	d.export = d.export || set("x")
-	d.constant = d.constant || set("r")
-	d.odd = d.odd || text[0] == '+' || set("AEFLRTUZiluc0123456789")
-	d.lists = d.lists || set("px")
+	d.isReadonly = d.isReadonly || set("r")
+	d.transformsValues = d.transformsValues || text[0] == '+' || set("AEFLRTUZiluc0123456789")
+	d.listsVariables = d.listsVariables || set("px")
 }
 
 // declare walks declare, local, export, readonly, typeset and nameref.
-func (s *state) declare(c *syntax.DeclClause) abstract.Value {
+func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 	variant := c.Variant.Value
 	d := declarationOf(variant)
 	argv := []abstract.Value{{Text: variant, From: s.spanOf(c.Variant)}}
 	var before []string // names that this command has assigned
 	for _, a := range c.Args {
 		if a.Name == nil { // an option, or a word that is known only after expansion
-			for _, v := range s.fields(a.Value) {
+			for _, v := range s.expandFields(a.Value) {
 				argv = append(argv, v)
 				s.declareWord(v, &d)
-				if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") && strings.Contains(v.Text, "u") && s.asZsh() {
-					s.differsHere("typeset -fu", v.From)
+				if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") && strings.Contains(v.Text, "u") && s.readsAsZsh() {
+					s.recordDialectDifference("typeset -fu", v.From)
 				}
 			}
 			continue
@@ -57,17 +57,17 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 			text += "=…"
 		}
 		argv = append(argv, abstract.Value{Text: text, From: s.spanOf(a)})
-		s.declareOne(a, d, before)
+		s.declareAssignment(a, d, before)
 		before = append(before, a.Name.Value)
 	}
 	s.execute(argv, variant, effect.ReadOnly)
-	if d.lists && len(argv) < 3 || len(argv) == 1 {
-		out := abstract.Unknown("the environment", abstract.Dump)
-		s.show(out, variant, s.spanOf(c))
+	if d.listsVariables && len(argv) < 3 || len(argv) == 1 {
+		out := abstract.Unknown("the environment", abstract.EnvironmentDump)
+		s.recordShownCredentials(out, variant, s.spanOf(c))
 		return out
 	}
-	if d.lists && !d.export {
-		return abstract.Unknown("…", 0).Of(abstract.FromCommand)
+	if d.listsVariables && !d.export {
+		return abstract.Unknown("…", 0).WithOrigin(abstract.FromCommand)
 	}
 	return abstract.Value{}
 }
@@ -78,26 +78,26 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 	switch {
 	case (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) && len(v.Text) > 1:
 		if v.Known() && !strings.HasPrefix(v.Text, "--") {
-			d.option(v.Text)
+			d.addOption(v.Text)
 		}
 	case !v.Known() && (!ok || strings.ContainsAny(name, "*?[")):
-		s.unknownName(v)
+		s.assignUnknownName(v)
 	case !ok && syntax.ValidName(name):
 		s.declareName(name, *d)
 		s.setAttributes(name, *d)
 	case !ok:
-		s.subscriptIn(v, false)
+		s.walkSubscripts(v, false)
 	case strings.HasPrefix(text, "("): // an array: parsed like NAME=(…) in the text
 		s.runText("shell", v, "declare", v.From, nil)
-		s.forget()
+		s.forgetVariables()
 	default:
 		val := v
 		val.Text = text
-		if _, shown, ok := strings.Cut(v.Show, "="); ok {
-			val.Show = shown
+		if _, shown, ok := strings.Cut(v.Display, "="); ok {
+			val.Display = shown
 		}
 		if strings.HasPrefix(text, "*") {
-			val.Lead = v.Origin
+			val.FirstOrigin = v.Origin
 		}
 		if syntax.ValidName(name) {
 			s.declareName(name, *d)
@@ -108,7 +108,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 }
 
 // declareOne handles a name with or without a value. Bash expands all values before it assigns the first.
-func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
+func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []string) {
 	name := a.Name.Value
 	uses := func(n syntax.Node) bool {
 		found := false
@@ -125,7 +125,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 		return
 	}
 	if a.Value != nil && a.Index == nil && !a.Append {
-		v := s.word(a.Value)
+		v := s.expandWord(a.Value)
 		v.From = s.spanOf(a)
 		if uses(a.Value) {
 			v = uncomputed("${…}", v)
@@ -137,9 +137,9 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 		s.assign(name, v)
 	} else {
 		if s.declareName(name, d); d.local && !d.global && len(s.frames) > 0 { // the array members may be expanded before the name becomes local
-			s.Shell.bind(name, s.frames[len(s.frames)-1].locals[name])
+			s.Shell.setVariable(name, s.frames[len(s.frames)-1].locals[name])
 		}
-		s.assignment(a)
+		s.walkAssignment(a)
 	}
 	s.setAttributes(name, d)
 }
@@ -148,26 +148,26 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 func (s *state) declareName(name string, d declaration) {
 	switch {
 	case d.local && d.global && s.isLocal(name): // a local and a global variable have this name
-		s.forget()
+		s.forgetVariables()
 	case d.local && !d.global && len(s.frames) > 0:
 		old := s.vars.get(name)
-		s.local(name)
-		old.may = slices.Clip(old.may)
-		old.odd, old.refers, old.constant = old.odd || d.odd, d.refers, false
-		s.Shell.bind(name, variable{may: []content{{gone: true}, {}}}.or(old))
+		s.makeLocal(name)
+		old.contents = slices.Clip(old.contents)
+		old.mayTransformValues, old.isNameref, old.mayBeReadonly = old.mayTransformValues || d.transformsValues, d.isNameref, false
+		s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}, {}}}.merge(old))
 	}
 }
 
 // setAttributes gives a variable the attributes of a declaration.
 func (s *state) setAttributes(name string, d declaration) {
 	v := s.vars.get(name)
-	v.exported, v.constant = v.exported || d.export, v.constant || d.constant
-	v.odd, v.refers = v.odd || d.odd, v.refers || d.refers
-	if d.odd || d.refers {
-		s.subscriptIn(v.any("$"+name), true)
+	v.isExported, v.mayBeReadonly = v.isExported || d.export, v.mayBeReadonly || d.isReadonly
+	v.mayTransformValues, v.isNameref = v.mayTransformValues || d.transformsValues, v.isNameref || d.isNameref
+	if d.transformsValues || d.isNameref {
+		s.walkSubscripts(v.anyValue("$"+name), true)
 	}
-	if d.export || d.constant || d.odd || d.refers {
-		s.Shell.bind(name, v)
+	if d.export || d.isReadonly || d.transformsValues || d.isNameref {
+		s.Shell.setVariable(name, v)
 	}
 	if d.export {
 		s.checkExported(name, s.span(0, len(s.text)))

@@ -9,7 +9,7 @@ import (
 )
 
 // uncommented returns text without surrounding white space and leading comment lines.
-func uncommented(text string) string {
+func trimLeadingComments(text string) string {
 	text = strings.TrimSpace(text)
 	for strings.HasPrefix(text, "#") {
 		_, rest, _ := strings.Cut(text, "\n")
@@ -21,7 +21,7 @@ func uncommented(text string) string {
 // looksPowerShell reports whether a command line is PowerShell text: it starts
 // with a cmdlet, a .NET type, or a variable as only PowerShell writes it.
 func looksPowerShell(text string) bool {
-	text = uncommented(text)
+	text = trimLeadingComments(text)
 	if len(text) < 3 {
 		return false
 	}
@@ -37,7 +37,7 @@ func looksPowerShell(text string) bool {
 		if strings.HasPrefix(strings.ToLower(text), "$env:") || strings.HasPrefix(text, "$(") && strings.Contains(text, "-Object") {
 			return true
 		}
-		if ofVariable(text) {
+		if startsWithPowerShellVariable(text) {
 			return true
 		}
 		return ok && strings.HasSuffix(name, " ") && !strings.ContainsAny(strings.TrimSpace(name), " {}()$") || strings.Contains(text, ".Down") && strings.Contains(text, "(") && len(rest) > 0
@@ -49,8 +49,8 @@ func looksPowerShell(text string) bool {
 		return true
 	}
 	first, rest, _ := strings.Cut(text, " ")
-	if hasDrive(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
-		(!ofCmd(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
+	if hasDrive(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !hasWindowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
+		(!differsInCmd(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
 	if command.PowerShellWords[strings.ToLower(first)] {
@@ -63,7 +63,7 @@ func looksPowerShell(text string) bool {
 // PowerShell does not have.
 func hasDrive(text string) bool {
 	for i := strings.Index(text, `:\`); i >= 0 && !strings.Contains(text, "<<"); {
-		if i > 0 && plain.WordByte(text[i-1]) && (i < 2 || !plain.WordByte(text[i-2])) {
+		if i > 0 && plain.IsWordByte(text[i-1]) && (i < 2 || !plain.IsWordByte(text[i-2])) {
 			return true
 		}
 		next := strings.Index(text[i+1:], `:\`)
@@ -76,9 +76,9 @@ func hasDrive(text string) bool {
 }
 
 // ofVariable reports whether text that starts with $ is a PowerShell assignment, or pipes a variable to a cmdlet.
-func ofVariable(text string) bool {
+func startsWithPowerShellVariable(text string) bool {
 	i := 1
-	for i < len(text) && (plain.WordByte(text[i]) || strings.IndexByte(":.", text[i]) >= 0) {
+	for i < len(text) && (plain.IsWordByte(text[i]) || strings.IndexByte(":.", text[i]) >= 0) {
 		i++
 	}
 	rest := strings.TrimLeft(text[i:], " \t")
@@ -95,15 +95,15 @@ func ofVariable(text string) bool {
 }
 
 // ofCmd reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
-func ofCmd(name string) bool {
-	listed, _ := command.OfWindows(name)
+func differsInCmd(name string) bool {
+	listed, _ := command.WindowsEntryName(name)
 	return strings.HasPrefix(listed, "cmd:")
 }
 
 // isCmdlet reports whether text starts with a Verb-Noun name that is a known cmdlet, or has the capitals of one.
 func isCmdlet(text string) bool {
 	end := 0
-	for end < len(text) && (plain.WordByte(text[end]) || text[end] == '-') {
+	for end < len(text) && (plain.IsWordByte(text[end]) || text[end] == '-') {
 		end++
 	}
 	verb, noun, ok := strings.Cut(text[:end], "-")
@@ -149,22 +149,22 @@ func looksCmd(text string) bool {
 	case name == "cmd" && strings.Count(rest, "'") == 2 && strings.HasSuffix(strings.TrimSpace(rest), "'"):
 		return false // only a POSIX shell removes such quotes
 	case command.CmdWords[name]:
-		return windowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
-			name == "net" && netVerb(rest)
+		return hasWindowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
+			name == "net" && startsWithNetVerb(rest)
 	}
-	_, windows := command.OfWindows(name)
-	return windows && !ofCmd(name)
+	_, windows := command.WindowsEntryName(name)
+	return windows && !differsInCmd(name)
 }
 
 // quotesCode reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
 // PowerShell, which sees a string; a POSIX shell removes them, so PowerShell sees code.
 func quotesCode(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	return strings.Contains(rest, "'") && command.Language(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
+	return strings.Contains(rest, "'") && command.InterpreterLanguage(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
 }
 
 // windowsSwitch reports whether text starts with an option such as /s.
-func windowsSwitch(text string) bool {
+func hasWindowsSwitch(text string) bool {
 	for f := range strings.FieldsSeq(text) {
 		if len(f) >= 2 && f[0] == '/' && !strings.Contains(f[1:], "/") && (len(f) == 2 || f[2] == ':') && strings.ContainsAny(f[1:2], "sSqQfFaAbBcCdDyYrRiIlLpPvVkK?eE") {
 			return true
@@ -174,7 +174,7 @@ func windowsSwitch(text string) bool {
 }
 
 // netVerb reports whether text starts with a subcommand of the Windows program net.
-func netVerb(text string) bool {
+func startsWithNetVerb(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 0 && command.NetVerbs[strings.ToLower(fields[0])]
 }

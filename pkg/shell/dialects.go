@@ -12,29 +12,29 @@ import (
 )
 
 // A dialectOf says which shell's syntax is used to read a text.
-type dialectOf struct {
-	zsh   bool // read the text as zsh does
-	named bool // the shell is known, because a command names it
-	posix bool // the shell may be a minimal POSIX shell such as dash
-	fish  bool // the shell is fish
-	odd   bool // zsh options may change how zsh reads the text
+type shellDialect struct {
+	zsh               bool // read the text as zsh does
+	isKnown           bool // the shell is known, because a command names it
+	mayBePOSIX        bool // the shell may be a minimal POSIX shell such as dash
+	fish              bool // the shell is fish
+	zshOptionsChanged bool // zsh options may change how zsh reads the text
 }
 
 // asZsh reports whether the command is walked with the meaning that it has in zsh. If the shell is not known, the
 // command is walked a second time as zsh: see state.each.
-func (s *state) asZsh() bool {
-	s.differs = s.differs || !s.dialect.named && !s.dialect.zsh
+func (s *state) readsAsZsh() bool {
+	s.zshDiffers = s.zshDiffers || !s.dialect.isKnown && !s.dialect.zsh
 	return s.dialect.zsh
 }
 
 // differsHere records that shells parse a form differently and that the analysis does not follow all meanings.
-func (s *state) differsHere(form string, at effect.Span) {
-	s.dynamic(effect.CauseDialect, "shells parse this differently: "+form, at)
+func (s *state) recordDialectDifference(form string, at effect.Span) {
+	s.emitDynamic(effect.CauseDialect, "shells parse this differently: "+form, at)
 }
 
 // zshCommands are commands that only zsh has and that assign variables. Where the value is true, they may also run
 // code, load it from a file or redefine names; these effects are not analysed.
-var zshCommands = map[string]bool{
+var zshOnlyCommands = map[string]bool{
 	"autoload": true, "functions": true, "getln": false, "sched": true, "strftime": false, "sysopen": true, "sysread": false,
 	"sysseek": false, "syserror": false, "vared": true, "zargs": true, "zcalc": true, "zcp": true, "zcurses": false,
 	"zformat": false, "zln": true, "zmodload": true, "zmv": true, "zparseopts": false, "zpty": true, "zregexparse": true, "zselect": false,
@@ -42,21 +42,21 @@ var zshCommands = map[string]bool{
 }
 
 // zshCommand walks a command that only zsh has.
-func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	name, first := argv[0].Text, argv[min(1, len(argv)-1)]
-	runs := zshCommands[name]
+	runs := zshOnlyCommands[name]
 	switch option := strings.HasPrefix(first.Text, "-"); name {
 	case "functions":
 		runs = option
 	case "zmodload":
-		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.bound("module_path") || s.bound("MODULE_PATH")
+		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.mayBeAssigned("module_path") || s.mayBeAssigned("MODULE_PATH")
 	case "zstyle":
 		runs = first.Text == "-e"
 	case "autoload": // loads files that only the user has put there
-		runs = len(s.files) > 0 || s.bound("fpath") || s.bound("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
+		runs = len(s.files) > 0 || s.mayBeAssigned("fpath") || s.mayBeAssigned("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
 	}
 	if argv[0].Text == "ztcp" {
-		e := effect.Effect{Kind: effect.Connect, Pattern: true, From: join(argv)}
+		e := effect.Effect{Kind: effect.Connect, Pattern: true, Span: wordsSpan(argv)}
 		for _, v := range argv[1:] {
 			if v.Known() && !strings.HasPrefix(v.Text, "-") {
 				e.Host, e.Pattern = effect.Host(v.Text), false
@@ -66,44 +66,44 @@ func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.
 		s.emitOnce(e)
 	}
 	if runs {
-		s.differsHere(name, join(argv))
-		s.possibleCarrier(argv[1:], io)
+		s.recordDialectDifference(name, wordsSpan(argv))
+		s.walkWrappedCommand(argv[1:], io)
 	}
 	for _, v := range argv[1:] {
 		s.recordSuspectWord(v)
-		s.subscriptIn(v, true)
+		s.walkSubscripts(v, true)
 	}
-	if s.forget(); argv[0].Text == "ztcp" {
-		s.open("ztcp", abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), &abstract.Target{Socket: true})
-		s.hold("REPLY", content{val: abstract.Lit("ztcp")})
+	if s.forgetVariables(); argv[0].Text == "ztcp" {
+		s.openDescriptor("ztcp", abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), &abstract.Target{Socket: true})
+		s.setVariableContent("REPLY", variableContent{val: abstract.Lit("ztcp")})
 	}
-	return abstract.Unknown("$("+argv[0].Text+")", abstract.Foreign).Of(abstract.FromCommand)
+	return abstract.Unknown("$("+argv[0].Text+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
 }
 
 // A wordForm is a form of a word that zsh expands differently from other shells.
-type wordForm struct {
-	glob   bool                                                // the form is a glob
-	quoted bool                                                // also a form of zsh inside double quotes
-	is     func(s *state, parts []syntax.WordPart, i int) bool // whether part i begins one
-	code   bool                                                // in zsh it may run code, or name a command to run
-	name   string
+type zshWordForm struct {
+	isGlob       bool                                                // the form is a glob
+	alsoInQuotes bool                                                // also a form of zsh inside double quotes
+	matches      func(s *state, parts []syntax.WordPart, i int) bool // whether part i begins one
+	mayRunCode   bool                                                // in zsh it may run code, or name a command to run
+	name         string
 }
 
 // wordForms are the word forms that zsh expands differently. Their value in zsh is unknown.
-var wordForms = [...]wordForm{
-	{name: "$name[…]", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
-		p, l, ok := behindName(parts, i)
+var zshWordForms = [...]zshWordForm{
+	{name: "$name[…]", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Index == nil && strings.HasPrefix(l.Value, "[")
 	}},
-	{name: "$#name", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
-		p, l, ok := behindName(parts, i)
+	{name: "$#name", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Param.Value == "#" && l.Value != "" && (l.Value[0] == '_' || syntax.ValidName(l.Value[:1]))
 	}},
-	{name: "$name:h", quoted: true, is: func(s *state, parts []syntax.WordPart, i int) bool {
-		p, l, ok := behindName(parts, i)
-		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.hasModifier(p.Param.Value)
+	{name: "$name:h", alsoInQuotes: true, matches: func(s *state, parts []syntax.WordPart, i int) bool {
+		p, l, ok := parameterAndLiteral(parts, i)
+		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifierChangesValue(p.Param.Value)
 	}},
-	{name: "$=name", is: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$=name", matches: func(_ *state, parts []syntax.WordPart, i int) bool {
 		if i+1 == len(parts) {
 			return false
 		}
@@ -111,22 +111,22 @@ var wordForms = [...]wordForm{
 		name, also := parts[i+1].(*syntax.Lit)
 		return ok && also && sign.Value == "$" && len(name.Value) > 1 && strings.IndexByte("=~^+", name.Value[0]) >= 0
 	}},
-	{name: "${name-{…}}", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "${name-{…}}", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, ok := parts[i].(*syntax.ParamExp)
 		return ok && p.Exp != nil && hasBrace(p.Exp.Word)
 	}},
-	{name: "~name", is: func(s *state, parts []syntax.WordPart, i int) bool {
+	{name: "~name", matches: func(s *state, parts []syntax.WordPart, i int) bool {
 		l, ok := parts[i].(*syntax.Lit)
 		if !ok || i > 0 || !strings.HasPrefix(l.Value, "~") {
 			return false
 		}
 		name, _, _ := strings.Cut(l.Value[1:], "/")
-		return syntax.ValidName(name) && s.bound(name)
+		return syntax.ValidName(name) && s.mayBeAssigned(name)
 	}},
-	{name: "a glob that runs code", code: true, glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRuns(globQualifier(parts[i])) }},
-	{name: "a glob with qualifiers", glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "a glob that runs code", mayRunCode: true, isGlob: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRunsCode(globQualifier(parts[i])) }},
+	{name: "a glob with qualifiers", isGlob: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
 		in := globQualifier(parts[i])
-		return in != "" && qualifierList().MatchString(in)
+		return in != "" && globQualifiersPattern().MatchString(in)
 	}},
 }
 
@@ -144,7 +144,7 @@ func globQualifier(part syntax.WordPart) string {
 }
 
 // behindName returns a parameter without braces and the text directly after it.
-func behindName(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, bool) {
+func parameterAndLiteral(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, bool) {
 	p, ok := parts[i].(*syntax.ParamExp)
 	if !ok || !p.Short || p.Param == nil || i+1 == len(parts) {
 		return nil, nil, false
@@ -155,31 +155,31 @@ func behindName(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, 
 
 // hasModifier reports whether a modifier such as :h after a parameter changes a known value: values from the
 // environment are mostly unknown anyway.
-func (s *state) hasModifier(name string) bool {
+func (s *state) modifierChangesValue(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
 		return true
 	}
-	return s.bound(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.bound(positionalName)
+	return s.mayBeAssigned(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.mayBeAssigned(positionalName)
 }
 
 // asWord returns the parts of a word as the current dialect reads them. In zsh, the word is unknown from the first
 // form on that zsh expands differently.
-func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
+func (s *state) partsInDialect(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 	for i := range parts {
-		for _, form := range wordForms {
-			if quoted && !form.quoted || !form.is(s, parts, i) || !s.asZsh() {
+		for _, form := range zshWordForms {
+			if quoted && !form.alsoInQuotes || !form.matches(s, parts, i) || !s.readsAsZsh() {
 				continue
 			}
 			var vals []abstract.Value
 			for _, p := range parts[i:] {
-				vals = append(vals, s.part(p))
+				vals = append(vals, s.expandPart(p))
 			}
-			if form.code {
-				s.differsHere(form.name, s.spanOf(parts[i]))
+			if form.mayRunCode {
+				s.recordDialectDifference(form.name, s.spanOf(parts[i]))
 			}
 			switch {
-			case form.glob:
+			case form.isGlob:
 				return append(slices.Clone(parts[:i]), &syntax.BraceExp{})
 			case isEnvironmentOnly(vals[0]): // a value from the environment is unknown anyway
 				return parts[:i+1]
@@ -190,22 +190,22 @@ func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 	if quoted {
 		return parts
 	}
-	return s.tilde(parts)
+	return s.expandTilde(parts)
 }
 
 // zshWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
 // ends a command, and some words begin a loop.
-func (s *state) zshWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
+func (s *state) resolveZshWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
 	for i, w := range words {
 		switch text := w.Lit(); {
-		case (text == "}" || i == 0 && (text == "foreach" || text == "repeat" && len(words) > 1)) && s.asZsh():
-			s.dynamic(effect.CauseSyntax, "zsh parses this as the end of a command or as a loop: "+text, s.spanOf(w))
-		case len(text) > 1 && text[0] == '=' && text[1] != '=' && i < len(argv) && len(argv) == len(words) && argv[i].Text == text && s.asZsh():
+		case (text == "}" || i == 0 && (text == "foreach" || text == "repeat" && len(words) > 1)) && s.readsAsZsh():
+			s.emitDynamic(effect.CauseSyntax, "zsh parses this as the end of a command or as a loop: "+text, s.spanOf(w))
+		case len(text) > 1 && text[0] == '=' && text[1] != '=' && i < len(argv) && len(argv) == len(words) && argv[i].Text == text && s.readsAsZsh():
 			if i == 0 {
 				argv[i].Text = text[1:]
 				continue
 			}
-			argv[i] = abstract.Value{Text: "*/" + effect.Quote(text[1:]), Show: text, IsPattern: true, From: argv[i].From}
+			argv[i] = abstract.Value{Text: "*/" + effect.Quote(text[1:]), Display: text, IsPattern: true, From: argv[i].From}
 		}
 	}
 	return argv
@@ -213,43 +213,43 @@ func (s *state) zshWords(words []*syntax.Word, argv []abstract.Value) []abstract
 
 // zshParam walks an expansion that only zsh has. Its value is unknown, and some of its flags run code in the
 // value.
-func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
+func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.Value {
 	var vals []abstract.Value
 	syntax.Walk(p, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ParamExp:
 			if n.Param != nil && n.Flags == nil && n != p {
-				vals = append(vals, s.param(n)...)
+				vals = append(vals, s.expandParameter(n)...)
 				return false
 			}
 			if n.Param != nil {
-				one, _ := s.parameter(n, show)
+				one, _ := s.parameterValue(n, show)
 				vals = append(vals, one...)
 			}
 		case *syntax.Word:
-			vals = append(vals, s.word(n))
+			vals = append(vals, s.expandWord(n))
 			return false
 		}
 		return true
 	})
 	if p.Flags != nil && strings.ContainsAny(p.Flags.Value, "eP%") {
-		s.differsHere("the expansion evaluates the variable's value again", s.spanOf(p))
+		s.recordDialectDifference("the expansion evaluates the variable's value again", s.spanOf(p))
 	}
 	for _, v := range vals {
-		s.subscriptIn(v, true)
+		s.walkSubscripts(v, true)
 	}
 	return []abstract.Value{uncomputed(show, vals...)}
 }
 
 // zshOption records that an option of zsh is set, or may be.
-func (s *state) zshOption(v abstract.Value) {
-	if s.dialect.odd = true; s.asZsh() && (!v.Known() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
-		s.differsHere("extended globs", v.From)
+func (s *state) recordZshOption(v abstract.Value) {
+	if s.dialect.zshOptionsChanged = true; s.readsAsZsh() && (!v.Known() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
+		s.recordDialectDifference("extended globs", v.From)
 	}
 }
 
 // usualOptions are the options that all shells have and that do not change how words are read.
-var usualOptions = map[string]bool{
+var commonShellOptions = map[string]bool{
 	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
 	"nounset": true, "pipefail": true, "posix": true, "vi": true, "emacs": true, "verbose": true, "xtrace": true, "braceexpand": true,
 	"keyword": true, "hashall": true, "histexpand": true, "history": true, "ignoreeof": true, "nolog": true, "notify": true, "onecmd": true,
@@ -257,7 +257,7 @@ var usualOptions = map[string]bool{
 }
 
 // setsZsh reports whether zsh is started with an option that changes how it reads words.
-func setsZsh(argv []abstract.Value) bool {
+func changesZshParsing(argv []abstract.Value) bool {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		switch {
@@ -268,7 +268,7 @@ func setsZsh(argv []abstract.Value) bool {
 		case strings.HasPrefix(v.Text, "--"):
 			return v.Text != "--login" && v.Text != "--no-rcs" && v.Text != "--interactive"
 		case strings.HasSuffix(v.Text, "o") && i+1 < len(argv):
-			if i++; !usualOptions[argv[i].Text] {
+			if i++; !commonShellOptions[argv[i].Text] {
 				return true
 			}
 		case strings.Trim(v.Text[1:], "cdefilnpsuvxo") != "":
@@ -279,11 +279,11 @@ func setsZsh(argv []abstract.Value) bool {
 }
 
 // mayBeZsh reports whether zsh may read the text; used for syntax with a different meaning in zsh.
-func (s *state) mayBeZsh() bool { return s.dialect.zsh || !s.dialect.named }
+func (s *state) mayBeZsh() bool { return s.dialect.zsh || !s.dialect.isKnown }
 
 // otherInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
 // before them, other shells only the last.
-func (s *state) otherInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
+func (s *state) walkZshInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !piped || !s.mayBeZsh() {
 		return
 	}
@@ -304,27 +304,27 @@ func (s *state) otherInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 		one := *st
 		one.Redirs = slices.DeleteFunc(slices.Clone(st.Redirs), func(r *syntax.Redirect) bool { return slices.Contains(inputs, r) && r != other })
 		mark := len(s.effects)
-		s.may(func() { s.stmt(&one, in) })
+		s.walkPossibly(func() { s.walkStmt(&one, in) })
 		s.dropRepeated(mark)
 	}
 }
 
 // commandTables are the arrays in which bash or zsh looks up the command for a name. In other shells, zsh's are
 // ordinary arrays.
-var commandTables = map[string]bool{
+var commandLookupArrays = map[string]bool{
 	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
 	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,
 }
 
 // renamesCommand records a change of an array of commandTables.
-func (s *state) renamesCommand(array string, at effect.Span) {
-	if strings.HasPrefix(array, "BASH_") || s.asZsh() {
-		s.differsHere("$"+array+" changes how the shell reads names", at)
+func (s *state) recordCommandRenaming(array string, at effect.Span) {
+	if strings.HasPrefix(array, "BASH_") || s.readsAsZsh() {
+		s.recordDialectDifference("$"+array+" changes how the shell reads names", at)
 	}
 }
 
 // tilde returns the parts of a word that begins with ~, after tilde expansion where the result is known.
-func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
+func (s *state) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -334,7 +334,7 @@ func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
 	}
 	name, rest, cut := strings.Cut(l.Value[1:], "/")
 	own := map[string]string{"": "HOME", "+": "PWD", "-": "OLDPWD"}[name]
-	if own == "" || !cut && len(parts) > 1 || !s.bound(own) {
+	if own == "" || !cut && len(parts) > 1 || !s.mayBeAssigned(own) {
 		return parts
 	}
 	if cut {
@@ -346,10 +346,10 @@ func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
 }
 
 // unknownName is a parameter that represents an unknown part of a word.
-const unknownName = "\x00unknown"
+const unknownParameterName = "\x00unknown"
 
 func unknownPart() *syntax.ParamExp {
-	return &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: unknownName}}
+	return &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: unknownParameterName}}
 }
 
 // hasBrace reports whether a word holds a brace that is not quoted.
@@ -362,13 +362,13 @@ func hasBrace(w *syntax.Word) bool {
 
 // qualifiers matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
 // function's name.
-var qualifiers = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
+var codeQualifierPattern = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
 // qualifierRuns reports whether the text in parentheses after a glob runs code in zsh.
-func qualifierRuns(text string) bool {
-	return !strings.Contains(text, "|") && qualifiers().MatchString(text)
+func qualifierRunsCode(text string) bool {
+	return !strings.Contains(text, "|") && codeQualifierPattern().MatchString(text)
 }
 
 // qualifierList matches a list of zsh glob qualifiers, to its end or to a qualifier with a text argument. Calls in
 // file names such as add(3,4) and f(key) do not match.
-var qualifierList = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)
+var globQualifiersPattern = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)

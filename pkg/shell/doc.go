@@ -78,7 +78,7 @@
 //
 // The transfer function of a program is not Go but an entry in
 // command/programs/*.yaml: which operands are read, written, deleted, contacted
-// or run, and what data the streams carry. command.Interpret returns a command.Use,
+// or run, and what data the streams carry. command.Interpret returns a command.Interpretation,
 // which apply turns into effects and an output value. A program without an entry
 // is of class Unknown, and its arguments are checked for paths and URLs
 // (recordSuspectWord).

@@ -10,8 +10,8 @@ import (
 )
 
 // dumpsHere reports whether a program outputs the content of a database on this machine, which is not a download.
-func (s *state) dumpsHere(argv []abstract.Value, use command.Use) bool {
-	if !use.Database || use.Stdout != command.Download || strings.Contains(s.text, "HOST=") {
+func (s *state) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
+	if !use.VariableIsDatabase || use.Stdout != command.Download || strings.Contains(s.text, "HOST=") {
 		return false
 	}
 	host, known := databaseHost(argv)
@@ -38,8 +38,8 @@ func (s *state) recordDatabaseCopy(base string, argv []abstract.Value, in abstra
 	}
 	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.text, "HOST=") {
 		return
-	} else if in.Taint&abstract.Rows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
-		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends the content of a database", From: join(argv)})
+	} else if in.Taint&abstract.DatabaseRows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
+		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends the content of a database", Span: wordsSpan(argv)})
 	}
 }
 
@@ -50,11 +50,11 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	}
 	p, pattern := s.place().Path(v.Text, false)
 	for _, f := range s.fileValues(p, pattern) {
-		if f.Taint&abstract.Rows != 0 {
+		if f.Taint&abstract.DatabaseRows != 0 {
 			return true
 		}
 	}
-	return s.held(p, pattern)&abstract.Rows != 0
+	return s.earlierTaints(p, pattern)&abstract.DatabaseRows != 0
 }
 
 // recordImportedSQL records that a database client runs a file that an earlier action downloaded, and reports
@@ -65,7 +65,7 @@ func (s *state) recordImportedSQL(base string, at effect.Span) bool {
 		return false
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Kind == effect.ReadFile && s.runsBrought(base, e.Path, s.origin(e.Path, e.Pattern), at) {
+		if e := &s.effects[i]; e.Kind == effect.ReadFile && s.recordLabelledRun(base, e.Path, s.originLabels(e.Path, e.Pattern), at) {
 			return true
 		}
 	}

@@ -10,26 +10,26 @@ import (
 )
 
 // insertion matches a sed command that inserts text (a, i or c), after its address.
-var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
+var sedInsertPattern = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
 // deletion matches a sed command that deletes the lines that match a pattern.
-var deletion = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
+var sedDeletePattern = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
 
 // recordEdits records the effects that files which run later will have after an edit by sed or the like.
-func (s *state) recordEdits(argv []abstract.Value, use command.Use) {
+func (s *state) recordEdits(argv []abstract.Value, use command.Interpretation) {
 	type edit struct {
 		in   abstract.Value
 		gone string
 	}
 	var list []edit
 	for _, v := range argv[1:] {
-		if gone, text, ok := putIn(v.Text); ok && v.Known() {
+		if gone, text, ok := parseSedEdit(v.Text); ok && v.Known() {
 			in := abstract.Lit(text)
 			in.From = v.From
 			list = append(list, edit{in, gone})
 		}
 	}
-	for _, t := range use.Touches {
+	for _, t := range use.OperandEffects {
 		if t.Kind != effect.WriteFile || t.Word.Pattern {
 			continue
 		}
@@ -43,28 +43,28 @@ func (s *state) recordEdits(argv []abstract.Value, use command.Use) {
 }
 
 // textSteps is the cost, in steps of the budget, of analysing a text that is inserted into a file.
-const textSteps = 40
+const insertedTextSteps = 40
 
 // recordWrittenText records what a text that replaces another text (gone) in a file would do if the file runs
 // later.
 func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
-	s.says(p, v, gone, false)
-	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.step(textSteps+len(v.Text)/64) {
+	s.recordFileText(p, v, gone, false)
+	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.spendSteps(insertedTextSteps+len(v.Text)/64) {
 		return
 	}
-	for _, e := range Written(p, v.Text, s.at) {
-		e.From = v.From
+	for _, e := range AnalyzeWrittenFile(p, v.Text, s.startPlace) {
+		e.Span = v.From
 		s.emitOnce(e)
 	}
 }
 
 // putIn returns the text that a sed script, or a perl script of that form, inserts, and the text that it replaces
 // or removes. ok is false for other scripts.
-func putIn(script string) (gone, text string, ok bool) {
-	if m := insertion().FindStringSubmatch(script); m != nil {
+func parseSedEdit(script string) (gone, text string, ok bool) {
+	if m := sedInsertPattern().FindStringSubmatch(script); m != nil {
 		return "", m[1], true
 	}
-	if m := deletion().FindStringSubmatch(script); m != nil {
+	if m := sedDeletePattern().FindStringSubmatch(script); m != nil {
 		return m[1], "", true
 	}
 	i := strings.IndexByte(script, 's')

@@ -14,7 +14,7 @@ func TestPathsElsewhere(t *testing.T) {
 		"ssh web rm -rf /tmp/x":                                "",
 		"ssh web 'dd if=a.img of=/dev/sdb'":                    string(effect.Destroys),
 		"ssh web 'echo x > /dev/null'":                         "",
-		"ssh web 'sed -i s/a/b/ /etc/ssh/sshd_config'":         string(effect.Grants),
+		"ssh web 'sed -i s/a/b/ /etc/ssh/sshd_config'":         string(effect.GrantsAccess),
 		"ssh web 'sed -i s/a/b/ /etc/motd'":                    "",
 		"docker exec db rm -rf /var/lib/postgresql/data":       string(effect.Destroys),
 		"docker exec db sh -c 'rm -rf /var/lib/mysql/*'":       string(effect.Destroys),
@@ -31,7 +31,7 @@ func TestPathsElsewhere(t *testing.T) {
 		"docker exec web sh -c 'rm -rf /var/lib/apt-cacher/x'": string(effect.Destroys),
 	} {
 		effects := Analyze(command, here()).Effects
-		i := slices.IndexFunc(effects, func(e effect.Effect) bool { return e.Word() == effect.ChangeRemote })
+		i := slices.IndexFunc(effects, func(e effect.Effect) bool { return e.RuleKind() == effect.ChangeRemote })
 		var got string
 		if i >= 0 {
 			got = effects[i].Variant()

@@ -12,11 +12,11 @@ import (
 
 // emit records an effect.
 func (s *state) emit(e effect.Effect) {
-	if s.quiet > 0 {
+	if s.suppressedDepth > 0 {
 		return
 	}
-	if e.Sure == effect.Unknown && e.Cause == "" {
-		e.Cause = effect.CauseCode // the program's entry says that it runs code that is not in the command
+	if e.Certainty == effect.Unknown && e.Cause == "" {
+		e.Cause = effect.CauseUnanalysedCode // the program's entry says that it runs code that is not in the command
 	}
 	if len(s.effects) >= maxEffects {
 		s.giveUp("the command has too many effects")
@@ -28,8 +28,8 @@ func (s *state) emit(e effect.Effect) {
 // Not inlined, as other helpers with many callers: the copies were a tenth of the package's code.
 //
 //go:noinline
-func (s *state) dynamic(cause effect.Cause, why string, at effect.Span) {
-	s.emitOnce(effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why, From: at})
+func (s *state) emitDynamic(cause effect.Cause, why string, at effect.Span) {
+	s.emitOnce(effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why, Span: at})
 }
 
 // emitOnce records an effect unless the same was recorded before.
@@ -43,9 +43,9 @@ func (s *state) emitOnce(e effect.Effect) {
 }
 
 func sameEffect(a, b *effect.Effect) bool {
-	return a.Word() == b.Word() && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
+	return a.RuleKind() == b.RuleKind() && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
 		a.Service == b.Service && a.Verb == b.Verb && a.Target == b.Target && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
-		a.Variant() == b.Variant() && a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
+		a.Variant() == b.Variant() && a.Reason == b.Reason && a.Span == b.Span && slices.Equal(a.Args, b.Args)
 }
 
 // dropRepeated removes effects from index mark on that repeat one of the 64 effects before mark, as in another
@@ -67,11 +67,11 @@ func (s *state) dropRepeated(mark int) {
 // isPersistentRemotePath reports whether a path on another machine is absolute, or in a home folder, and not in a
 // cache or a folder for temporary files.
 func isPersistentRemotePath(p string) bool {
-	return !effect.Shared(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
+	return !effect.IsInSharedFolder(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
 // within reports whether a path on another machine is in a list, or below a path of the list.
-func within(p string, list map[string]bool) bool {
+func isInOrBelow(p string, list map[string]bool) bool {
 	for p = strings.TrimRight(p, "/*."); p != ""; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if list[p] {
 			return true
@@ -87,21 +87,21 @@ func isDataFolder(p string) bool {
 
 // pathElsewhere records effects on another machine or in a container that others depend on: deleted data, changed
 // login files, files that run later, and credentials that are read.
-func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool) {
-	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Target: v.String(), From: v.From}
+func (s *state) recordRemotePath(kind effect.Kind, v abstract.Value, recursive bool) {
+	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Target: v.String(), Span: v.From}
 	switch {
-	case kind == effect.WriteFile && s.hosts > 0 && within(v.Text, command.LoginFiles):
-		e.Verb, e.Harms = "grant", []effect.Harm{effect.Grants}
-	case kind == effect.WriteFile && s.hosts > 0 && isDisk(v.Text):
-	case kind == effect.WriteFile && s.hosts > 0 && startClasses[effect.Persists(v.Text, v.IsPattern, false)]:
-		e.Verb, e.Harms = "run", []effect.Harm{effect.Runs}
-	case kind == effect.ReadFile && s.hosts > 0 && isPersistentRemotePath(v.Text) && effect.SecretPath(v.Text, v.IsPattern):
-		e = effect.Effect{Kind: effect.ReadSecret, Target: v.String(), From: v.From, Reason: "reads credentials on another machine: " + abstract.Clip(v.String())}
+	case kind == effect.WriteFile && s.remoteHostDepth > 0 && isInOrBelow(v.Text, command.LoginFiles):
+		e.Verb, e.Harms = "grant", []effect.Harm{effect.GrantsAccess}
+	case kind == effect.WriteFile && s.remoteHostDepth > 0 && isDisk(v.Text):
+	case kind == effect.WriteFile && s.remoteHostDepth > 0 && autostartClasses[effect.PersistenceClass(v.Text, v.IsPattern, false)]:
+		e.Verb, e.Harms = "run", []effect.Harm{effect.RunsRemotely}
+	case kind == effect.ReadFile && s.remoteHostDepth > 0 && isPersistentRemotePath(v.Text) && effect.SecretPath(v.Text, v.IsPattern):
+		e = effect.Effect{Kind: effect.ReadSecret, Target: v.String(), Span: v.From, Reason: "reads credentials on another machine: " + abstract.Clip(v.String())}
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
 		return
-	case s.hosts > 0 && !isPersistentRemotePath(v.Text):
+	case s.remoteHostDepth > 0 && !isPersistentRemotePath(v.Text):
 		return
-	case s.hosts == 0 && (s.standing == 0 || !isPersistentRemotePath(v.Text) || within(v.Text, command.MadeFolders) && !isDataFolder(v.Text)):
+	case s.remoteHostDepth == 0 && (s.persistentContainerDepth == 0 || !isPersistentRemotePath(v.Text) || isInOrBelow(v.Text, command.MadeFolders) && !isDataFolder(v.Text)):
 		return
 	}
 	s.emitOnce(e)
@@ -115,46 +115,46 @@ func isDisk(p string) bool {
 
 // path records an effect on the path that a word names. It returns the canonical path, and whether that is a
 // pattern.
-func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
+func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	if v.Known() && v.Text == "" {
 		return "", false
 	}
-	e := effect.Effect{Kind: kind, Recursive: recursive, From: v.From}
-	if v.Bare || v.IsPattern && !says(v.Text) {
+	e := effect.Effect{Kind: kind, Recursive: recursive, Span: v.From}
+	if v.FullyUnknown || v.IsPattern && !hasLiteralName(v.Text) {
 		e.Pattern = true
 		switch s.emitOnce(e); {
-		case v.Origin&(abstract.FromText|abstract.Forgotten) != 0 && isChange(kind):
-			s.dynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
-		case v.Computed() && kind == effect.ReadFile: // built from literal words, which may hide the name
-			s.dynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)
+		case v.Origin&(abstract.FromText|abstract.FromUnknownAssignment) != 0 && changesPath(kind):
+			s.emitDynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
+		case v.IsComputed() && kind == effect.ReadFile: // built from literal words, which may hide the name
+			s.emitDynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)
 		}
 		return "", true
 	}
-	if s.remote > 0 {
-		here, ok := hostPathOf(s.binds, v.Text)
+	if s.remoteDepth > 0 {
+		here, ok := hostPathOf(s.bindMounts, v.Text)
 		if !ok || kind != effect.DeleteFile && kind != effect.DeleteDirectory {
-			s.pathElsewhere(kind, v, recursive)
+			s.recordRemotePath(kind, v, recursive)
 			return v.Text, v.IsPattern
 		}
 		v.Text = here
 	}
 	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)
-	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.made(e.Path) || s.backedUp(e.Path)) {
+	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.isCreatedByText(e.Path) || s.isBackup(e.Path)) {
 		return e.Path, false
 	}
 	// If a second part of the path is unknown, the tree cannot be located.
-	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
+	e.Tree = v.IsSearchedTree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
-	s.behind(e)
+	s.emitThroughLinks(e)
 	if kind == effect.DeleteFile || kind == effect.DeleteDirectory {
-		s.loses(e)
+		s.recordMovedFileLoss(e)
 	}
 	return e.Path, e.Pattern
 }
 
 // says reports whether a pattern that starts with an unknown part contains a name that a rule could match:
 // "**/.ssh" does, "**/*" does not.
-func says(pattern string) bool {
+func hasLiteralName(pattern string) bool {
 	if len(pattern) < 2 || pattern[:2] != "**" {
 		return true
 	}
@@ -169,7 +169,7 @@ func says(pattern string) bool {
 }
 
 // isChange reports whether an effect on a path changes the file or folder.
-func isChange(kind effect.Kind) bool {
+func changesPath(kind effect.Kind) bool {
 	switch kind {
 	case effect.ReadFile, effect.ListDirectory:
 		return false

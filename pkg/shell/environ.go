@@ -15,42 +15,42 @@ import (
 
 // recordProxies records that a program sends its requests through a proxy or another server that is not on a local
 // network.
-func (s *state) recordProxies(base string, argv []abstract.Value, use command.Use) {
+func (s *state) recordProxies(base string, argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.Servers {
 		v := wordValue(w, argv)
-		if v.Bare || w.Text == "" || !v.IsPattern && !command.IsPublicHost(w.Text) {
+		if v.FullyUnknown || w.Text == "" || !v.IsPattern && !command.IsPublicHost(w.Text) {
 			continue
 		}
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: base, From: v.From,
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: base, Span: v.From,
 			Reason: base + " sends its requests through " + abstract.Clip(v.String()) + ", not to the host that the URL names"})
 	}
 }
 
 // environmentCode checks an assignment to a variable whose value programs run as code, or use as a search path for
 // code.
-func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
-	if strings.HasPrefix(name, guardVariables) {
+func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Span) {
+	if strings.HasPrefix(name, guardVariablePrefix) {
 		s.recordGuardChange(name, "changes which settings shield reads", at)
 		return
 	}
 	switch name {
 	case "HISTFILE":
 		if v.Known() && (v.Text == "" || v.Text == "/dev/null") {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "disables the command history", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: at})
 		}
 		return
 	case "HISTSIZE", "HISTFILESIZE", "HISTIGNORE":
-		if v.Known() && v.Text == historyOff[name] {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "disables the command history", From: at})
+		if v.Known() && v.Text == historyOffValues[name] {
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: at})
 		}
 		return
 	case "PATH":
-		s.searchPath(v)
+		s.checkSearchPath(v)
 		return
 	case "PS4", "PROMPT_COMMAND":
 		// The shell runs the command substitutions in prompts.
 		text := v.Text
-		if !v.Known() && ownValue(name, v) { // text is appended to the variable's own value
+		if !v.Known() && onlyOldValueUnknown(name, v) { // text is appended to the variable's own value
 			text = strings.Trim(fillUnknownParts(v.Text, ""), " \t\n;")
 		} else if !v.Known() {
 			s.runText("shell", v, "$"+name, at, nil)
@@ -60,7 +60,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 			if name == "PS4" {
 				text = "echo \"" + strings.ReplaceAll(text, `"`, `\"`) + "\""
 			}
-			s.nested(text, at)
+			s.walkNested(text, at)
 		}
 		return
 	}
@@ -68,28 +68,28 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	}
 	setting := name + "=" + v.Text
-	n, ok := command.Variable(command.Word{Text: setting, Pattern: v.IsPattern, From: at})
+	n, ok := command.VariableCode(command.Word{Text: setting, Pattern: v.IsPattern, Span: at})
 	if !ok {
-		if name != strings.ToLower(name) || s.vars.get(name).exported { // a lower-case name is only a shell variable until it is exported
-			s.startsLater(v, at)
+		if name != strings.ToLower(name) || s.vars.get(name).isExported { // a lower-case name is only a shell variable until it is exported
+			s.recordAutostartWrites(v, at)
 		}
 		return
 	}
 	v.From = at
 	if !v.Known() {
-		if n.Language == "home" && v.Origin&(abstract.FromText|abstract.Forgotten|abstract.FromInput) != 0 && s.remote == 0 {
-			s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load settings from an unknown folder: "+abstract.Clip(v.String()), v.From)
+		if n.Language == "home" && v.Origin&(abstract.FromText|abstract.FromUnknownAssignment|abstract.FromInput) != 0 && s.remoteDepth == 0 {
+			s.emitDynamic(effect.CauseLoadedFile, "$"+name+" makes programs load settings from an unknown folder: "+abstract.Clip(v.String()), v.From)
 			return
 		}
 		// From the environment into the environment, as in PYTHONPATH=.:$PYTHONPATH.
 		fixed := strings.ReplaceAll(v.Text, "*", "")
-		_, runs := command.Variable(command.Word{Text: name + "=" + fixed})
+		_, runs := command.VariableCode(command.Word{Text: name + "=" + fixed})
 		if isCommandOutput(v) {
-			_, runs = command.Variable(command.Word{Text: name + "=x"})
-		} else if v.Bare || !runs {
-			runs = command.RunsUnknown(name) && foreignWord(name, v)
+			_, runs = command.VariableCode(command.Word{Text: name + "=x"})
+		} else if v.FullyUnknown || !runs {
+			runs = command.VariableMayRunCode(name) && hasUnknownWordStart(name, v)
 		}
-		if !runs && (v.Bare || v.Plain()) {
+		if !runs && (v.FullyUnknown || v.HasHarmlessTaint()) {
 			return
 		}
 	}
@@ -97,55 +97,55 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		s.walkVariableCode(n, abstract.Value{Text: n.Words[0].Text, From: at, Taint: v.Taint})
 		return
 	}
-	s.unknownDefault(n, v)
+	s.walkUnknownVariable(n, v)
 }
 
 // startClasses are the classes of files that run automatically. Files of other classes are programs and settings,
 // which variables often name.
-var startClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
+var autostartClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
 // checkExported checks a shell variable that becomes visible to programs because it is exported.
 func (s *state) checkExported(name string, at effect.Span) {
 	if v, ok := s.lookup(name); ok && name == strings.ToLower(name) {
-		s.startsLater(v.val, at)
+		s.recordAutostartWrites(v.val, at)
 	}
 }
 
 // startsLater records a write to each file that runs later and is named by a variable of unknown meaning: a
 // program that reads the variable may write the file.
-func (s *state) startsLater(v abstract.Value, at effect.Span) {
-	if v.Bare || strings.IndexByte(v.Text, '/') < 0 {
+func (s *state) recordAutostartWrites(v abstract.Value, at effect.Span) {
+	if v.FullyUnknown || strings.IndexByte(v.Text, '/') < 0 {
 		return
 	}
 	for word := range strings.FieldsFuncSeq(v.Text, func(r rune) bool { return r == ' ' || r == '=' || r == ',' }) {
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
-		if !s.step(1) {
+		if !s.spendSteps(1) {
 			return
 		}
 		one := v
 		one.Text, one.From = word, at
-		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && startClasses[s.at.Persists(p, false, false)] {
-			s.path(effect.WriteFile, one, false)
+		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && autostartClasses[s.startPlace.PersistenceClass(p, false, false)] {
+			s.emitPath(effect.WriteFile, one, false)
 		}
 	}
 }
 
 // historyOff holds the values of variables that disable the command history.
-var historyOff = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "HISTIGNORE": "*"}
+var historyOffValues = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "HISTIGNORE": "*"}
 
 // ownValue reports whether the only unknown part of a variable's new value is its old value from the environment,
 // as in PAGER="${PAGER}".
-func ownValue(name string, v abstract.Value) bool {
-	return isEnvironmentOnly(v) && !v.Loose && fillUnknownParts(v.Text, "$"+name) == v.Show
+func onlyOldValueUnknown(name string, v abstract.Value) bool {
+	return isEnvironmentOnly(v) && !v.OriginIncomplete && fillUnknownParts(v.Text, "$"+name) == v.Display
 }
 
 // foreignWord reports whether a word of a variable's new value begins with an unknown part other than the
 // variable's own value. An unknown part after an option's name is only the option's value and does not count.
-func foreignWord(name string, v abstract.Value) bool {
-	words, shown := strings.Fields(v.Text), strings.Fields(v.Show)
-	same := isEnvironmentOnly(v) && !v.Loose && len(words) == len(shown)
+func hasUnknownWordStart(name string, v abstract.Value) bool {
+	words, shown := strings.Fields(v.Text), strings.Fields(v.Display)
+	same := isEnvironmentOnly(v) && !v.OriginIncomplete && len(words) == len(shown)
 	for i, word := range words {
 		if strings.HasPrefix(word, "*") && (!same || fillUnknownParts(word, "$"+name) != shown[i]) {
 			return true
@@ -173,22 +173,22 @@ func fillUnknownParts(pattern, part string) string {
 }
 
 // unknownDefault walks a variable of which the value is not known.
-func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
+func (s *state) walkUnknownVariable(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "output":
-		s.path(effect.WriteFile, v, false)
+		s.emitPath(effect.WriteFile, v, false)
 	case "source":
-		s.sources(n.Variable, v)
+		s.recordPackageSources(n.Variable, v)
 	case "place", "tools":
 		s.checkPathList(n.Variable, v)
 	case "build":
 		if !strings.HasPrefix(v.Text, "*") {
-			s.unreadPath("$"+n.Variable, v, true)
+			s.recordUnknownPathUse("$"+n.Variable, v, true)
 		}
 	case "check", "options", "server", "home":
 	default:
-		if s.remote == 0 && namesUnknown(n, v) {
-			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run code from a file that the command does not name: "+abstract.Clip(v.String()), v.From)
+		if s.remoteDepth == 0 && runsUnknownCommand(n, v) {
+			s.emitDynamic(effect.CauseLoadedFile, "$"+n.Variable+" makes programs run code from a file that the command does not name: "+abstract.Clip(v.String()), v.From)
 		}
 		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
 	}
@@ -196,24 +196,24 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 
 // namesUnknown reports whether the command that a variable makes programs run is unknown, and not only an argument
 // of a known command.
-func namesUnknown(n command.Nested, v abstract.Value) bool {
-	if !command.RunsUnknown(n.Variable) || ownValue(n.Variable, v) {
+func runsUnknownCommand(n command.Nested, v abstract.Value) bool {
+	if !command.VariableMayRunCode(n.Variable) || onlyOldValueUnknown(n.Variable, v) {
 		return false
 	}
-	return n.Language != "shell" && foreignWord(n.Variable, v) || strings.HasPrefix(v.Text, "*")
+	return n.Language != "shell" && hasUnknownWordStart(n.Variable, v) || strings.HasPrefix(v.Text, "*")
 }
 
 // checkPathList checks the files and folders, separated by ":", in a variable. An entry that begins with another
 // variable is treated as the earlier value, as in KUBECONFIG=$KUBECONFIG:a.
 func (s *state) checkPathList(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
-		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Plain() && v.Origin == abstract.FromVariable {
+		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.HasHarmlessTaint() && v.Origin == abstract.FromVariable {
 			continue
 		}
 		one := v
 		one.Text = part
 		if p, pattern := s.place().Path(part, v.IsPattern); s.fileTaint(p) != 0 || !s.isOwnedByUser(p, pattern) {
-			s.loads(name, one)
+			s.recordLoadedPath(name, one)
 		}
 	}
 }
@@ -221,39 +221,39 @@ func (s *state) checkPathList(name string, v abstract.Value) {
 // isCommandOutput reports whether an unknown value begins with the output of a command, and not with a variable's
 // earlier value.
 func isCommandOutput(v abstract.Value) bool {
-	return !v.Known() && v.Lead&abstract.FromCommand != 0
+	return !v.Known() && v.FirstOrigin&abstract.FromCommand != 0
 }
 
 // walkVariableCode walks the command or code in a variable's value.
 func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
-		if n.Of != "" {
-			s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
+		if n.FileLanguage != "" {
+			s.runFile(v, n.FileLanguage, nil, abstract.Streams{}, v.From)
 			return
 		}
-		s.path(effect.ReadFile, v, false)
-		s.loads(n.Variable, v)
+		s.emitPath(effect.ReadFile, v, false)
+		s.recordLoadedPath(n.Variable, v)
 	case "place", "tools":
 		s.checkPathList(n.Variable, v)
 	case "home":
-		s.settingsFrom(n.Variable, v)
+		s.checkSettingsFolder(n.Variable, v)
 	case "source":
-		s.sources(n.Variable, v)
+		s.recordPackageSources(n.Variable, v)
 	case "output":
-		s.path(effect.WriteFile, v, false)
+		s.emitPath(effect.WriteFile, v, false)
 	case "build":
-		s.unreadPath("$"+n.Variable, v, true)
+		s.recordUnknownPathUse("$"+n.Variable, v, true)
 	case "options":
-		s.nested(n.Of+" "+v.Text, v.From)
+		s.walkNested(n.FileLanguage+" "+v.Text, v.From)
 	case "server":
-		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: n.Variable, From: v.From,
+		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: n.Variable, Span: v.From,
 			Reason: "$" + n.Variable + " makes programs use the server " + abstract.Clip(v.Text)})
 	case "check":
-		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.Weakens}, Reason: "disables a security check", From: v.From})
+		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.WeakensProtection}, Reason: "disables a security check", Span: v.From})
 	case "code":
 		// Options and settings that name code to run, in a syntax that is not parsed.
-		s.loads(n.Variable, v)
+		s.recordLoadedPath(n.Variable, v)
 	case "argv":
 		s.invoke([]abstract.Value{v}, abstract.Streams{})
 	default:
@@ -262,17 +262,17 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 }
 
 // loads records that programs load code or settings from the path in a variable.
-func (s *state) loads(name string, v abstract.Value) {
-	if s.remote > 0 {
+func (s *state) recordLoadedPath(name string, v abstract.Value) {
+	if s.remoteDepth > 0 {
 		return
 	}
 	if name = "$" + name; name == "$-" {
 		name = "an option"
 	}
 	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
-		s.runs(effect.LabelNetwork, "programs load a download that "+name+" names", v.From)
+		s.recordCodeRun(effect.LabelNetwork, "programs load a download that "+name+" names", v.From)
 	}
-	s.dynamic(effect.CauseLoaded, name+" makes programs load code from: "+abstract.Clip(v.String()), v.From)
+	s.emitDynamic(effect.CauseLoadedFile, name+" makes programs load code from: "+abstract.Clip(v.String()), v.From)
 }
 
 // fileTaint returns the taint of a file's content that the text itself wrote.
@@ -291,7 +291,7 @@ func (s *state) isOwnedByUser(p string, pattern bool) bool {
 	if own.Roots = nil; own.Home != "" {
 		own.Roots = []string{own.Home}
 	}
-	if quietDevice(p) || place.Inside(p, pattern, false) || own.Inside(p, pattern, false) {
+	if isStreamDevice(p) || place.Inside(p, pattern, false) || own.Inside(p, pattern, false) {
 		return true
 	}
 	globs, err := systemFolders()
@@ -308,40 +308,40 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 })
 
 // searchPath checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
-func (s *state) searchPath(v abstract.Value) {
+func (s *state) checkSearchPath(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
-	if v.Computed() {
-		s.dynamic(effect.CauseLoaded, "the folders of programs ($PATH) are unknown: "+abstract.Clip(v.String()), v.From)
+	if v.IsComputed() {
+		s.emitDynamic(effect.CauseLoadedFile, "the folders of programs ($PATH) are unknown: "+abstract.Clip(v.String()), v.From)
 	}
-	if !v.Known() && (v.Bare || first == "**") || v.Known() && systemFolder(first+"/") {
+	if !v.Known() && (v.FullyUnknown || first == "**") || v.Known() && isSystemFolder(first+"/") {
 		return
 	}
-	s.hold(pathChanged, content{val: abstract.Lit(first)})
-	if effect.Shared(first+"/") && !strings.Contains(first, "*") {
+	s.setVariableContent(changedPathName, variableContent{val: abstract.Lit(first)})
+	if effect.IsInSharedFolder(first+"/") && !strings.Contains(first, "*") {
 		s.checkPathList("PATH", abstract.Value{Text: first, From: v.From})
 	}
 }
 
 // placesOf returns the remote places, such as hosts, that environment variables name to a program. It returns none
 // for commands on another machine, where the variables may differ.
-func (s *state) placesOf(base string) []command.Word {
-	if s.remote > 0 {
+func (s *state) environmentPlaces(base string) []command.Word {
+	if s.remoteDepth > 0 {
 		return nil
 	}
 	var out []command.Word
-	for _, name := range command.PlacesOf(base) {
-		if c, ok := s.lookup(name); ok && !c.array && !c.gone {
-			out = append(out, command.Word{Text: c.val.Text, Pattern: c.val.IsPattern, From: c.val.From})
+	for _, name := range command.TargetVariables(base) {
+		if c, ok := s.lookup(name); ok && !c.isArray && !c.isUnset {
+			out = append(out, command.Word{Text: c.val.Text, Pattern: c.val.IsPattern, Span: c.val.From})
 		}
 	}
 	return out
 }
 
 // addedOptions returns a program's arguments with the options that an environment variable adds to them.
-func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Value {
+func (s *state) withAddedOptions(base string, argv []abstract.Value) []abstract.Value {
 	for _, name := range command.OptionVariables(base) {
 		c, ok := s.lookup(name)
-		if !ok || c.array || c.gone || !c.val.Known() || !s.vars.get(name).exported {
+		if !ok || c.isArray || c.isUnset || !c.val.Known() || !s.vars.get(name).isExported {
 			continue // the assignment has already been judged
 		}
 		sub := name[strings.LastIndexByte(name, '_')+1:]
@@ -356,7 +356,7 @@ func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Valu
 		}
 		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "--" && v.Known() })
 		switch {
-		case tars[base] && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-"):
+		case tarPrograms[base] && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-"):
 			at = 1
 		case at < 0:
 			at = len(argv) // after tar's bundled letters, and after a subcommand
@@ -374,26 +374,26 @@ const (
 // expandResponseFiles returns the arguments of a compiler, or of jar, with each response file (@FILE) replaced by
 // the words in it. Response files can be nested.
 func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstract.Value {
-	if !command.Compilers[base] && base != "jar" || s.remote > 0 {
+	if !command.Compilers[base] && base != "jar" || s.remoteDepth > 0 {
 		return argv
 	}
 	read := 0
 	for i := 1; i < len(argv); i++ {
 		name, ok := strings.CutPrefix(argv[i].Text, "@")
-		if !ok || name == "" || !argv[i].Known() || !s.step(1) {
+		if !ok || name == "" || !argv[i].Known() || !s.spendSteps(1) {
 			continue
 		}
 		p, _ := s.place().Path(name, false)
 		text, found := s.scriptText(p, argv[i].From)
 		if !found && base == "jar" { // an unknown file could hold all options of jar
-			s.dynamic(effect.CauseUnread, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
+			s.emitDynamic(effect.CauseUnparsedWord, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
 		}
 		if !found {
 			continue
 		}
 		words := responseWords(text, argv[i].From)
 		if read++; read > maxResponses || len(argv)+len(words) > maxResponseWords {
-			s.dynamic(effect.CauseLimit, abstract.Clip(name)+" gives "+base+" more words than shield reads", argv[i].From)
+			s.emitDynamic(effect.CauseLimit, abstract.Clip(name)+" gives "+base+" more words than shield reads", argv[i].From)
 			return argv
 		}
 		argv = slices.Concat(argv[:i], words, argv[i+1:])
@@ -438,38 +438,38 @@ func responseWords(text string, from effect.Span) []abstract.Value {
 }
 
 // handsFunction defines a function that bash imports from the environment.
-func (s *state) handsFunction(name, text string, v abstract.Value) {
+func (s *state) importFunction(name, text string, v abstract.Value) {
 	if !v.Known() {
-		s.dynamic(v.Cause(), "unknown function: "+abstract.Clip(v.String()), v.From)
+		s.emitDynamic(v.Cause(), "unknown function: "+abstract.Clip(v.String()), v.From)
 		return
 	}
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "BASH_FUNC_"), "%%")
-	s.nested(strings.TrimSuffix(name, "()")+" "+text, v.From)
+	s.walkNested(strings.TrimSuffix(name, "()")+" "+text, v.From)
 }
 
 // bindSettings binds the NAME=VALUE arguments of a program such as env for the command that it runs.
-func (s *state) bindSettings(base string, argv []abstract.Value, use command.Use) {
+func (s *state) bindSettings(base string, argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.Env {
 		v := wordValue(w, argv)
 		name, text, ok := strings.Cut(v.Text, "=")
 		switch {
 		case ok && strings.HasPrefix(name, "BASH_FUNC_"): // bash imports such a variable as a function
-			s.handsFunction(name, text, v)
+			s.importFunction(name, text, v)
 		case ok && syntax.ValidName(name):
 			v.Text = text
 			if v.IsPattern {
 				v = uncomputed("$"+name, v)
 			}
-			next := variable{may: []content{{val: v}}, exported: true}
+			next := variable{contents: []variableContent{{val: v}}, isExported: true}
 			if base != "env" {
-				next = next.or(s.vars.get(name))
+				next = next.merge(s.vars.get(name))
 			}
-			s.Shell.bind(name, next)
-			if _, known := command.Variable(command.Word{Text: name + "=x"}); !known {
-				s.startsLater(v, v.From)
+			s.Shell.setVariable(name, next)
+			if _, known := command.VariableCode(command.Word{Text: name + "=x"}); !known {
+				s.recordAutostartWrites(v, v.From)
 			}
 		case v.IsPattern:
-			s.forget()
+			s.forgetVariables()
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // something.
 func loads(a effect.Result) bool {
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Sure == effect.Unknown && e.Cause == effect.CauseLoaded {
+		if e := &a.Effects[i]; e.Certainty == effect.Unknown && e.Cause == effect.CauseLoadedFile {
 			return true
 		}
 	}
@@ -85,7 +85,7 @@ func TestVariablesThatWrite(t *testing.T) {
 	} {
 		got := ""
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Word() == effect.WriteFile {
+			if e.RuleKind() == effect.WriteFile {
 				got = e.Path
 			}
 		}
@@ -100,7 +100,7 @@ func TestVariablesThatWrite(t *testing.T) {
 func TestLoadedFileThatExists(t *testing.T) {
 	t.Parallel()
 	p := here()
-	p.Script = func(string) ([]byte, error) { return []byte("\x7fELF\x02\x01\x01\x00"), nil }
+	p.ReadScript = func(string) ([]byte, error) { return []byte("\x7fELF\x02\x01\x01\x00"), nil }
 	if !loads(Analyze("LD_PRELOAD=./x.so ls", p)) {
 		t.Error("a library that is there is not noticed")
 	}
@@ -117,7 +117,7 @@ func TestLoadedDownload(t *testing.T) {
 	} {
 		found := false
 		for _, e := range Analyze(text, here()).Effects {
-			found = found || e.Word() == effect.RunDownload
+			found = found || e.RuleKind() == effect.RunDownload
 		}
 		if !found {
 			t.Errorf("%s: no run_download", text)
@@ -188,7 +188,7 @@ func TestUnknownValuesThatRun(t *testing.T) {
 		for _, text := range []string{setting + " git log", "export " + setting} {
 			got := false
 			for _, e := range Analyze(text, here()).Effects {
-				got = got || e.Sure == effect.Unknown
+				got = got || e.Certainty == effect.Unknown
 			}
 			if got != want {
 				t.Errorf("%s: unknown code runs: %t", text, got)
@@ -267,7 +267,7 @@ func TestOptionsOfPrograms(t *testing.T) {
 	} {
 		got := false
 		for _, e := range Analyze(text, here()).Effects {
-			got = got || e.Sure == effect.Unknown
+			got = got || e.Certainty == effect.Unknown
 		}
 		if got != want {
 			t.Errorf("%s: unknown code runs: %t", text, got)

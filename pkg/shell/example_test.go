@@ -10,7 +10,7 @@ import (
 func ExampleAnalyze() {
 	at := &effect.Place{CWD: "/home/me/app", Home: "/home/me"}
 	for _, e := range shell.Analyze("X=rm; $X -rf ~/.ssh", at).Effects {
-		fmt.Println(e.Word(), e.Program, e.Args, e.Path, e.Recursive)
+		fmt.Println(e.RuleKind(), e.Program, e.Args, e.Path, e.Recursive)
 	}
 	// Output:
 	// execute rm [-rf ~/.ssh]  false

@@ -8,94 +8,94 @@ import (
 )
 
 // upload records that a value goes to the network.
-func (s *state) upload(v abstract.Value, program string, at effect.Span) {
-	s.recordHandedValue(v, effect.Effect{Program: program, From: at})
+func (s *state) recordUpload(v abstract.Value, program string, at effect.Span) {
+	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at})
 }
 
 // mayUpload records that an unknown program gets a value and may send it to the network.
-func (s *state) mayUpload(v abstract.Value, program string, at effect.Span) {
-	s.recordHandedValue(v, effect.Effect{Program: program, From: at, Sure: effect.May})
+func (s *state) recordPossibleUpload(v abstract.Value, program string, at effect.Span) {
+	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at, Certainty: effect.Possible})
 }
 
-func (s *state) recordHandedValue(v abstract.Value, e effect.Effect) {
+func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
 	switch {
-	case v.Taint&(abstract.Secret|abstract.Credential|abstract.Dump) != 0:
+	case v.Taint&(abstract.Secret|abstract.Credential|abstract.EnvironmentDump) != 0:
 		e.Reason = "sends " + v.SecretName() + " to the network"
 	case v.Taint&abstract.Private != 0:
 		e.Reason = "sends the clipboard or screen to the network"
-		e.Sure = effect.May // the current content may be anything
+		e.Certainty = effect.Possible // the current content may be anything
 	default:
 		return
 	}
-	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.Leaks}, labels(v.Taint&carried)
+	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.LeaksSecrets}, labelsOf(v.Taint&localTaints)
 	s.emitOnce(e)
 }
 
 // runs records that text with a label of its origin is executed.
-func (s *state) runs(from effect.Label, why string, at effect.Span) {
-	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, From: at})
+func (s *state) recordCodeRun(from effect.Label, why string, at effect.Span) {
+	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, Span: at})
 }
 
 // runText records that a value is executed as code of a language, and walks it if it is known.
 func (s *state) runText(language string, v abstract.Value, how string, at effect.Span, args []abstract.Value) abstract.Value {
 	switch {
 	case v.Taint&abstract.Socket != 0:
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", From: at})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", Span: at})
 	case v.Taint&abstract.Network != 0:
-		s.runs(effect.LabelNetwork, how+" runs code straight from the network", at)
+		s.recordCodeRun(effect.LabelNetwork, how+" runs code straight from the network", at)
 	case v.Taint&abstract.Decoded != 0:
-		s.runs(effect.LabelDecoded, how+" runs decoded text", at)
+		s.recordCodeRun(effect.LabelDecoded, how+" runs decoded text", at)
 	case v.Taint&abstract.Untrusted != 0:
-		s.runs(effect.LabelUntrusted, how+" runs code from a fresh clone", at)
+		s.recordCodeRun(effect.LabelUntrusted, how+" runs code from a fresh clone", at)
 	}
 	cause := s.codeCause(v)
-	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {
+	if (cause == effect.CauseVariable || cause == effect.CauseVariableCode) && v.OriginIncomplete {
 		cause = effect.CauseUnresolved // a file name is chosen by the creator of the file
 	}
 	if v.Known() {
-		return s.code(language, v.Text, at, args)
+		return s.walkCode(language, v.Text, at, args)
 	}
-	if v.IsNumber() && !s.numbersRun() {
+	if v.IsNumber() && !s.numberMayBeCommand() {
 		return abstract.Value{}
 	}
 	partly := language == "shell" || language == "powershell"
-	if v.Plain() && partly && (!strings.Contains(v.Text, "**") || inFolders(v)) {
+	if v.HasHarmlessTaint() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
 		// Only numbers, names such as $? and $USER, folders and file names are unknown.
-		if s.remote == 0 && (v.Loose || cause == effect.CauseUnresolved) {
-			s.dynamic(effect.CauseUnresolved, how+" runs file names as code: "+abstract.Clip(v.String()), at)
+		if s.remoteDepth == 0 && (v.OriginIncomplete || cause == effect.CauseUnresolved) {
+			s.emitDynamic(effect.CauseUnresolved, how+" runs file names as code: "+abstract.Clip(v.String()), at)
 		}
 		return s.walkPartlyUnknown(language, v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !isEnvironmentOnly(v) {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs the output of another command as code", From: at})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs the output of another command as code", Span: at})
 	}
-	s.unread++
-	s.dynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)
+	s.unknownCodeCount++
+	s.emitDynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)
 	if partly && v.IsPattern {
 		s.walkPartlyUnknown(language, v, at)
 	}
-	return abstract.Unknown("…", abstract.Foreign|v.Taint&(abstract.Network|abstract.Secret))
+	return abstract.Unknown("…", abstract.UnknownText|v.Taint&(abstract.Network|abstract.Secret))
 }
 
 // isEnvironmentOnly reports whether the only unknown parts of a value are variables that the command does not set.
 func isEnvironmentOnly(v abstract.Value) bool {
-	return v.Plain() && v.Origin == abstract.FromVariable
+	return v.HasHarmlessTaint() && v.Origin == abstract.FromVariable
 }
 
 // walkPartlyUnknown walks code with an unknown part, which is treated as a variable: `eval "rm -rf $X"` runs rm
 // whatever X holds.
 func (s *state) walkPartlyUnknown(language string, v abstract.Value, at effect.Span) abstract.Value {
-	if v.Bare || v.Text == "" {
-		return abstract.Unknown("…", abstract.Foreign)
+	if v.FullyUnknown || v.Text == "" {
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	if language == "powershell" {
-		return s.code(language, unpattern(v.Text), at, nil)
+		return s.walkCode(language, patternAsShellText(v.Text), at, nil)
 	}
-	return s.nested(unpattern(v.Text), at)
+	return s.walkNested(patternAsShellText(v.Text), at)
 }
 
 // unpattern writes a pattern as shell text, with a variable that is never set in place of each unknown part.
-func unpattern(p string) string {
+func patternAsShellText(p string) string {
 	var b []byte
 	for i := 0; i < len(p); i++ {
 		switch {

@@ -37,8 +37,8 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 		return abstract.JoinValues(words)
 	}
 	form, args := words[0].Text, words[1:]
-	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].Bare && oneEach[form] { // paths that a glob matches
-		args[0].Lines = true
+	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].FullyUnknown && onePerLineFormats[form] { // paths that a glob matches
+		args[0].IsPathList = true
 		return args[0]
 	}
 	var b abstract.Builder
@@ -49,17 +49,17 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 			switch {
 			case form[i] == '\\' && i+1 < len(form):
 				n := escapeLength(form[i:])
-				b.Literal(plain.ANSIC(form[i : i+n]))
+				b.AddLiteral(plain.UnescapeANSIC(form[i : i+n]))
 				i += n - 1
 			case form[i] != '%':
 				end := i + 1
 				for end < len(form) && form[end] != '\\' && form[end] != '%' {
 					end++
 				}
-				b.Literal(form[i:end])
+				b.AddLiteral(form[i:end])
 				i = end - 1
 			case strings.HasPrefix(form[i:], "%%"):
-				b.Literal("%")
+				b.AddLiteral("%")
 				i++
 			default:
 				end := i + 1
@@ -67,7 +67,7 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 					end++
 				}
 				if end == len(form) {
-					b.Literal(form[i:])
+					b.AddLiteral(form[i:])
 					i = end
 					break
 				}
@@ -76,12 +76,12 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 					arg = args[used]
 				}
 				used++
-				b.Add(verb(form[end], form[i+1:end], arg))
+				b.Add(formatVerb(form[end], form[i+1:end], arg))
 				i = end
 			}
 		}
 		args = args[min(used, len(args)):]
-		if used == 0 || len(args) == 0 || !s.step(1) {
+		if used == 0 || len(args) == 0 || !s.spendSteps(1) {
 			break
 		}
 	}
@@ -95,28 +95,28 @@ func escapeLength(s string) int {
 	}
 	switch c := s[1]; {
 	case c >= '0' && c <= '7':
-		return 1 + plain.Numeral(s[1:], 8, 3)
+		return 1 + plain.CountDigits(s[1:], 8, 3)
 	case c == 'x':
-		return 2 + plain.Numeral(s[2:], 16, 2)
+		return 2 + plain.CountDigits(s[2:], 16, 2)
 	case c == 'u':
-		return 2 + plain.Numeral(s[2:], 16, 4)
+		return 2 + plain.CountDigits(s[2:], 16, 4)
 	case c == 'U':
-		return 2 + plain.Numeral(s[2:], 16, 8)
+		return 2 + plain.CountDigits(s[2:], 16, 8)
 	}
 	return 2
 }
 
 // unquoted are the characters that printf %q does not quote.
-const unquoted = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
+const unquotedCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
 
 // verb formats one argument of printf.
-func verb(c byte, flags string, arg abstract.Value) abstract.Value {
+func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	if !arg.Known() {
 		return arg
 	}
 	switch c {
 	case 'q':
-		if arg.Text == "" || strings.Trim(arg.Text, unquoted) != "" {
+		if arg.Text == "" || strings.Trim(arg.Text, unquotedCharacters) != "" {
 			return uncomputed("%q", arg)
 		}
 		return arg
@@ -128,9 +128,9 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		}
 		return arg
 	case 'b':
-		text, ended := plain.Echo(arg.Text)
+		text, ended := plain.UnescapeEcho(arg.Text)
 		if ended { // output ends here
-			return abstract.Output("printf", arg.Taint)
+			return abstract.UnknownOutput("printf", arg.Taint)
 		}
 		arg.Text = text
 		return arg
@@ -143,7 +143,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		n, err = int64([]rune(arg.Text[1:])[0]), nil
 	}
 	if err != nil && arg.Text != "" {
-		return abstract.Value{Text: "*", Show: arg.Text, IsPattern: true, Taint: arg.Taint}
+		return abstract.Value{Text: "*", Display: arg.Text, IsPattern: true, Taint: arg.Taint}
 	}
 	switch c {
 	case 'd', 'i', 'u':
@@ -155,7 +155,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	case 'o':
 		arg.Text = strconv.FormatInt(n, 8)
 	default:
-		return abstract.Value{Text: "*", Show: arg.Text, IsPattern: true, Taint: arg.Taint}
+		return abstract.Value{Text: "*", Display: arg.Text, IsPattern: true, Taint: arg.Taint}
 	}
 	width := strings.TrimLeft(flags, "-+ #'")
 	if w, err := strconv.Atoi(width); err == nil && w < 64 && len(arg.Text) < w && strings.HasPrefix(width, "0") {
@@ -166,12 +166,12 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 
 // fold returns a program's output if it can be computed: filters and decoders of known text. For a filter of
 // textFilters whose output it cannot compute, it returns an unknown value and true; otherwise the result is false.
-func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
+func (s *state) computeOutput(base string, argv []abstract.Value, in abstract.Value, f programIO) (abstract.Value, bool) {
 	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
-		return nameOf(base, argv[1:])
+		return computeGlobName(base, argv[1:])
 	}
 	if pathListers[base] {
-		if v, ok := s.listing(base, argv, f); ok || base == "git" {
+		if v, ok := s.listedPaths(base, argv, f); ok || base == "git" {
 			return v, ok
 		}
 	}
@@ -193,35 +193,35 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	case "printf":
 		return s.format(argv[1:]), true
 	case "basename", "dirname", "seq":
-		return foldName(base, flags, operands)
+		return computeNameOrSeq(base, flags, operands)
 	case "mktemp":
-		return abstract.Value{Text: "/tmp/tmp.*", Show: "$(mktemp)", IsPattern: true}.Of(abstract.FromCommand), true
+		return abstract.Value{Text: "/tmp/tmp.*", Display: "$(mktemp)", IsPattern: true}.WithOrigin(abstract.FromCommand), true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
-		return abstract.Short("$("+base+")", abstract.FromCommand), true
+		return abstract.UnknownWithoutSlash("$("+base+")", abstract.FromCommand), true
 	case "which":
 		if len(operands) == 1 {
-			return found(operands[0]), true
+			return whichOutput(operands[0]), true
 		}
 	case "cat", "tee", "tac", "sort", "uniq", "head", "tail", "rev", "tr", "sed", "cut", "xxd", "base64", "gbase64", "base32", "openssl", "gzip", "gunzip", "zcat", "uudecode", "hexdump", "od", "nl", "fold", "paste", "dd", "pv", "sponge", "perl", "awk", "python3", "grep", "egrep", "fgrep", "rg", "shuf":
 	default:
 		return abstract.Value{}, false
 	}
 	text := in
-	if f.nreads > 0 {
-		text = f.reads
+	if f.readCount > 0 {
+		text = f.readContent
 	}
-	if text.Lines && picks(base, flags, operands, f) {
+	if text.IsPathList && selectsInputLines(base, flags, operands, f) {
 		return text, true
 	}
-	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.step(1+len(text.Text)/512) {
+	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.spendSteps(1+len(text.Text)/512) {
 		return abstract.Value{}, false
 	}
 	if decodes(base, flags) {
 		text.Taint |= abstract.Decoded
 	}
-	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
+	out, ok := plain.Filter(base, flags, valueTexts(operands), text.Text)
 	if !ok {
-		return uncomputed("$("+base+")", text).Of(abstract.FromText | abstract.FromCommand), textFilters[base]
+		return uncomputed("$("+base+")", text).WithOrigin(abstract.FromText | abstract.FromCommand), textFilters[base]
 	}
 	text.Text = out
 	return text, true
@@ -232,7 +232,7 @@ var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head
 
 // setsUpShell reports whether a program outputs shell settings that are meant for eval, as in eval "$(ssh-agent
 // -s)": variables, aliases and completions. listed says that the program is known.
-func setsUpShell(base string, argv []abstract.Value, listed bool) bool {
+func printsShellSetup(base string, argv []abstract.Value, listed bool) bool {
 	first := ""
 	if len(argv) > 1 {
 		first = argv[1].Text
@@ -255,7 +255,7 @@ func decodes(base string, flags []string) bool {
 }
 
 // foldName computes basename, dirname and seq.
-func foldName(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
+func computeNameOrSeq(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
 	if len(operands) == 0 || len(flags) > 0 {
 		return abstract.Value{}, false
 	}
@@ -278,13 +278,13 @@ func foldName(base string, flags []string, operands []abstract.Value) (abstract.
 			v.Text = v.Text[:i]
 		}
 	default:
-		return foldSeq(operands)
+		return computeSeq(operands)
 	}
 	v.Text += "\n"
 	return v, true
 }
 
-func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
+func computeSeq(operands []abstract.Value) (abstract.Value, bool) {
 	from, to := 1, 0
 	var err error
 	if to, err = strconv.Atoi(operands[len(operands)-1].Text); err != nil || len(operands) > 2 {
@@ -296,7 +296,7 @@ func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
 		}
 	}
 	if to-from > abstract.MaxFields/2 {
-		return abstract.Short("$(seq)", abstract.FromCommand), true
+		return abstract.UnknownWithoutSlash("$(seq)", abstract.FromCommand), true
 	}
 	var b strings.Builder
 	for i := from; i <= to; i++ {
@@ -305,7 +305,7 @@ func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
 	return abstract.Lit(b.String()), true
 }
 
-func texts(values []abstract.Value) []string {
+func valueTexts(values []abstract.Value) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = v.Text

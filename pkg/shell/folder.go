@@ -16,7 +16,7 @@ import (
 // has such a name.
 func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
-	if v.IsNumber() && !s.numbersRun() || s.dialect.zsh && !s.dialect.named && blankInside(v.Text) {
+	if v.IsNumber() && !s.numberMayBeCommand() || s.dialect.zsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {
 		return v.String(), true
 	}
 	slash := strings.LastIndexByte(v.Text, '/')
@@ -29,7 +29,7 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	switch path.Base(v.Text[:slash]) {
 	case "bin", "sbin", "Scripts":
 	default:
-		if use := command.Interpret(words); !use.Known && use.Class == effect.UnknownClass {
+		if use := command.Interpret(words); !use.Understood && use.Class == effect.UnknownClass {
 			return "", false
 		}
 	}
@@ -39,16 +39,16 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 
 // blankInside reports whether a name begins with a word and a space, as an unsplit variable does in zsh. No
 // program has such a name.
-func blankInside(name string) bool {
+func hasInnerBlank(name string) bool {
 	first, _, blank := strings.Cut(name, " ")
 	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)
 }
 
 // numbersRun reports whether a number may be the name of a command: of an alias, a function, or a program in a
 // changed $PATH. No system program has such a name.
-func (s *state) numbersRun() bool {
+func (s *state) numberMayBeCommand() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
-	if s.bound(pathChanged) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
+	if s.mayBeAssigned(changedPathName) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
 		return true
 	}
 	for name := range s.funcs {
@@ -61,21 +61,21 @@ func (s *state) numbersRun() bool {
 
 // programIn runs a program whose folder is not known. Its name tells how it reads its arguments, but not that it
 // is the real program.
-func (s *state) programIn(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runProgramInUnknownFolder(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = base, false
 	use := command.Interpret(words)
 	s.execute(argv, base, effect.UnknownClass, use.Harms...)
 	if use.Class == effect.UnknownClass {
-		s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, join(argv))
+		s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, wordsSpan(argv))
 	}
-	return s.apply(base, argv, use, io)
+	return s.applyProgram(base, argv, use, io)
 }
 
 // inFolders reports whether all unknown parts of a text are folders at the start of words, taken from the user's
 // variables.
-func inFolders(v abstract.Value) bool {
-	if !isEnvironmentOnly(v) || v.Bare {
+func onlyFoldersUnknown(v abstract.Value) bool {
+	if !isEnvironmentOnly(v) || v.FullyUnknown {
 		return false
 	}
 	for word := range strings.FieldsSeq(v.Text) {

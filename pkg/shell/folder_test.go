@@ -33,8 +33,10 @@ func TestProgramInUnknownFolder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		res := Analyze(tt.text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
-		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.Word() == effect.Execute && e.Program == tt.program })
-		unknown := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown && e.Cause != effect.CauseScript })
+		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.Execute && e.Program == tt.program })
+		unknown := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
+			return e.Certainty == effect.Unknown && e.Cause != effect.CauseUnreadScript
+		})
 		if tt.program == "" {
 			if !unknown {
 				t.Errorf("%s: nothing is unknown: %+v", tt.text, res.Effects)
@@ -46,7 +48,7 @@ func TestProgramInUnknownFolder(t *testing.T) {
 		}
 	}
 	res := Analyze("$X/bin/rm -rf /etc", &effect.Place{CWD: "/work/app"})
-	if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Word() == effect.DeleteFile && e.Path == "/etc" }) {
+	if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.DeleteFile && e.Path == "/etc" }) {
 		t.Errorf("what rm deletes is not seen: %+v", res.Effects)
 	}
 }

@@ -7,17 +7,17 @@ import (
 )
 
 // forms matches file names against several lists of globs (forms) at once.
-type forms struct {
-	globs *effect.Globs
-	of    []int // index of the form of each glob, in ascending order
+type globLists struct {
+	globs       *effect.Globs
+	listIndexes []int // index of the form of each glob, in ascending order
 }
 
 // newForms returns the forms of n lists of globs.
-func newForms(n int, globs func(form int) []string) *forms {
-	f, all := &forms{}, []string(nil)
+func newGlobLists(n int, globs func(form int) []string) *globLists {
+	f, all := &globLists{}, []string(nil)
 	for i := range n {
 		for _, glob := range globs(i) {
-			all, f.of = append(all, glob), append(f.of, i)
+			all, f.listIndexes = append(all, glob), append(f.listIndexes, i)
 		}
 	}
 	var err error
@@ -28,9 +28,9 @@ func newForms(n int, globs func(form int) []string) *forms {
 }
 
 // named returns the indexes of the forms whose globs match a file, in ascending order.
-func (f *forms) named(file string) (out []int) {
+func (f *globLists) matchingLists(file string) (out []int) {
 	for _, i := range f.globs.AppendTouched(nil, file, false, false) {
-		out = append(out, f.of[i])
+		out = append(out, f.listIndexes[i])
 	}
 	return slices.Compact(out)
 }

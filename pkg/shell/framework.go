@@ -10,18 +10,18 @@ import (
 
 // framework records the effects of the arguments of a framework's script, such as artisan or manage.py. The
 // script's own code is analysed by other functions.
-func (s *state) framework(script abstract.Value, args []abstract.Value) {
+func (s *state) recordFrameworkEffects(script abstract.Value, args []abstract.Value) {
 	base := programName(script.Text)
 	if !script.Known() || !command.Frameworks[base] {
 		return
 	}
-	words := append([]command.Word{{Text: base}}, s.withoutEnvironment(base, commandWords(args))...)
+	words := append([]command.Word{{Text: base}}, s.dropUnusedEnvironment(base, commandWords(args))...)
 	use := command.Interpret(words)
-	use.At(s.placesOf(base)...)
+	use.AddTargets(s.environmentPlaces(base)...)
 	for _, k := range use.Effects {
 		if k == effect.ChangeRemote {
-			e := effect.Effect{Kind: k, Program: base, From: script.From, Reason: base + " changes the database of the application"}
-			elsewhere(&e, use.Remote)
+			e := effect.Effect{Kind: k, Program: base, Span: script.From, Reason: base + " changes the database of the application"}
+			setRemoteDetails(&e, use.Remote)
 			s.emitOnce(e)
 		}
 	}
@@ -29,11 +29,14 @@ func (s *state) framework(script abstract.Value, args []abstract.Value) {
 
 // withoutEnvironment drops artisan's --env option if the project has no settings for that environment: artisan
 // uses .env then.
-func (s *state) withoutEnvironment(base string, args []command.Word) (out []command.Word) {
+func (s *state) dropUnusedEnvironment(base string, args []command.Word) (out []command.Word) {
 	for _, w := range args {
 		name, ok := strings.CutPrefix(w.Text, "--env=")
-		if ok && base == "artisan" && s.at.Script != nil {
-			has := func(file string) bool { _, err := s.at.Script(s.place().CWD + "/" + file); return err == nil }
+		if ok && base == "artisan" && s.startPlace.ReadScript != nil {
+			has := func(file string) bool {
+				_, err := s.startPlace.ReadScript(s.place().CWD + "/" + file)
+				return err == nil
+			}
 			if has(".env") && !has(".env."+name) {
 				continue
 			}

@@ -53,7 +53,9 @@ func TestNamedProcesses(t *testing.T) {
 		"pkill -f vite": true, "killall -9 python3": true, "kill $(pgrep -f vite)": true, "lsof -ti:3000 | xargs kill -9": true, "fuser -k 3000/tcp": true,
 		"npm run dev & pid=$!; sleep 2; kill $pid": false, "kill %1": false, "kill 4711": false, "pgrep vite": false, "pkill -USR1 server": false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Kind == effect.StopProcess && e.Cause == effect.CauseNamed })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
+			return e.Kind == effect.StopProcess && e.Cause == effect.CauseProcessByName
+		})
 		if got != want {
 			t.Errorf("%s: ends processes by name: %t", text, got)
 		}

@@ -9,27 +9,27 @@ import (
 )
 
 // local makes a variable local to the function that is being walked.
-func (s *state) local(name string) {
+func (s *state) makeLocal(name string) {
 	if len(s.frames) == 0 {
 		return
 	}
 	s.frames = slices.Clone(s.frames)
 	f := &s.frames[len(s.frames)-1]
 	was, again := f.locals[name]
-	if again && !was.loose {
+	if again && !was.mayNotBeLocal {
 		return
 	}
 	f.locals = maps.Clone(f.locals)
 	if !again {
 		was = s.vars.get(name)
 	}
-	was.loose = false
+	was.mayNotBeLocal = false
 	f.locals[name] = was
 }
 
 // isLocal reports whether a function that is being walked declared a name local.
 func (s *state) isLocal(name string) bool {
-	return slices.ContainsFunc(s.frames, func(f frame) bool { _, ok := f.locals[name]; return ok })
+	return slices.ContainsFunc(s.frames, func(f callFrame) bool { _, ok := f.locals[name]; return ok })
 }
 
 // noteOuterVariable records that unset may remove a local variable of a calling function: later uses then refer to
@@ -38,7 +38,7 @@ func (s *state) noteOuterVariable(name string) {
 	frames := slices.Clone(s.frames)
 	for i := range frames[:max(0, len(frames)-1)] {
 		if was, ok := frames[i].locals[name]; ok {
-			was.loose = true
+			was.mayNotBeLocal = true
 			frames[i].locals = maps.Clone(frames[i].locals)
 			frames[i].locals[name] = was
 		}
@@ -50,76 +50,76 @@ func (s *state) noteOuterVariable(name string) {
 func (sh *Shell) endFrame() {
 	last := len(sh.frames) - 1
 	for name, was := range sh.frames[last].locals {
-		if was.loose { // the name may not have been declared local
-			was.loose = false
-			was = was.or(sh.vars.get(name))
+		if was.mayNotBeLocal { // the name may not have been declared local
+			was.mayNotBeLocal = false
+			was = was.merge(sh.vars.get(name))
 		}
-		sh.bind(name, was)
+		sh.setVariable(name, was)
 	}
 	sh.frames = sh.frames[:last:last]
 }
 
 // mostCalls is the maximum depth of nested function calls. A call at this depth is walked once, with all variables
 // unknown; the result is used for every deeper call.
-const mostCalls = 8
+const maxCallDepth = 8
 
 // manySteps is the number of steps after which a recursive call is walked with all variables unknown: the number
 // of walks can double with each level.
-const manySteps = maxSteps / 4
+const maxRecursionSteps = maxSteps / 4
 
 // A deepestCall is a walk of a function with all variables unknown. Its fields are what the result depends on
 // besides variables.
 type deepestCall struct {
-	folder string
-	in     abstract.Taint
-	remote bool
+	folder     string
+	inputTaint abstract.Taint
+	remote     bool
 }
 
 // deeper reports whether a call is so deep that its result is used for all deeper calls.
-func (s *state) deeper(f *function) bool {
-	return s.calls == mostCalls || s.steps > manySteps && slices.ContainsFunc(s.frames, func(on frame) bool { return on.of == f.body })
+func (s *state) isDeepestCall(f *function) bool {
+	return s.callDepth == maxCallDepth || s.steps > maxRecursionSteps && slices.ContainsFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 }
 
 // callFunction walks a function's body.
 func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
-	f.called = true
-	if s.calls > mostCalls || !s.enter(self.From) {
-		s.mayFailLine() // shells abort at some depth, if the function does not end
-		return abstract.Unknown("…", abstract.Foreign)
+	f.isCalled = true
+	if s.callDepth > maxCallDepth || !s.enterNesting(self.From) {
+		s.recordPossibleLineExit() // shells abort at some depth, if the function does not end
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
-	defer s.leave()
-	deep := s.deeper(f)
-	if now := (deepestCall{s.place().CWD, in.Taint, s.remote > 0}); deep && s.quiet == 0 {
-		if slices.Contains(f.deepest, now) {
-			s.forget()
-			return abstract.Unknown("…", abstract.Foreign)
+	defer s.leaveNesting()
+	deep := s.isDeepestCall(f)
+	if now := (deepestCall{s.place().CWD, in.Taint, s.remoteDepth > 0}); deep && s.suppressedDepth == 0 {
+		if slices.Contains(f.deepestCalls, now) {
+			s.forgetVariables()
+			return abstract.Unknown("…", abstract.UnknownText)
 		}
-		f.deepest = append(f.deepest, now)
+		f.deepestCalls = append(f.deepestCalls, now)
 	}
-	around := s.around
-	broke := s.begins(ofTurn)
-	s.frames = append(slices.Clip(s.frames), frame{f.body, map[string]variable{}})
-	s.local(positionalName)
+	around := s.loopExits
+	broke := s.newEarlyExits(iterationBlock)
+	s.frames = append(slices.Clip(s.frames), callFrame{f.body, map[string]variable{}})
+	s.makeLocal(positionalName)
 	if s.setPositional(args); deep {
-		s.forget()
+		s.forgetVariables()
 		s.setAnyPositional()
 	}
-	s.within(func() {
-		s.fixed, s.base = f.fixed, f.base
-		s.calls++
-		end := s.begins(ofCall)
-		s.body, s.around = end, []*ends{broke}
-		out = s.stmt(f.body, in)
-		if s.ended.call {
+	s.walkInScope(func() {
+		s.nestedSpan, s.textOffset = f.nestedSpan, f.textOffset
+		s.callDepth++
+		end := s.newEarlyExits(callBlock)
+		s.functionExits, s.loopExits = end, []*earlyExits{broke}
+		out = s.walkStmt(f.body, in)
+		if s.possibleExits.function {
 			out = possibleOutput(out)
 		}
-		s.comesTo(end)
+		s.joinEarlyExits(end)
 	})
 	s.endFrame()
-	if len(broke.shells) > 0 { // break or continue may leave a loop around the call
-		s.Shell = Join(append(broke.shells, s.Shell)...)
+	if len(broke.exitStates) > 0 { // break or continue may leave a loop around the call
+		s.Shell = Join(append(broke.exitStates, s.Shell)...)
 		for _, loop := range around {
-			s.mayLeave(loop)
+			s.addEarlyExit(loop)
 		}
 	}
 	return out
@@ -127,39 +127,39 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 
 // recursion records a function that calls itself: infinite recursion if no condition can end it, and a possible
 // fork bomb if it starts copies of itself in the background.
-func (s *state) recursion(f *function, at effect.Span) {
-	first := slices.IndexFunc(s.frames, func(on frame) bool { return on.of == f.body })
+func (s *state) checkRecursion(f *function, at effect.Span) {
+	first := slices.IndexFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 	if first < 0 {
 		return
 	}
-	endless := callsAgain(f.name, f.body)
+	endless := alwaysCalls(f.name, f.body)
 	if !endless {
-		endless = !slices.ContainsFunc(s.frames[first:], func(on frame) bool { return hasCondition(on.of) })
+		endless = !slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return hasCondition(on.body) })
 	}
 	switch {
 	case endless:
-		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", From: at})
-	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return isForkBomb(f.name, on.of) }):
-		s.dynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background", at)
+		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", Span: at})
+	case slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return isForkBomb(f.name, on.body) }):
+		s.emitDynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background", at)
 	}
 }
 
 // leavesHere records that break, continue, return or exit runs here, or may. The walk continues, and its result is
 // joined with the state at this point.
-func (s *state) leavesHere(how string) {
+func (s *state) recordEarlyExit(how string) {
 	switch how {
 	case "break", "continue":
-		for _, loop := range s.around {
-			s.mayLeave(loop)
+		for _, loop := range s.loopExits {
+			s.addEarlyExit(loop)
 		}
-		s.ended.loop = s.ended.loop || len(s.around) > 0
-		if len(s.around) == 1 && s.calls > 0 {
-			s.mayLeave(s.body)
+		s.possibleExits.loop = s.possibleExits.loop || len(s.loopExits) > 0
+		if len(s.loopExits) == 1 && s.callDepth > 0 {
+			s.addEarlyExit(s.functionExits)
 		}
 	case "return":
-		s.mayLeave(s.body)
-		s.ended.call = s.ended.call || s.body != nil
+		s.addEarlyExit(s.functionExits)
+		s.possibleExits.function = s.possibleExits.function || s.functionExits != nil
 	case "exit", "logout": // an interactive shell may not exit
-		s.mayFail()
+		s.recordPossibleExit()
 	}
 }

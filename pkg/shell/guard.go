@@ -14,13 +14,13 @@ import (
 
 // guardName is the name of this program, and guardVariables the prefix of the environment variables that it reads.
 const (
-	guardName      = "shield"
-	guardVariables = "SHIELD_"
+	guardName           = "shield"
+	guardVariablePrefix = "SHIELD_"
 )
 
 // recordGuardChange records that shield is disabled or weakened.
 func (s *state) recordGuardChange(program, why string, at effect.Span) {
-	s.emitOnce(effect.Effect{Kind: effect.ChangeGuard, Program: program, Reason: why, From: at})
+	s.emitOnce(effect.Effect{Kind: effect.ChangeGuard, Program: program, Reason: why, Span: at})
 }
 
 // checkShadowing records a guard change if an alias, function or command hash entry replaces shield.
@@ -32,50 +32,50 @@ func (s *state) checkShadowing(name string, at effect.Span) {
 
 // found returns the output of command -v or which: the name, which runs the same program as the path. For shield
 // it returns a path pattern, because paths of shield are checked.
-func found(name abstract.Value) abstract.Value {
+func whichOutput(name abstract.Value) abstract.Value {
 	if !name.Known() || name.Text != guardName {
 		return name
 	}
-	v := abstract.Value{Text: "/**/" + guardName, Show: "$(command -v " + guardName + ")", IsPattern: true, From: name.From}
-	return v.Of(abstract.FromCommand)
+	v := abstract.Value{Text: "/**/" + guardName, Display: "$(command -v " + guardName + ")", IsPattern: true, From: name.From}
+	return v.WithOrigin(abstract.FromCommand)
 }
 
 // runsGuard records the effects of running shield by a path: the name is the file's name, the target of a symbolic
 // link, or the end of a path whose folder is unknown.
-func (s *state) runsGuard(argv []abstract.Value) {
+func (s *state) recordGuardRun(argv []abstract.Value) {
 	name := argv[0].Text
 	p, pattern := s.place().Path(name, argv[0].IsPattern)
-	if !pattern && s.at.Links != nil {
-		p = s.at.Links(p)
+	if !pattern && s.startPlace.ResolveLinks != nil {
+		p = s.startPlace.ResolveLinks(p)
 	}
 	if programName(strings.ReplaceAll(name, `\`, "/")) == guardName || p != "" && programName(p) == guardName {
-		s.guardWords(argv)
+		s.recordGuardArguments(argv)
 	}
 }
 
 // guardWords records the effects of arguments for shield.
-func (s *state) guardWords(argv []abstract.Value) {
+func (s *state) recordGuardArguments(argv []abstract.Value) {
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = guardName, false
 	if use := command.Interpret(words); slices.Contains(use.Effects, effect.ChangeGuard) {
-		s.recordGuardChange(guardName, guardName+" "+use.Why, join(argv))
+		s.recordGuardChange(guardName, guardName+" "+use.EffectsDescription, wordsSpan(argv))
 	}
 }
 
 // compilesGuard records the effects of running shield from source, as in go run.
-func (s *state) compilesGuard(argv []abstract.Value, use command.Use) {
-	for _, w := range use.Builds {
-		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == w.From && strings.HasSuffix(w.Text, v.Text) })
+func (s *state) recordGuardRunFromSource(argv []abstract.Value, use command.Interpretation) {
+	for _, w := range use.BuiltSources {
+		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == w.Span && strings.HasSuffix(w.Text, v.Text) })
 		run := i > 0 && slices.ContainsFunc(argv[:i], func(v abstract.Value) bool { return v.Text == "run" })
-		if run && slices.Contains(s.goPrograms(w), guardName) {
-			s.guardWords(argv[i:])
+		if run && slices.Contains(s.goProgramNames(w), guardName) {
+			s.recordGuardArguments(argv[i:])
 		}
 	}
 }
 
 // goPrograms returns the names that the program of a Go package may have: taken from its path, or for a folder
 // from its module. It returns none if they are unknown.
-func (s *state) goPrograms(w command.Word) []string {
+func (s *state) goProgramNames(w command.Word) []string {
 	name, _, _ := strings.Cut(w.Text, "@")
 	if w.Pattern || strings.HasSuffix(name, "...") {
 		return nil
@@ -92,8 +92,8 @@ func (s *state) goPrograms(w command.Word) []string {
 	if pattern {
 		return nil
 	}
-	for dir, n := folder, 0; n < maxAbove; dir, n = path.Dir(dir), n+1 {
-		if text, ok := s.textOf(path.Join(dir, "go.mod")); ok {
+	for dir, n := folder, 0; n < maxParentFolders; dir, n = path.Dir(dir), n+1 {
+		if text, ok := s.fileText(path.Join(dir, "go.mod")); ok {
 			if module := manifest.GoModule(text); module != "" {
 				return append(names, manifest.GoName(path.Join(module, strings.TrimPrefix(folder, dir))))
 			}
@@ -107,14 +107,14 @@ func (s *state) goPrograms(w command.Word) []string {
 }
 
 // textOf returns the content of a file: as the text wrote it, or as on disk. ok is false if it is unknown.
-func (s *state) textOf(file string) (text string, ok bool) {
+func (s *state) fileText(file string) (text string, ok bool) {
 	if vals := s.fileValues(file, false); len(vals) > 0 {
 		return vals[0].Text, vals[0].Known()
 	}
-	if s.at.Script == nil {
+	if s.startPlace.ReadScript == nil {
 		return "", false
 	}
-	data, err := s.at.Script(file)
+	data, err := s.startPlace.ReadScript(file)
 	return string(data), err == nil
 }
 
@@ -122,11 +122,11 @@ func (s *state) textOf(file string) (text string, ok bool) {
 func (s *state) recordShieldRename(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
 	for _, v := range sources {
 		p, _ := s.place().Path(v.Text, v.IsPattern)
-		if programName(p) != guardName || !binFolder(path.Base(path.Dir(p))) || s.place().Inside(p, v.IsPattern, false) {
+		if programName(p) != guardName || !isBinFolder(path.Base(path.Dir(p))) || s.place().Inside(p, v.IsPattern, false) {
 			continue
 		}
 		for _, w := range writes {
-			if name := path.Base(w.Path); programName(name) != guardName && !binFolder(name) {
+			if name := path.Base(w.Path); programName(name) != guardName && !isBinFolder(name) {
 				s.recordGuardChange(base, "renames shield's program", at)
 				return
 			}
@@ -136,11 +136,11 @@ func (s *state) recordShieldRename(base string, sources []abstract.Value, writes
 
 // binFolder reports whether the last name of a folder, which may be a pattern, can be that of a folder for
 // programs.
-func binFolder(name string) bool { return name == "bin" || name == "sbin" || name == "**" }
+func isBinFolder(name string) bool { return name == "bin" || name == "sbin" || name == "**" }
 
 // recordShieldStop records that shield's process or service is stopped, or a systemd slice, scope or service of
 // the user's session.
-func (s *state) recordShieldStop(base string, argv []abstract.Value, use command.Use) {
+func (s *state) recordShieldStop(base string, argv []abstract.Value, use command.Interpretation) {
 	if !slices.Contains(use.Effects, effect.StopProcess) && !slices.Contains(use.Effects, effect.ChangeSystem) {
 		return
 	}
@@ -148,19 +148,19 @@ func (s *state) recordShieldStop(base string, argv []abstract.Value, use command
 		text := strings.ToLower(v.String())
 		for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(" \t$()`\"'/=[]^:.,", c) }) {
 			if word == guardName || word == guardName+"d" {
-				s.recordGuardChange(base, "stops shield", join(argv))
+				s.recordGuardChange(base, "stops shield", wordsSpan(argv))
 				return
 			}
 		}
-		if base == "systemctl" && sessionUnit().MatchString(text) && slices.ContainsFunc(argv, func(v abstract.Value) bool { return unitStops[v.Text] }) {
-			s.recordGuardChange(base, "stops the session of the agent's host", join(argv))
+		if base == "systemctl" && sessionUnitPattern().MatchString(text) && slices.ContainsFunc(argv, func(v abstract.Value) bool { return unitStopCommands[v.Text] }) {
+			s.recordGuardChange(base, "stops the session of the agent's host", wordsSpan(argv))
 			return
 		}
 	}
 }
 
 // unitStops are the subcommands of systemctl that stop the processes of a unit.
-var unitStops = map[string]bool{"stop": true, "kill": true, "freeze": true, "restart": true, "try-restart": true, "clean": true}
+var unitStopCommands = map[string]bool{"stop": true, "kill": true, "freeze": true, "restart": true, "try-restart": true, "clean": true}
 
 // sessionUnit matches the systemd units that contain a user's processes.
-var sessionUnit = prefilter.Lazy(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)
+var sessionUnitPattern = prefilter.Lazy(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)

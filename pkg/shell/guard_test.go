@@ -12,13 +12,13 @@ import (
 func guardPlace(files map[string]string) *effect.Place {
 	return &effect.Place{
 		CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"},
-		Links: func(p string) string {
+		ResolveLinks: func(p string) string {
 			if to, ok := files["link "+p]; ok {
 				return to
 			}
 			return p
 		},
-		Script: func(p string) ([]byte, error) {
+		ReadScript: func(p string) ([]byte, error) {
 			if text, ok := files[p]; ok {
 				return []byte(text), nil
 			}
@@ -32,9 +32,9 @@ func guards(command string, at *effect.Place) string {
 	found := "no"
 	for _, e := range Analyze(command, at).Effects {
 		switch {
-		case e.Word() == effect.ChangeGuard && e.Sure != effect.May:
+		case e.RuleKind() == effect.ChangeGuard && e.Certainty != effect.Possible:
 			return "sure"
-		case e.Word() == effect.ChangeGuard:
+		case e.RuleKind() == effect.ChangeGuard:
 			found = "maybe"
 		}
 	}
@@ -85,8 +85,8 @@ func TestGuardWords(t *testing.T) {
 		"/home/me/.bashrc":                   "shield allow x\n",
 	} {
 		found := false
-		for _, e := range Written(file, text, at) {
-			found = found || e.Word() == effect.ChangeGuard
+		for _, e := range AnalyzeWrittenFile(file, text, at) {
+			found = found || e.RuleKind() == effect.ChangeGuard
 		}
 		if !found {
 			t.Errorf("%s: writing it is not a change of the guard", file)

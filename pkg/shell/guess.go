@@ -13,7 +13,7 @@ import (
 
 // possibleCarrier looks for a command among the arguments of an unknown program, which may be a wrapper such as
 // "bundle exec CMD".
-func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
+func (s *state) walkWrappedCommand(words []abstract.Value, io abstract.Streams) {
 	s.walkHookOptions(words)
 	for i, v := range words {
 		if i > 8 {
@@ -38,17 +38,17 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 		if command.EverydayWords[name] {
 			return
 		}
-		if strings.ContainsRune(v.Text, '/') && !systemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
+		if strings.ContainsRune(v.Text, '/') && !isSystemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
 			continue
 		}
-		if _, ok := builtin(name); ok && name != "eval" && name != "exec" && name != "command" {
+		if _, ok := builtinWalker(name); ok && name != "eval" && name != "exec" && name != "command" {
 			continue
 		}
-		if listed(words[i:], name) {
+		if isKnownProgram(words[i:], name) {
 			mark := len(s.effects)
 			s.invoke(words[i:], io)
 			if i > 0 && strings.HasPrefix(words[i-1].Text, "-") { // the word may be the value of that option
-				s.onlyMay(mark)
+				s.markEffectsPossible(mark)
 			}
 			return
 		}
@@ -60,20 +60,20 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 func (s *state) walkHookOptions(words []abstract.Value) {
 	for i, v := range words[:min(len(words), 32)] {
 		name, text, attached := strings.Cut(v.Text, "=")
-		if !v.Known() || !strings.HasPrefix(name, "-") || !hookName(name) {
+		if !v.Known() || !strings.HasPrefix(name, "-") || !isHookOptionName(name) {
 			continue
 		}
 		if !attached && i+1 < len(words) && words[i+1].Known() {
 			text = words[i+1].Text
 		}
-		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && listed([]abstract.Value{{Text: first}}, first) {
+		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && isKnownProgram([]abstract.Value{{Text: first}}, first) {
 			s.runText("shell", abstract.Value{Text: text, Taint: v.Taint, From: v.From}, "an option", v.From, nil)
 		}
 	}
 }
 
 // hookName reports whether an option's name suggests that its value is run as a command.
-func hookName(name string) bool {
+func isHookOptionName(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if command.HookWords[word] {
 			return true
@@ -84,17 +84,17 @@ func hookName(name string) bool {
 
 // listed reports whether package command understands the arguments of a program, knows its class, or finds commands
 // or files in its arguments.
-func listed(words []abstract.Value, name string) bool {
+func isKnownProgram(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
 	ws[0].Text = name
 	use := command.Interpret(ws)
-	return use.Known || use.Class != effect.UnknownClass || len(use.Nested) > 0 || len(use.Touches) > 0
+	return use.Understood || use.Class != effect.UnknownClass || len(use.Nested) > 0 || len(use.OperandEffects) > 0
 }
 
 // codeCause returns why a value that is run as code is unknown. Unfilled template placeholders do not count as
 // code.
 func (s *state) codeCause(v abstract.Value) effect.Cause {
-	if s.filled {
+	if s.hadPlaceholders {
 		return v.Cause()
 	}
 	return v.CodeCause()
@@ -105,24 +105,24 @@ func (s *state) codeCause(v abstract.Value) effect.Cause {
 // that the text does not set are empty.
 func (s *state) nameCause(v abstract.Value) effect.Cause {
 	cause := s.codeCause(v)
-	if cause != effect.CauseHeld {
+	if cause != effect.CauseVariableCode {
 		return cause
 	}
-	names := variableNames().FindAllString(v.String(), 8)
+	names := variableNamePattern().FindAllString(v.String(), 8)
 	capital := func(name string) bool {
 		return name == strings.ToUpper(name) && name != strings.ToLower(name) || name == abstract.UnsetName
 	}
-	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, standsForProgram) {
+	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, isProgramVariable) {
 		return cause
 	}
 	return effect.CauseVariable
 }
 
-var variableNames = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
+var variableNamePattern = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
 
 // standsForProgram reports whether a variable's name tells which program it names.
-func standsForProgram(name string) bool {
-	if len(knowledge.RunningVariables(name)) > 0 {
+func isProgramVariable(name string) bool {
+	if len(knowledge.RunningGroupsOf(name)) > 0 {
 		return true
 	}
 	for part := range strings.SplitSeq(strings.ToLower(name), "_") {
@@ -131,7 +131,7 @@ func standsForProgram(name string) bool {
 			continue
 		}
 		usual := !command.EverydayWords[part] || command.Compilers[part] || len(command.Loaders(part, nil)) > 0
-		if usual && listed([]abstract.Value{{Text: part}}, part) {
+		if usual && isKnownProgram([]abstract.Value{{Text: part}}, part) {
 			return true
 		}
 	}
@@ -139,10 +139,10 @@ func standsForProgram(name string) bool {
 }
 
 // onlyMay downgrades the effects from index mark on from certain to possible.
-func (s *state) onlyMay(mark int) {
+func (s *state) markEffectsPossible(mark int) {
 	for i := mark; i < len(s.effects); i++ {
-		if e := &s.effects[i]; e.Sure == effect.Does {
-			e.Sure = effect.May
+		if e := &s.effects[i]; e.Certainty == effect.Certain {
+			e.Certainty = effect.Possible
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestHiddenWords(t *testing.T) {
 		`x=a.b; touch "${x%.*}" "${x/a/c}" "${x^^}"`:                             false,
 		`for f in src/*.c; do cc -c "$f" -o "build/$(basename "$f" .c).o"; done`: false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown })
 		if got != want {
 			t.Errorf("%s: unknown is %t, want %t", text, got, want)
 		}

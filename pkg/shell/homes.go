@@ -9,7 +9,7 @@ import (
 
 // homeSettings are the files of a home folder from which programs read settings that can contain code or names of
 // programs.
-const homeSettings = `
+const homeSettingsFiles = `
 	.gitconfig .config/git/config .npmrc .yarnrc .bashrc .bash_profile .profile .zshrc .zshenv .config/fish/config.fish .vimrc .vim/vimrc
 	.config/nvim/init.vim .config/nvim/init.lua .emacs .emacs.d/init.el .config/emacs/init.el .ssh/config .pip/pip.conf .config/pip/pip.conf
 	.cargo/config.toml .cargo/config .gdbinit .lldbinit .psqlrc .tmux.conf .config/tmux/tmux.conf .docker/config.json .kube/config .aws/config
@@ -18,12 +18,12 @@ const homeSettings = `
 
 // settingsFrom checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
 // Outside the user's home, the settings there may name programs to run.
-func (s *state) settingsFrom(name string, v abstract.Value) {
+func (s *state) checkSettingsFolder(name string, v abstract.Value) {
 	folder, pattern := s.place().Path(v.Text, false)
-	if pattern || folder == "" || s.remote > 0 || s.at.Home != "" && (folder == s.at.Home || folder == s.at.Home+"/.config") {
+	if pattern || folder == "" || s.remoteDepth > 0 || s.startPlace.Home != "" && (folder == s.startPlace.Home || folder == s.startPlace.Home+"/.config") {
 		return
 	}
-	for file := range strings.FieldsSeq(homeSettings) {
+	for file := range strings.FieldsSeq(homeSettingsFiles) {
 		if name != "HOME" {
 			if file, _ = strings.CutPrefix(file, ".config/"); file[0] == '.' {
 				continue
@@ -31,12 +31,12 @@ func (s *state) settingsFrom(name string, v abstract.Value) {
 		}
 		p := path.Join(folder, file)
 		lies := len(s.fileValues(p, false)) > 0
-		if !lies && s.at.Script != nil {
-			data, err := s.at.Script(p)
+		if !lies && s.startPlace.ReadScript != nil {
+			data, err := s.startPlace.ReadScript(p)
 			lies = err == nil && len(data) > 0
 		}
 		if lies {
-			s.loads(name, v)
+			s.recordLoadedPath(name, v)
 			return
 		}
 	}

@@ -16,53 +16,53 @@ import (
 // putsPrograms records that an installer replaces shield, a program of its hook line, an agent host or a login
 // program: by installing a program of that name, or programs of unknown names into a folder that contains one of
 // them. Other installations have no effect here, because they replace no program.
-func (s *state) putsPrograms(base string, argv []abstract.Value) {
-	if s.remote > 0 {
+func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
+	if s.remoteDepth > 0 {
 		return
 	}
 	words := commandWords(argv)
 	words[0].Text = base
-	for _, in := range command.Installs(words) {
-		folders := s.foldersOf(in)
+	for _, in := range command.FindInstallations(words) {
+		folders := s.installFolders(in)
 		if len(folders) == 0 {
 			continue
 		}
-		p := s.programsOf(in)
+		p := s.installedProgramNames(in)
 		for _, folder := range folders {
-			s.putsInto(base, folder, p, join(argv))
+			s.recordInstalledPrograms(base, folder, p, wordsSpan(argv))
 		}
 	}
 }
 
 // An installedPrograms lists the programs that an installation adds.
 type installedPrograms struct {
-	local, remote []string // names: from this machine or a URL; from a registry
-	unknown       bool     // there are also programs of unknown names
+	fromPathOrURL, fromRegistry []string // names: from this machine or a URL; from a registry
+	hasUnknown                  bool     // there are also programs of unknown names
 }
 
 // putsInto records what it means that an installation adds programs to a folder; "" is an unknown folder.
-func (s *state) putsInto(base, folder string, p installedPrograms, at effect.Span) {
-	if s.at.Inside(folder, false, false) || folder == "" && len(p.local)+len(p.remote) == 0 {
+func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.Span) {
+	if s.startPlace.Inside(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
 		return
 	}
 	where := " into " + abstract.Clip(folder)
 	if folder == "" {
 		where = ""
 	}
-	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Sure: effect.May, From: at}
-	for i, name := range slices.Concat(p.local, p.remote) {
+	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Certainty: effect.Possible, Span: at}
+	for i, name := range slices.Concat(p.fromPathOrURL, p.fromRegistry) {
 		name = programName(name)
 		own := name == guardName || command.GuardLine[name]
-		if !own && (i >= len(p.local) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
+		if !own && (i >= len(p.fromPathOrURL) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
 			continue
 		}
-		e.Sure = effect.If(folder != "" && guardProgram(name))
+		e.Certainty = effect.CertainIf(folder != "" && isGuardProgram(name))
 		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program with that name (PATH hijack)"
 		s.emitOnce(e)
 		return
 	}
-	if p.unknown && folder != "" {
-		if holds := s.heldProgram(folder); holds != "" {
+	if p.hasUnknown && folder != "" {
+		if holds := s.guardProgramIn(folder); holds != "" {
 			e.Reason = base + " installs programs of unknown names" + where + ", which holds " + holds
 			s.emitOnce(e)
 		}
@@ -70,12 +70,12 @@ func (s *state) putsInto(base, folder string, p installedPrograms, at effect.Spa
 }
 
 // heldProgram returns the name of a program in a folder that shield depends on, "" if there is none.
-func (s *state) heldProgram(folder string) string {
+func (s *state) guardProgramIn(folder string) string {
 	if !s.canReadFiles() {
 		return "" // the command runs on a different file system
 	}
 	for _, name := range guardPrograms() {
-		if s.exists(path.Join(folder, name)) {
+		if s.mayExist(path.Join(folder, name)) {
 			return name
 		}
 	}
@@ -84,34 +84,34 @@ func (s *state) heldProgram(folder string) string {
 
 // exists reports whether a path exists, or may exist because it cannot be read. It returns false if no files can be
 // read at all (no Script).
-func (s *state) exists(p string) bool {
-	if s.at.Script == nil {
+func (s *state) mayExist(p string) bool {
+	if s.startPlace.ReadScript == nil {
 		return false
 	}
-	_, err := s.at.Script(p)
+	_, err := s.startPlace.ReadScript(p)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // foldersOf returns the folders into which an installer puts programs; "" is an unknown folder.
-func (s *state) foldersOf(in command.Installation) []string {
+func (s *state) installFolders(in command.Installation) []string {
 	var out []string
 	add := func(v abstract.Value) {
 		p, pattern := s.place().Path(v.Text, v.IsPattern)
 		switch {
 		case pattern:
 			p = ""
-		case s.at.Links != nil:
-			p = s.at.Links(p)
+		case s.startPlace.ResolveLinks != nil:
+			p = s.startPlace.ResolveLinks(p)
 		}
 		for _, l := range s.links {
-			if rest, ok := strings.CutPrefix(p, l.at); ok && (rest == "" || rest[0] == '/') {
-				p = strings.TrimSuffix(l.to, "/") + rest
+			if rest, ok := strings.CutPrefix(p, l.linkPath); ok && (rest == "" || rest[0] == '/') {
+				p = strings.TrimSuffix(l.targetPath, "/") + rest
 			}
 		}
 		out = append(out, p)
 	}
 	for _, w := range in.Folders {
-		if in.Names != "go" || len(in.Bin) > 0 || strings.HasSuffix(w.Text, "/") || binFolder(path.Base(w.Text)) {
+		if in.Names != "go" || len(in.Bin) > 0 || strings.HasSuffix(w.Text, "/") || isBinFolder(path.Base(w.Text)) {
 			add(abstract.Value{Text: w.Text, IsPattern: w.Pattern})
 		}
 	}
@@ -153,48 +153,48 @@ func (s *state) foldersOf(in command.Installation) []string {
 }
 
 // programsOf returns the programs that an installation adds.
-func (s *state) programsOf(in command.Installation) (p installedPrograms) {
-	for _, w := range in.Named {
-		p.local = append(p.local, path.Base(w.Text))
+func (s *state) installedProgramNames(in command.Installation) (p installedPrograms) {
+	for _, w := range in.ProgramNames {
+		p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
 	}
 	if in.Names == "applets" {
-		p.local, p.unknown = append(p.local, "timeout", "sh"), true
+		p.fromPathOrURL, p.hasUnknown = append(p.fromPathOrURL, "timeout", "sh"), true
 		return p
 	}
 	sources := in.Sources
-	if len(sources) == 0 && len(in.Named) == 0 {
+	if len(sources) == 0 && len(in.ProgramNames) == 0 {
 		if in.Names == "" || in.Names == "operand" || in.Names == "url" {
-			p.unknown = true
+			p.hasUnknown = true
 			return p
 		}
 		sources = []command.Word{{Text: "."}}
 	}
-	for _, w := range sources[:min(len(sources), maxNames)] {
+	for _, w := range sources[:min(len(sources), maxItems)] {
 		switch {
 		case w.Pattern:
-			p.unknown = true
+			p.hasUnknown = true
 		case in.Names == "go":
-			s.goBrings(w, &p)
-		case fromPath(w.Text):
-			s.addInstalledPrograms(in.Names, w, &p)
+			s.addGoPrograms(w, &p)
+		case isPathOrURL(w.Text):
+			s.addManifestPrograms(in.Names, w, &p)
 		case in.Remote:
-			p.remote = append(p.remote, registryName(w.Text))
+			p.fromRegistry = append(p.fromRegistry, registryName(w.Text))
 		case in.Names == "operand":
-			p.local = append(p.local, path.Base(w.Text))
+			p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
 		case in.Names == "url":
 			name := w.Text[strings.LastIndexAny(w.Text, "/#:")+1:]
-			p.local = append(p.local, strings.TrimSuffix(name, path.Ext(name)))
+			p.fromPathOrURL = append(p.fromPathOrURL, strings.TrimSuffix(name, path.Ext(name)))
 		case in.Names == "npm", in.Names == "python", in.Names == "cargo":
-			s.addInstalledPrograms(in.Names, w, &p)
+			s.addManifestPrograms(in.Names, w, &p)
 		default:
-			p.unknown = true
+			p.hasUnknown = true
 		}
 	}
 	return p
 }
 
 // fromPath reports whether an installed package is given by a path or URL, and not by a registry name.
-func fromPath(text string) bool {
+func isPathOrURL(text string) bool {
 	for _, start := range [...]string{".", "/", "~", "file:", "git+", "git@", "http:", "https:", "ssh:", "hg+"} {
 		if strings.HasPrefix(text, start) {
 			return true
@@ -217,41 +217,41 @@ func registryName(text string) string {
 }
 
 // goBrings adds the programs of a Go package to p.
-func (s *state) goBrings(w command.Word, p *installedPrograms) {
-	names := s.goPrograms(w)
-	if !fromPath(w.Text) && !strings.HasSuffix(w.Text, ".go") {
-		p.remote = append(p.remote, names...)
+func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
+	names := s.goProgramNames(w)
+	if !isPathOrURL(w.Text) && !strings.HasSuffix(w.Text, ".go") {
+		p.fromRegistry = append(p.fromRegistry, names...)
 		return
 	}
-	p.local = append(p.local, names...)
+	p.fromPathOrURL = append(p.fromPathOrURL, names...)
 	folder, many := strings.CutSuffix(w.Text, "...")
 	if !many {
 		if name := path.Base(w.Text); len(names) == 0 && strings.Trim(name, ".~/") != "" {
-			p.local = append(p.local, name)
+			p.fromPathOrURL = append(p.fromPathOrURL, name)
 		} else if len(names) == 0 {
-			p.unknown = true
+			p.hasUnknown = true
 		}
 		return
 	}
 	dir, pattern := s.place().Path(strings.TrimSuffix(folder, "/")+"/", false)
 	if pattern {
-		p.unknown = true
+		p.hasUnknown = true
 		return
 	}
-	p.local = append(p.local, s.goPrograms(command.Word{Text: dir})...)
+	p.fromPathOrURL = append(p.fromPathOrURL, s.goProgramNames(command.Word{Text: dir})...)
 	for _, name := range guardPrograms() {
-		if s.canReadFiles() && (s.exists(path.Join(dir, name, "main.go")) || s.exists(path.Join(dir, "cmd", name))) {
-			p.local = append(p.local, name)
+		if s.canReadFiles() && (s.mayExist(path.Join(dir, name, "main.go")) || s.mayExist(path.Join(dir, "cmd", name))) {
+			p.fromPathOrURL = append(p.fromPathOrURL, name)
 		}
 	}
 }
 
 // canReadFiles reports whether a file that does not exist is reported as such: false if the command runs on a
 // different file system. Without a Script it returns true, but exists finds no file then.
-func (s *state) canReadFiles() bool { return !s.exists("/.shield/no/such/file") }
+func (s *state) canReadFiles() bool { return !s.mayExist("/.shield/no/such/file") }
 
 // addInstalledPrograms adds to p the programs that a folder's manifest declares.
-func (s *state) addInstalledPrograms(kind string, w command.Word, p *installedPrograms) {
+func (s *state) addManifestPrograms(kind string, w command.Word, p *installedPrograms) {
 	text := w.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
 		if i := strings.Index(text, cutAt); i >= 0 {
@@ -266,11 +266,11 @@ func (s *state) addInstalledPrograms(kind string, w command.Word, p *installedPr
 	}
 	folder, pattern := s.place().Path(text, false)
 	if pattern || strings.Contains(w.Text, "://") && !strings.HasPrefix(w.Text, "file:") {
-		p.local, p.unknown = append(p.local, strings.TrimSuffix(path.Base(text), ".git")), true
+		p.fromPathOrURL, p.hasUnknown = append(p.fromPathOrURL, strings.TrimSuffix(path.Base(text), ".git")), true
 		return
 	}
 	read := func(name string) string {
-		text, _ := s.textOf(path.Join(folder, name))
+		text, _ := s.fileText(path.Join(folder, name))
 		return text
 	}
 	var names []string
@@ -284,10 +284,10 @@ func (s *state) addInstalledPrograms(kind string, w command.Word, p *installedPr
 	case "cargo":
 		names, known = manifest.Cargo(read("Cargo.toml"))
 		for _, name := range guardPrograms() {
-			if s.canReadFiles() && (s.exists(path.Join(folder, "src/bin", name+".rs")) || s.exists(path.Join(folder, "src/bin", name))) {
+			if s.canReadFiles() && (s.mayExist(path.Join(folder, "src/bin", name+".rs")) || s.mayExist(path.Join(folder, "src/bin", name))) {
 				names = append(names, name)
 			}
 		}
 	}
-	p.local, p.unknown = append(p.local, names...), p.unknown || !known
+	p.fromPathOrURL, p.hasUnknown = append(p.fromPathOrURL, names...), p.hasUnknown || !known
 }

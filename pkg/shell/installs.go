@@ -13,23 +13,23 @@ import (
 
 // plainFetch matches the arguments of curl or wget that change neither the source of a file nor the check of the
 // server's identity.
-var plainFetch = sync.OnceValue(func() *regexp.Regexp {
+var plainFetchArgumentPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|--compressed|--output|https://[^\s\\@]+)$`)
 })
 
 // versioned matches versioned names of the Python program, such as python3.12.
-var versioned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
+var versionedPythonPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
 
 // mayRepeat matches texts that may run a part of themselves repeatedly, or in the background.
-var mayRepeat = sync.OnceValue(func() *regexp.Regexp {
+var repetitionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
 // installs marks the downloads that a text runs if all of them are installers of well-known tools, fetched over an
 // authenticated connection.
-func (s *state) installs() {
-	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Word() == effect.RunDownload })
-	if !marked || !wellKnown(s.effects) || len(s.defined) > 0 || len(s.aliases) > 0 {
+func (s *state) markKnownInstallers() {
+	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.RuleKind() == effect.RunDownload })
+	if !marked || !onlyWellKnownInstallers(s.effects) || len(s.definedFunctions) > 0 || len(s.aliases) > 0 {
 		return
 	}
 	for _, word := range [...]string{"proxy", "path=", "curl_", "ssl_", "curlrc", "wgetrc", "/etc/hosts"} {
@@ -40,17 +40,17 @@ func (s *state) installs() {
 	last := 0 // commands after the last installer do not affect it, unless it runs again
 	for _, e := range s.effects {
 		switch {
-		case e.Word() != effect.RunDownload:
-		case mayRepeat().MatchString(s.text):
+		case e.RuleKind() != effect.RunDownload:
+		case repetitionPattern().MatchString(s.text):
 			last = len(s.text)
 		default:
-			last = max(last, e.From.End)
+			last = max(last, e.Span.End)
 		}
 	}
 	for i := range s.effects {
-		switch e := &s.effects[i]; e.Word() {
+		switch e := &s.effects[i]; e.RuleKind() {
 		case effect.Execute:
-			if e.From.Start < last && !command.AroundInstallers[versioned().ReplaceAllString(e.Program, "python3")] && !fetchesPlainly(e) && !s.wrote(e.Program) {
+			if e.Span.Start < last && !command.AroundInstallers[versionedPythonPattern().ReplaceAllString(e.Program, "python3")] && !hasPlainFetchArguments(e) && !s.wroteFileNamed(e.Program) {
 				return
 			}
 		case effect.RunDecoded, effect.RemoteShell, effect.Connect:
@@ -58,21 +58,21 @@ func (s *state) installs() {
 		}
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Word() == effect.RunDownload {
-			e.Cause, e.Reason = effect.CauseInstaller, e.Reason+" (the installer of a known tool)"
+		if e := &s.effects[i]; e.RuleKind() == effect.RunDownload {
+			e.Cause, e.Reason = effect.CauseKnownInstaller, e.Reason+" (the installer of a known tool)"
 		}
 	}
 }
 
 // fetchesPlainly reports whether curl or wget is run only with arguments that match plainFetch, and an output
 // file.
-func fetchesPlainly(e *effect.Effect) bool {
+func hasPlainFetchArguments(e *effect.Effect) bool {
 	if e.Program != "curl" && e.Program != "wget" {
 		return false
 	}
 	for i, a := range e.Args {
 		named := i > 0 && (e.Args[i-1] == "--output" || strings.HasSuffix(e.Args[i-1], "o") || strings.HasSuffix(e.Args[i-1], "O"))
-		if !plainFetch().MatchString(a) && (!named || strings.HasPrefix(a, "-")) {
+		if !plainFetchArgumentPattern().MatchString(a) && (!named || strings.HasPrefix(a, "-")) {
 			return false
 		}
 	}
@@ -80,6 +80,6 @@ func fetchesPlainly(e *effect.Effect) bool {
 }
 
 // wrote reports whether the text wrote a file with a given name.
-func (s *state) wrote(name string) bool {
+func (s *state) wroteFileNamed(name string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == name })
 }

@@ -56,9 +56,9 @@ func TestInstalls(t *testing.T) {
 	} {
 		marked, other := false, false
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.Word() == effect.RunDownload {
-				marked = marked || e.Cause == effect.CauseInstaller
-				other = other || e.Cause != effect.CauseInstaller
+			if e.RuleKind() == effect.RunDownload {
+				marked = marked || e.Cause == effect.CauseKnownInstaller
+				other = other || e.Cause != effect.CauseKnownInstaller
 			}
 		}
 		if marked != want || want == other {

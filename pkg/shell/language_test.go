@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 		"cmd /c a.bat": true, "nu a.nu": true, "./b": true, "./c": true, "./d.py": true, "./e": false, "./f": false, "bash g.bash": true,
 	} {
 		at := here()
-		at.Script = func(p string) ([]byte, error) {
+		at.ReadScript = func(p string) ([]byte, error) {
 			data, ok := files[strings.TrimPrefix(p, "/home/me/app/")]
 			if !ok {
 				return nil, fs.ErrNotExist
@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		r := Analyze(command, at)
 		got := ""
 		for _, e := range r.Effects {
-			if e.Word() == effect.DeleteFile {
+			if e.RuleKind() == effect.DeleteFile {
 				got = e.Path
 			}
 		}
@@ -124,7 +124,7 @@ func TestWindowsDetected(t *testing.T) {
 func TestDecodeCommand(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"aQBkAA==": "id", "": "", "!!": "", "aQ==": ""} {
-		if got, ok := decodeCommand(text); got != want || ok != (want != "") {
+		if got, ok := decodePowerShellCommand(text); got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %t", text, got, ok)
 		}
 	}

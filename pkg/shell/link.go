@@ -9,17 +9,17 @@ import (
 
 // A link is a symbolic or hard link that the text creates.
 type link struct {
-	at, to  string
-	pattern bool // at is a pattern; paths through the link begin with the same text
+	linkPath, targetPath string
+	pattern              bool // at is a pattern; paths through the link begin with the same text
 }
 
-const maxNames = 64
+const maxItems = 64
 
 // link records that the path at becomes a link to the file that a word names. Effects on the link's path are always
 // recorded for that path. Links after the first maxNames, and links to unknown paths, are not followed: effects
 // through them are not recorded for their targets.
-func (s *state) link(at string, atPattern bool, to abstract.Value) {
-	if len(s.links) == maxNames || at == "" || !to.Known() || s.remote > 0 {
+func (s *state) recordLink(at string, atPattern bool, to abstract.Value) {
+	if len(s.links) == maxItems || at == "" || !to.Known() || s.remoteDepth > 0 {
 		return
 	}
 	path, pattern := s.place().Path(to.Text, false)
@@ -29,9 +29,9 @@ func (s *state) link(at string, atPattern bool, to abstract.Value) {
 }
 
 // behind repeats an effect on a path for the target of each link in the path.
-func (s *state) behind(e effect.Effect) {
+func (s *state) emitThroughLinks(e effect.Effect) {
 	for _, l := range s.links {
-		at, to := l.at, l.to
+		at, to := l.linkPath, l.targetPath
 		switch {
 		case l.pattern && !e.Pattern:
 			continue
@@ -51,15 +51,15 @@ func (s *state) behind(e effect.Effect) {
 }
 
 // linked records the links that ln creates.
-func (s *state) linked(base string, sources []abstract.Value, writes []abstract.Target) {
+func (s *state) recordLinks(base string, sources []abstract.Value, writes []abstract.Target) {
 	switch base {
 	case "ln", "gln", "link":
 	default:
 		return
 	}
-	for _, src := range sources[:min(len(sources), maxNames)] {
-		for _, w := range writes[:min(len(writes), maxNames)] {
-			s.link(w.Path, w.Pattern, src)
+	for _, src := range sources[:min(len(sources), maxItems)] {
+		for _, w := range writes[:min(len(writes), maxItems)] {
+			s.recordLink(w.Path, w.Pattern, src)
 		}
 	}
 }
@@ -67,8 +67,8 @@ func (s *state) linked(base string, sources []abstract.Value, writes []abstract.
 // linksToSecret reports whether a path goes through a link of the text to a file that holds credentials.
 func (s *state) linksToSecret(p string) bool {
 	for _, l := range s.links {
-		rest, ok := strings.CutPrefix(p, l.at)
-		if ok && (rest == "" || rest[0] == '/') && effect.SecretPath(strings.TrimSuffix(l.to, "/")+rest, false) {
+		rest, ok := strings.CutPrefix(p, l.linkPath)
+		if ok && (rest == "" || rest[0] == '/') && effect.SecretPath(strings.TrimSuffix(l.targetPath, "/")+rest, false) {
 			return true
 		}
 	}

@@ -20,11 +20,11 @@ var pathListers = map[string]bool{
 }
 
 // oneEach are the printf formats that output one word per line.
-var oneEach = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
+var onePerLineFormats = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
 // listing returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
-func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Value, bool) {
-	v := abstract.Value{Show: "$(" + base + ")", IsPattern: true, Lines: true}.Of(abstract.FromCommand)
+func (s *state) listedPaths(base string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
+	v := abstract.Value{Display: "$(" + base + ")", IsPattern: true, IsPathList: true}.WithOrigin(abstract.FromCommand)
 	first := ""
 	if len(argv) > 1 {
 		first = argv[1].Text
@@ -32,70 +32,70 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 	tail := "/**"
 	switch base {
 	case "git":
-		return s.gitListing(argv, v)
+		return s.gitListedPaths(argv, v)
 	case "npm":
 		if top := s.packageFolder(); first == "root" && len(argv) == 2 && top != "" {
 			return abstract.Value{Text: top + "/node_modules", From: v.From}, true
 		}
 		return abstract.Value{}, false
 	case "grep", "egrep", "fgrep", "rg", "ag":
-		if !slices.ContainsFunc(argv[1:], listsNames) {
+		if !slices.ContainsFunc(argv[1:], printsFileNames) {
 			return abstract.Value{}, false
 		}
 	case "locate", "mlocate", "plocate", "mdfind":
 		v.Text = "/**"
 		return v, true
 	case "tree":
-		if !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return shortOption(v, "f") }) {
+		if !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return hasShortOption(v, "f") }) {
 			return abstract.Value{}, false
 		}
 	case "ls", "gls", "dir", "vdir":
-		v.Lines = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return shortOption(v, "lgons") || strings.HasPrefix(v.Text, "--f") })
-		if first == "-d" || len(f.roots) == 1 && f.roots[0].IsPattern {
+		v.IsPathList = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return hasShortOption(v, "lgons") || strings.HasPrefix(v.Text, "--f") })
+		if first == "-d" || len(f.listedFolders) == 1 && f.listedFolders[0].IsPattern {
 			tail = ""
 		}
 	case "find", "gfind", "bfs":
-		v.Lines = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
+		v.IsPathList = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
 			return strings.HasPrefix(v.Text, "-printf") || v.Text == "-ls" || strings.HasPrefix(v.Text, "-exec") || strings.HasPrefix(v.Text, "-ok")
 		})
 	}
-	if f.reads.Taint&^abstract.Local != 0 {
+	if f.readContent.Taint&^abstract.Local != 0 {
 		return abstract.Value{}, false
 	}
-	root, known, ok := commonRoot(f.roots)
+	root, known, ok := commonRoot(f.listedFolders)
 	if !ok {
 		return abstract.Value{}, false
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
-	if v.Lines && tail != "" && command.Finders[base] {
-		v.Names = strings.Join(command.FoundNames(commandWords(argv)), "\n")
+	if v.IsPathList && tail != "" && command.Finders[base] {
+		v.ListedNames = strings.Join(command.FindPrintedNames(commandWords(argv)), "\n")
 	}
-	v.Tree = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
+	v.IsSearchedTree = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
 		return v.IsPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
 	})
 	return v, true
 }
 
 // gitListing returns a pattern of the paths that git outputs.
-func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
+func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
 	if len(argv) < 2 {
 		return abstract.Value{}, false
 	}
 	sub := argv[1].Text
-	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && listsNames(v) })
+	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && printsFileNames(v) })
 	switch {
 	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.place().CWD != "":
-		if top := s.topFolder(); top != "" && len(argv) == 3 {
+		if top := s.gitTopFolder(); top != "" && len(argv) == 3 {
 			return abstract.Value{Text: top, From: v.From}, true
 		}
-		v.Text, v.Show, v.Lines = effect.Quote(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
+		v.Text, v.Display, v.IsPathList = effect.Quote(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
 		return v, false
-	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].Known() && s.topFolder() != "":
-		return abstract.Value{Text: s.topFolder() + "/.git/" + argv[3].Text, From: v.From}, true
+	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].Known() && s.gitTopFolder() != "":
+		return abstract.Value{Text: s.gitTopFolder() + "/.git/" + argv[3].Text, From: v.From}, true
 	case sub == "ls-files", sub == "diff", sub == "rev-parse", sub == "branch", sub == "describe", sub == "status", names:
-		v.Text, v.Show = "./**", "$(git "+sub+")"
-		v.Lines = names || sub == "ls-files" && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "--stage" })
-		v.Tree = v.Lines
+		v.Text, v.Display = "./**", "$(git "+sub+")"
+		v.IsPathList = names || sub == "ls-files" && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "--stage" })
+		v.IsSearchedTree = v.IsPathList
 		return v, true
 	}
 	return abstract.Value{}, false
@@ -103,9 +103,9 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 
 // topFolder returns the top folder of the current git working tree, "" if it is unknown: environment variables,
 // git settings or earlier commands of the text can change it.
-func (s *state) topFolder() string {
+func (s *state) gitTopFolder() string {
 	cwd := s.place().CWD
-	if s.at.Script == nil || s.remote > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+	if s.startPlace.ReadScript == nil || s.remoteDepth > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == "git" && e.Class != effect.ReadOnly || (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile) && strings.Contains(e.Path+"/", "/.git/")
 	}) {
 		return ""
@@ -115,18 +115,18 @@ func (s *state) topFolder() string {
 			return ""
 		}
 	}
-	if _, err := s.at.Script(cwd); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.startPlace.ReadScript(cwd); errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	for dir, n := cwd, 0; n < maxAbove; dir, n = path.Dir(dir), n+1 {
-		linked, err := s.at.Script(path.Join(dir, ".git"))
+	for dir, n := cwd, 0; n < maxParentFolders; dir, n = path.Dir(dir), n+1 {
+		linked, err := s.startPlace.ReadScript(path.Join(dir, ".git"))
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && dir != path.Dir(dir):
 			continue
 		case err == nil && strings.HasPrefix(string(linked), "gitdir: "):
 			return dir
 		}
-		config, err := s.at.Script(path.Join(dir, ".git/config"))
+		config, err := s.startPlace.ReadScript(path.Join(dir, ".git/config"))
 		if text := strings.ToLower(string(config)); err != nil || strings.Contains(text, "worktree") || strings.Contains(text, "include") {
 			return ""
 		}
@@ -136,21 +136,21 @@ func (s *state) topFolder() string {
 }
 
 // maxListed is the maximum number of operands that are read from a list.
-const maxListed = 256
+const maxListedOperands = 256
 
 // listed returns the operands that a program reads from a list in a file or on standard input; nil if there are
 // none or they are unknown.
-func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
+func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
-	for _, w := range use.Lists {
+	for _, w := range use.OperandFiles {
 		p, pattern := s.place().Path(w.Text, w.Pattern)
 		held := s.fileValues(p, pattern)
 		if text, found := "", false; len(held) == 0 && !pattern {
-			if text, found = s.scriptText(p, w.From); found {
+			if text, found = s.scriptText(p, w.Span); found {
 				held = []abstract.Value{abstract.Lit(text)}
 			}
 		}
-		if len(held) == 0 || !s.written(p, pattern) {
+		if len(held) == 0 || !s.isContentCertain(p, pattern) {
 			return nil
 		}
 		lists = append(lists, held[0])
@@ -163,30 +163,30 @@ func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
 	}
 	var out []command.Word
 	for _, v := range lists {
-		if v.IsPattern && v.Lines && !v.Bare {
-			out = append(out, command.Word{Text: v.Text, Pattern: true, Tree: v.Tree, From: v.From})
+		if v.IsPattern && v.IsPathList && !v.FullyUnknown {
+			out = append(out, command.Word{Text: v.Text, Pattern: true, FromSearch: v.IsSearchedTree, Span: v.From})
 			continue
 		}
 		if !v.Known() || strings.ContainsAny(v.Text, "\"'\\") {
 			return nil
 		}
 		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
-			if name[0] == '-' || len(out) == maxListed { // tar reads it as an option
+			if name[0] == '-' || len(out) == maxListedOperands { // tar reads it as an option
 				return nil
 			}
-			out = append(out, command.Word{Text: name, From: v.From})
+			out = append(out, command.Word{Text: name, Span: v.From})
 		}
 	}
 	return out
 }
 
 // listsNames reports whether an option makes a search output file names instead of lines.
-func listsNames(v abstract.Value) bool {
-	return shortOption(v, "lL") || v.Text == "--files" || strings.HasPrefix(v.Text, "--files-with") || v.Text == "--name-only"
+func printsFileNames(v abstract.Value) bool {
+	return hasShortOption(v, "lL") || v.Text == "--files" || strings.HasPrefix(v.Text, "--files-with") || v.Text == "--name-only"
 }
 
 // shortOption reports whether a word contains a short option of the given letters.
-func shortOption(v abstract.Value, letters string) bool {
+func hasShortOption(v abstract.Value, letters string) bool {
 	return len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, letters)
 }
 
@@ -198,7 +198,7 @@ func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
 	}
 	root, known = roots[0].AsPattern(), roots[0].Known()
 	for i, r := range roots {
-		if r.Bare || i > 0 && (!r.Known() || !known) {
+		if r.FullyUnknown || i > 0 && (!r.Known() || !known) {
 			return "", false, false
 		}
 		for i > 0 && root != r.AsPattern() && !strings.HasPrefix(r.AsPattern(), strings.TrimSuffix(root, "/")+"/") {
@@ -216,7 +216,7 @@ func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
 }
 
 // picks reports whether a program outputs a selection of its input lines, unchanged.
-func picks(base string, flags []string, operands []abstract.Value, f flow) bool {
+func selectsInputLines(base string, flags []string, operands []abstract.Value, f programIO) bool {
 	letters := ""
 	switch base {
 	case "cat", "tac", "tee", "sponge", "pv", "shuf":
@@ -229,7 +229,7 @@ func picks(base string, flags []string, operands []abstract.Value, f flow) bool 
 		letters = "nqz0123456789+"
 	case "grep", "egrep", "fgrep", "rg":
 		letters = "vEFPiwxzae"
-		if f.nreads > 0 {
+		if f.readCount > 0 {
 			return false
 		}
 	case "tr":
@@ -241,14 +241,14 @@ func picks(base string, flags []string, operands []abstract.Value, f flow) bool 
 }
 
 // named returns a list of paths as one word for each file name that is known to be in it.
-func named(v abstract.Value) []abstract.Value {
+func wordsForKnownNames(v abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(v.Text, "**")
-	if v.Names == "" || !ok {
+	if v.ListedNames == "" || !ok {
 		return []abstract.Value{v}
 	}
 	var out []abstract.Value
-	for name := range strings.SplitSeq(v.Names, "\n") {
-		v.Text, v.Names = folder+"**/"+name, ""
+	for name := range strings.SplitSeq(v.ListedNames, "\n") {
+		v.Text, v.ListedNames = folder+"**/"+name, ""
 		out = append(out, v)
 	}
 	return out
@@ -257,23 +257,23 @@ func named(v abstract.Value) []abstract.Value {
 // stdinWords returns the words that xargs reads from standard input and adds to its command. They are unknown if
 // options change how many words are added or where a word ends.
 func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstract.Value {
-	in, at := io.In, join(argv)
+	in, at := io.In, wordsSpan(argv)
 	if text, ok := s.fileInput(io, at); ok {
 		in = abstract.Lit(text)
 	}
-	if text, ok := s.argumentFile(argv, at); ok {
+	if text, ok := s.xargsArgumentFile(argv, at); ok {
 		in = abstract.Lit(text)
 	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
-	options := !nul && shapesWords(argv, len(strings.Fields(in.Text)))
+	options := !nul && changesWordSplitting(argv, len(strings.Fields(in.Text)))
 	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
-		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
-		if in.IsPattern && !in.Bare {
+		v := abstract.Unknown("…", in.Taint|abstract.UnknownText)
+		if in.IsPattern && !in.FullyUnknown {
 			v = in
 		}
-		v = v.Of(abstract.FromInput)
-		v.Show, v.From = "…", at
-		return named(v)
+		v = v.WithOrigin(abstract.FromInput)
+		v.Display, v.From = "…", at
+		return wordsForKnownNames(v)
 	}
 	var out []abstract.Value
 	list := strings.FieldsSeq(in.Text)
@@ -293,7 +293,7 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 // shapesWords reports whether options of xargs change how its input is split into words, or make it run the
 // command several times: code, options and target could then differ in each run. words is the number of input
 // words.
-func shapesWords(argv []abstract.Value, words int) bool {
+func changesWordSplitting(argv []abstract.Value, words int) bool {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		switch text := argv[i].Text; {
 		case text == "-r", text == "-t", text == "--no-run-if-empty", strings.HasPrefix(text, "--arg-file="):
@@ -315,7 +315,7 @@ func shapesWords(argv []abstract.Value, words int) bool {
 
 // argumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
 // is none. Words after the first non-option belong to the command.
-func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
+func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
 		switch argv[i].Text {
@@ -344,22 +344,22 @@ func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string
 // installed in a folder further up.
 func (s *state) packageFolder() string {
 	cwd := s.place().CWD
-	if s.at.Script == nil || s.remote > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+	if s.startPlace.ReadScript == nil || s.remoteDepth > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile || e.Kind == effect.CreateDirectory) && (e.Pattern || path.Base(e.Path) == "package.json" || path.Base(e.Path) == "node_modules")
 	}) {
 		return ""
 	}
-	if _, err := s.at.Script(cwd); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.startPlace.ReadScript(cwd); errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	found := ""
 	for dir, n := cwd, 0; ; dir, n = path.Dir(dir), n+1 {
-		manifest, err := s.at.Script(path.Join(dir, "package.json"))
+		manifest, err := s.startPlace.ReadScript(path.Join(dir, "package.json"))
 		switch {
-		case n == maxAbove || path.Base(dir) == "node_modules" || err == nil && strings.Contains(string(manifest), "workspaces"),
+		case n == maxParentFolders || path.Base(dir) == "node_modules" || err == nil && strings.Contains(string(manifest), "workspaces"),
 			err != nil && !errors.Is(err, fs.ErrNotExist):
 			return ""
-		case found == "" && (err == nil || s.exists(path.Join(dir, "node_modules"))):
+		case found == "" && (err == nil || s.mayExist(path.Join(dir, "node_modules"))):
 			found = dir
 		}
 		if dir == path.Dir(dir) {

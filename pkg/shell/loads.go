@@ -11,12 +11,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
+const foreignCodeTaints = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
 
 // loadsProject checks the files that a program loads from its folder or its arguments, as far as the text wrote,
 // downloaded or unpacked them.
-func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
-	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
+func (s *state) checkProjectFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
+	if s.remoteDepth > 0 || len(argv) > 1 && use.Understood && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
 		return
 	}
 	args := make([]string, len(argv)-1)
@@ -27,29 +27,29 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 	if len(loaders) == 0 {
 		return
 	}
-	s.loadsFiles(base, argv, loaders, s.place().CWD, s.argumentPaths(argv[1:]))
+	s.checkLoadedFiles(base, argv, loaders, s.place().CWD, s.argumentPaths(argv[1:]))
 	for _, l := range loaders {
-		s.recipes(argv, l, io.In)
+		s.walkRecipes(argv, l, io.In)
 	}
 }
 
 // loadsFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
 // them.
-func (s *state) loadsFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
-	s.loadsBrought(base, argv, loaders, folder, named)
-	at := join(argv)
-	for i := len(s.files) - 1; i >= 0 && s.step(1); i-- {
+func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
+	s.checkDownloadedFiles(base, argv, loaders, folder, named)
+	at := wordsSpan(argv)
+	for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
 		f := s.files[i]
-		if f.consumer != nil || f.pattern || !s.reached(&f, folder, named) {
+		if f.consumer != nil || f.pattern || !s.mayUseFile(&f, folder, named) {
 			continue
 		}
-		if f.tree {
-			s.runsForeign(base, &f, at)
+		if f.isFolder {
+			s.recordForeignCodeRun(base, &f, at)
 			continue
 		}
 		for _, l := range loaders {
 			if l.Loads(f.path) {
-				s.loadFile(base, &f, at)
+				s.walkLoadedFile(base, &f, at)
 				break
 			}
 		}
@@ -58,30 +58,30 @@ func (s *state) loadsFiles(base string, argv []abstract.Value, loaders []*comman
 
 // loadsBrought checks the files that a program loads, as far as earlier actions downloaded them: files below its
 // working folder and its operands whose names its loaders match, and whole downloaded folders below its operands.
-func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
-	if s.at.Brought == nil {
+func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
+	if s.startPlace.ImportedPaths == nil {
 		return
 	}
-	at := join(argv)
+	at := wordsSpan(argv)
 	if folder != "" {
-		s.broughtBefore(base, folder, at)
+		s.recordEarlierDownloadRun(base, folder, at)
 	}
-	brought := s.at.Brought()
+	brought := s.startPlace.ImportedPaths()
 	for _, p := range named {
 		_, tree := slices.BinarySearch(brought.All(), p+"/")
 		if tree || path.Ext(p) == "" || slices.ContainsFunc(loaders, func(l *command.Loader) bool { return l.Loads(p) }) {
-			s.broughtBefore(base, p, at)
+			s.recordEarlierDownloadRun(base, p, at)
 		}
 	}
 	for _, in := range append(named, folder) {
-		for _, p := range s.loadable(brought, loaders, in, in != folder) {
-			if !s.step(1) {
+		for _, p := range s.loadableDownloads(brought, loaders, in, in != folder) {
+			if !s.spendSteps(1) {
 				return
 			}
 			if in != folder || slices.ContainsFunc(loaders, func(l *command.Loader) bool {
-				return l.Finds(p) || l.Loads(p) && mentioned(argv, path.Base(p))
+				return l.LoadsUnnamed(p) || l.Loads(p) && mentioned(argv, path.Base(p))
 			}) {
-				s.broughtBefore(base, p, at)
+				s.recordEarlierDownloadRun(base, p, at)
 			}
 		}
 	}
@@ -89,19 +89,19 @@ func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []*comm
 
 // loadable returns the downloaded paths below a folder that the loaders may load, and with folders set also
 // downloaded folders, sorted.
-func (s *state) loadable(brought *effect.Paths, loaders []*command.Loader, in string, folders bool) (out []string) {
+func (s *state) loadableDownloads(brought *effect.PathList, loaders []*command.Loader, in string, folders bool) (out []string) {
 	for _, l := range loaders {
-		out = append(out, below(brought.Chosen(l, l.Loads), in)...)
+		out = append(out, pathsBelow(brought.Select(l, l.Loads), in)...)
 	}
 	if folders {
-		out = append(out, below(brought.Chosen("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), in)...)
+		out = append(out, pathsBelow(brought.Select("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), in)...)
 	}
 	sorted.Strings(out)
 	return slices.Compact(out)
 }
 
 // below returns the paths of a sorted list that lie below a folder; all of them if the folder is unknown ("").
-func below(paths []string, folder string) []string {
+func pathsBelow(paths []string, folder string) []string {
 	if folder == "" {
 		return paths
 	}
@@ -123,18 +123,18 @@ func mentioned(argv []abstract.Value, name string) bool {
 
 // reached reports whether a program with a working folder and operands may use a file that the text wrote. For a
 // tree, the program must work in it or get a path in it.
-func (s *state) reached(f *file, folder string, named []string) bool {
+func (s *state) mayUseFile(f *writtenFile, folder string, named []string) bool {
 	if folder == "" {
 		return true // the working folder is unknown
 	}
-	if f.tree {
-		return under(folder, f.path) || slices.ContainsFunc(named, func(p string) bool { return under(p, f.path) })
+	if f.isFolder {
+		return isUnder(folder, f.path) || slices.ContainsFunc(named, func(p string) bool { return isUnder(p, f.path) })
 	}
-	return under(f.path, folder) || slices.ContainsFunc(named, func(p string) bool { return under(f.path, p) })
+	return isUnder(f.path, folder) || slices.ContainsFunc(named, func(p string) bool { return isUnder(f.path, p) })
 }
 
 // under reports whether a canonical path is a folder or lies below it.
-func under(path, folder string) bool {
+func isUnder(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
 	return ok && (rest == "" || rest[0] == '/')
 }
@@ -142,7 +142,7 @@ func under(path, folder string) bool {
 // argumentPaths returns the paths in arguments, including option values after "=".
 func (s *state) argumentPaths(argv []abstract.Value) []string {
 	var out []string
-	for _, v := range argv[:min(len(argv), maxNames)] {
+	for _, v := range argv[:min(len(argv), maxItems)] {
 		text := v.Text
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
@@ -160,9 +160,9 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 
 // loadFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
 // cloned.
-func (s *state) loadFile(base string, f *file, at effect.Span) {
-	if f.val.Taint&foreignCode != 0 {
-		s.runsForeign(base, f, at)
+func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.Span) {
+	if f.val.Taint&foreignCodeTaints != 0 {
+		s.recordForeignCodeRun(base, f, at)
 		return
 	}
 	language, _ := command.Recipe(f.path)
@@ -170,18 +170,18 @@ func (s *state) loadFile(base string, f *file, at effect.Span) {
 		language = command.FileLanguage(f.path)
 	}
 	if language != "" && f.val.Known() {
-		s.code(language, f.val.Text, at, []abstract.Value{})
+		s.walkCode(language, f.val.Text, at, []abstract.Value{})
 	}
 }
 
 // namedClones are the programs that clone repositories by name from one of [command.CodeHosts].
-var namedClones = map[string]bool{"gh": true, "glab": true}
+var cloneByNamePrograms = map[string]bool{"gh": true, "glab": true}
 
 // runsForeign records that a program runs code that the text downloaded, decoded or cloned.
-func (s *state) runsForeign(base string, f *file, at effect.Span) {
-	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.tree, From: at}
+func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span) {
+	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.isFolder, Span: at}
 	switch {
-	case f.hosted:
+	case f.isFromCodeHost:
 		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was just cloned"
 	case f.val.Taint&(abstract.Network|abstract.Socket) != 0:
 		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs code that was just downloaded"
@@ -197,23 +197,25 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 
 // fetched records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
 // cloned. A script that exists and can be read is judged by its content instead.
-func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
-	s.broughtBefore(abstract.Clip(script.String()), path, at)
-	f := s.newest(func(f *file) bool { return f.tree && f.val.Taint&foreignCode != 0 && under(path, f.path) })
+func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at effect.Span) {
+	s.recordEarlierDownloadRun(abstract.Clip(script.String()), path, at)
+	f := s.newestFile(func(f *writtenFile) bool {
+		return f.isFolder && f.val.Taint&foreignCodeTaints != 0 && isUnder(path, f.path)
+	})
 	if f == nil {
 		return
 	}
-	if s.at.Script != nil {
-		if _, err := s.at.Script(path); err == nil {
+	if s.startPlace.ReadScript != nil {
+		if _, err := s.startPlace.ReadScript(path); err == nil {
 			return
 		}
 	}
-	s.runsForeign(abstract.Clip(script.String()), f, at)
+	s.recordForeignCodeRun(abstract.Clip(script.String()), f, at)
 }
 
 // newest returns the file that the text wrote last among those for which holds is true; nil if there is none.
 // Patterns are skipped.
-func (s *state) newest(holds func(f *file) bool) *file {
+func (s *state) newestFile(holds func(f *writtenFile) bool) *writtenFile {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		if f := &s.files[i]; !f.pattern && holds(f) {
 			return f
@@ -223,42 +225,42 @@ func (s *state) newest(holds func(f *file) bool) *file {
 }
 
 // installed records that a program runs that this text or an earlier action downloaded into a bin folder.
-func (s *state) installed(base string, at effect.Span) {
-	s.broughtAs(base, at, "/bin/", "/sbin/")
-	if f := s.newest(func(f *file) bool {
+func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
+	s.recordDownloadRunByName(base, at, "/bin/", "/sbin/")
+	if f := s.newestFile(func(f *writtenFile) bool {
 		folder := path.Base(path.Dir(f.path))
-		return !f.tree && path.Base(f.path) == base && (folder == "bin" || folder == "sbin")
+		return !f.isFolder && path.Base(f.path) == base && (folder == "bin" || folder == "sbin")
 	}); f != nil {
-		s.runsForeign(base, f, at)
+		s.recordForeignCodeRun(base, f, at)
 	}
 }
 
 // mounted records that a container runs a file with the name of a downloaded file: a mounted folder has another
 // path in the container, so only names are compared.
-func (s *state) mounted(script abstract.Value, at effect.Span) {
+func (s *state) recordMountedScriptRun(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
 	if !script.IsPattern {
-		s.broughtAs(name, at, "/")
+		s.recordDownloadRunByName(name, at, "/")
 	}
-	if f := s.newest(func(f *file) bool {
+	if f := s.newestFile(func(f *writtenFile) bool {
 		if script.IsPattern {
 			same, _ := path.Match(name, path.Base(f.path))
-			return same && !f.tree
+			return same && !f.isFolder
 		}
-		return path.Base(f.path) == name && !f.tree
+		return path.Base(f.path) == name && !f.isFolder
 	}); f != nil {
-		s.runsForeign(abstract.Clip(script.String()), f, at)
+		s.recordForeignCodeRun(abstract.Clip(script.String()), f, at)
 	}
 }
 
 // broughtAs records that a downloaded file of a given name runs, if its folder ends in one of folders.
-func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
-	if s.at.Brought == nil || name == "" {
+func (s *state) recordDownloadRunByName(name string, at effect.Span, folders ...string) {
+	if s.startPlace.ImportedPaths == nil || name == "" {
 		return
 	}
-	for _, p := range s.at.Brought().Named(name) {
+	for _, p := range s.startPlace.ImportedPaths().WithBaseName(name) {
 		in := strings.TrimSuffix(p, name)
-		if slices.ContainsFunc(folders, func(folder string) bool { return strings.HasSuffix(in, folder) }) && s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
+		if slices.ContainsFunc(folders, func(folder string) bool { return strings.HasSuffix(in, folder) }) && s.recordLabelledRun(abstract.Clip(name), p, s.startPlace.OriginLabels(p), at) {
 			return
 		}
 	}
@@ -266,14 +268,14 @@ func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
 
 // codeHost reports whether a program contacts only well-known code hosts, and over protocols that others cannot
 // modify (https, ssh).
-func codeHost(argv []abstract.Value, use command.Use) bool {
+func contactsOnlyCodeHosts(argv []abstract.Value, use command.Interpretation) bool {
 	found := false
 	for _, v := range argv {
 		if strings.HasPrefix(v.Text, "git://") {
 			return false
 		}
 	}
-	for _, t := range use.Touches {
+	for _, t := range use.OperandEffects {
 		host := ""
 		switch t.Kind {
 		case effect.HTTPRequest:

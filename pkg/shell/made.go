@@ -14,15 +14,15 @@ import (
 
 // made reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
 // did not exist before, and nothing was moved into it.
-func (s *state) made(p string) bool {
-	if s.remote > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
+func (s *state) isCreatedByText(p string) bool {
+	if s.remoteDepth > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
 		return false
 	}
 	made := ""
 	for i := range s.effects {
 		e := &s.effects[i]
 		switch {
-		case e.Kind == effect.MoveFile, e.Sure == effect.Unknown, e.Kind == effect.ReadFile && e.Path == p && made == "":
+		case e.Kind == effect.MoveFile, e.Certainty == effect.Unknown, e.Kind == effect.ReadFile && e.Path == p && made == "":
 			return false
 		case e.Pattern || e.Recursive || made != "":
 		case (e.Kind == effect.WriteFile || e.Kind == effect.CreateDirectory) && e.Path == p,
@@ -30,58 +30,58 @@ func (s *state) made(p string) bool {
 			made = e.Path
 		}
 	}
-	return made != "" && s.inWorkspace(made) && s.absent(made)
+	return made != "" && s.inWorkspace(made) && s.isAbsent(made)
 }
 
 // backedUp reports whether a path is, or matches, backup copies of files that this text edited.
-func (s *state) backedUp(p string) bool {
-	return s.remote == 0 && len(s.links) == 0 && slices.Contains(s.backups, p) && s.inWorkspace(p)
+func (s *state) isBackup(p string) bool {
+	return s.remoteDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupPaths, p) && s.inWorkspace(p)
 }
 
 // inWorkspace reports whether a path is below a root of the workspace.
 func (s *state) inWorkspace(p string) bool {
-	return p != "" && s.at.Inside(path.Dir(p), false, false)
+	return p != "" && s.startPlace.Inside(path.Dir(p), false, false)
 }
 
 // absent reports whether a path certainly did not exist before the text runs.
-func (s *state) absent(p string) bool {
-	if s.at.Script == nil {
+func (s *state) isAbsent(p string) bool {
+	if s.startPlace.ReadScript == nil {
 		return false
 	}
-	_, err := s.at.Script(p)
+	_, err := s.startPlace.ReadScript(p)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
 // built reports whether this text compiled a program from unchanged files of the workspace, and records that their
 // code runs.
-func (s *state) built(base, p string, at effect.Span) bool {
+func (s *state) recordBuiltProgramRun(base, p string, at effect.Span) bool {
 	here := func(compiled bool) bool {
-		return s.newest(func(f *file) bool { return f.path == p && f.compiled == compiled }) != nil
+		return s.newestFile(func(f *writtenFile) bool { return f.path == p && f.compiledFromWorkspace == compiled }) != nil
 	}
 	if here(false) || !here(true) {
 		return false
 	}
-	s.emitOnce(effect.Effect{Kind: effect.RunCode, Program: base, Path: p, From: at})
+	s.emitOnce(effect.Effect{Kind: effect.RunCode, Program: base, Path: p, Span: at})
 	return true
 }
 
 // isProgram reports whether the newest file that the text wrote to a path is the output of a compiler.
-func (s *state) isProgram(p string) bool {
-	f := s.newest(func(f *file) bool { return f.path == p })
-	return f != nil && f.code
+func (s *state) isCompilerOutput(p string) bool {
+	f := s.newestFile(func(f *writtenFile) bool { return f.path == p })
+	return f != nil && f.isCompilerOutput
 }
 
 // compiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
-func (s *state) compiles(base string, use command.Use, reads abstract.Value) bool {
-	if !command.Compilers[base] || len(use.Nested) > 0 || reads.Taint&^(abstract.Foreign|abstract.Local|abstract.Held) != 0 || len(reads.Text) > 0 && reads.Known() {
+func (s *state) compilesWorkspaceFiles(base string, use command.Interpretation, reads abstract.Value) bool {
+	if !command.Compilers[base] || len(use.Nested) > 0 || reads.Taint&^(abstract.UnknownText|abstract.Local|abstract.StoredCredential) != 0 || len(reads.Text) > 0 && reads.Known() {
 		return false
 	}
-	for _, t := range use.Touches {
+	for _, t := range use.OperandEffects {
 		if t.Kind != effect.ReadFile {
 			continue
 		}
 		p, pattern := s.place().Path(t.Word.Text, t.Word.Pattern)
-		if !s.at.Inside(p, pattern, false) || len(s.fileValues(p, pattern)) > 0 {
+		if !s.startPlace.Inside(p, pattern, false) || len(s.fileValues(p, pattern)) > 0 {
 			return false
 		}
 	}
@@ -89,15 +89,15 @@ func (s *state) compiles(base string, use command.Use, reads abstract.Value) boo
 }
 
 // activates reports whether a path is the activation script of a Python virtual environment.
-func activates(p string) bool {
+func isActivationScript(p string) bool {
 	dir, base := path.Split(p)
 	return (base == "activate" || strings.HasPrefix(base, "activate.")) && (strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/Scripts/"))
 }
 
 // setUp reports whether a missing script would only set up the shell, and no command of the text could have
 // created it.
-func (s *state) setUp(p string) bool {
-	if !activates(p) && !settings(p) {
+func (s *state) isShellSetupScript(p string) bool {
+	if !isActivationScript(p) && !isEnvFile(p) {
 		return false
 	}
 	for i := range s.effects {

@@ -11,7 +11,7 @@ import (
 
 // workspace is a place where the files that are listed exist.
 func workspace(files ...string) *effect.Place {
-	return &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}, Script: func(p string) ([]byte, error) {
+	return &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
 		if slices.Contains(files, strings.TrimPrefix(p, "/work/app/")) {
 			return []byte("x"), nil
 		}
@@ -20,7 +20,7 @@ func workspace(files ...string) *effect.Place {
 }
 
 func caused(effects []effect.Effect, kind effect.Kind, cause effect.Cause) bool {
-	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Word() == kind && e.Cause == cause })
+	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.RuleKind() == kind && e.Cause == cause })
 }
 
 // Deleting what the text itself made loses nothing.
@@ -67,7 +67,7 @@ func TestRunsWhatItCompiled(t *testing.T) {
 		"cp b a && ./a":                                         false,
 	} {
 		got := Analyze(text, workspace()).Effects
-		unknown := slices.ContainsFunc(got, func(e effect.Effect) bool { return e.Sure == effect.Unknown })
+		unknown := slices.ContainsFunc(got, func(e effect.Effect) bool { return e.Certainty == effect.Unknown })
 		if caused(got, effect.RunCode, "") != known || unknown == known {
 			t.Errorf("%s: known %v: %+v", text, known, got)
 		}
@@ -101,7 +101,7 @@ func TestActivates(t *testing.T) {
 		"tar xf a.tar && . venv/bin/activate":               true,
 		"tar xf a.tar && . ./.env":                          true,
 	} {
-		if got := Analyze(text, workspace()).Effects; caused(got, effect.Dynamic, effect.CauseAbsent) != absent {
+		if got := Analyze(text, workspace()).Effects; caused(got, effect.Dynamic, effect.CauseMissingScript) != absent {
 			t.Errorf("%s: want a script that is missing: %v: %+v", text, absent, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestUnshownSettings(t *testing.T) {
 	} {
 		ok := true
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.Word() == effect.ReadFile && settings(e.Path) && e.Cause != effect.CauseUnshown {
+			if e.RuleKind() == effect.ReadFile && isEnvFile(e.Path) && e.Cause != effect.CauseValuesNotShown {
 				ok = false
 			}
 		}

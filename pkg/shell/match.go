@@ -11,16 +11,16 @@ import (
 
 // maxMatch is the maximum length in bytes of text for glob operators in parameter expansions: each operator tries
 // every position.
-const maxMatch = 2048
+const maxGlobTextBytes = 2048
 
 // extended reports whether a pattern may have a special meaning here because of shell options such as extglob.
-func (s *state) extended(pat abstract.Value) bool {
-	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.asZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.odd
+func (s *state) mayBeExtendedGlob(pat abstract.Value) bool {
+	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.readsAsZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.zshOptionsChanged
 }
 
 // perhapsGlob reports whether a known text has glob characters. They match literally if the text was quoted, which
 // is not recorded.
-func perhapsGlob(pat abstract.Value) bool {
+func mayBeGlob(pat abstract.Value) bool {
 	return pat.Known() && strings.ContainsAny(pat.Text, "*?[\\")
 }
 
@@ -34,12 +34,12 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 		}
 		if op == syntax.RemLargePrefix && glob == "*/" {
 			short := uncomputed(show, v)
-			short.Text, short.Bare = "*", false
+			short.Text, short.FullyUnknown = "*", false
 			return short
 		}
 		return uncomputed(show, v)
 	}
-	if pat.Bare || pat.Origin != 0 || perhapsGlob(pat) || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
+	if pat.FullyUnknown || pat.Origin != 0 || mayBeGlob(pat) || len(v.Text) > maxGlobTextBytes || s.mayBeExtendedGlob(pat) || !s.spendSteps(1+len(v.Text)*len(glob)/256) {
 		return uncomputed(show, v)
 	}
 	if pat.Known() { // no glob: at most one match
@@ -92,7 +92,7 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 	if changed, ok := replaceInGlob(v, orig, with); ok {
 		return changed
 	}
-	if !v.Known() || orig.Bare || orig.Origin != 0 || perhapsGlob(orig) || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
+	if !v.Known() || orig.FullyUnknown || orig.Origin != 0 || mayBeGlob(orig) || len(v.Text) > maxGlobTextBytes || strings.Contains(with.Text, "&") || s.mayBeExtendedGlob(orig) || !s.spendSteps(1+len(v.Text)/16) {
 		return uncomputed(show, v) // bash may replace & with the matched text
 	}
 	glob := orig.AsPattern()

@@ -22,11 +22,11 @@ func TestHiddenNames(t *testing.T) {
 		`${PREFIX}gcc a.c`:                      effect.CauseVariable,
 		`python$V-config --libs`:                effect.CauseVariable,
 		`clang$V a.c`:                           effect.CauseVariable,
-		`$TOOL run`:                             effect.CauseHeld,
+		`$TOOL run`:                             effect.CauseVariableCode,
 	} {
 		var got []effect.Cause
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Sure == effect.Unknown {
+			if e.Certainty == effect.Unknown {
 				got = append(got, e.Cause)
 			}
 		}
@@ -68,9 +68,9 @@ func TestComputedNames(t *testing.T) {
 		got, unknown := "", false
 		for _, e := range Analyze(text, here()).Effects {
 			switch {
-			case e.Word() == effect.Execute && e.Program == "rm":
+			case e.RuleKind() == effect.Execute && e.Program == "rm":
 				got = "rm"
-			case e.Sure == effect.Unknown || e.Word() == effect.Execute && e.Pattern:
+			case e.Certainty == effect.Unknown || e.RuleKind() == effect.Execute && e.Pattern:
 				unknown = true
 			}
 		}

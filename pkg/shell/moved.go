@@ -15,15 +15,15 @@ import (
 type move struct{ from, to effect.Effect }
 
 // moved records that a command moves files: deleting the new paths later deletes these files.
-func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
+func (s *state) recordMoves(from []effect.Effect, writes []abstract.Target) {
 	for _, f := range from {
 		for _, w := range writes {
-			if len(s.moves) == maxNames || f.Path == "" || w.Path == "" || s.remote > 0 {
+			if len(s.moves) == maxItems || f.Path == "" || w.Path == "" || s.remoteDepth > 0 {
 				return
 			}
 			s.moves = append(s.moves, move{f, effect.Effect{Path: w.Path, Pattern: w.Pattern, Recursive: true}})
-			if f.Pattern && !w.Pattern && s.noFolder(w.Path) {
-				s.emitOnce(effect.Effect{Kind: effect.Destroy, Program: "mv", From: f.From,
+			if f.Pattern && !w.Pattern && s.isNotFolder(w.Path) {
+				s.emitOnce(effect.Effect{Kind: effect.Destroy, Program: "mv", Span: f.Span,
 					Reason: "each file overwrites the one before, because the target folder does not exist: " + abstract.Clip(w.Path)})
 			}
 		}
@@ -32,7 +32,7 @@ func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 
 // noFolder reports whether a path is certainly not a folder: it is a file or does not exist, and the text does not
 // create it.
-func (s *state) noFolder(p string) bool {
+func (s *state) isNotFolder(p string) bool {
 	before := s.effects
 	for i := len(before) - 1; i >= 0; i-- { // exclude the effects of the current program
 		if before[i].Kind == effect.Execute {
@@ -40,39 +40,39 @@ func (s *state) noFolder(p string) bool {
 			break
 		}
 	}
-	if s.at.Script == nil || slices.ContainsFunc(before, func(e effect.Effect) bool {
-		return e.Kind == effect.CreateDirectory && (e.Pattern || e.Path == p || strings.HasPrefix(p, e.Path+"/") || strings.HasPrefix(e.Path, p+"/")) || e.Sure == effect.Unknown || e.Kind == effect.WriteFile && (e.Recursive || strings.HasPrefix(e.Path, p+"/"))
+	if s.startPlace.ReadScript == nil || slices.ContainsFunc(before, func(e effect.Effect) bool {
+		return e.Kind == effect.CreateDirectory && (e.Pattern || e.Path == p || strings.HasPrefix(p, e.Path+"/") || strings.HasPrefix(e.Path, p+"/")) || e.Certainty == effect.Unknown || e.Kind == effect.WriteFile && (e.Recursive || strings.HasPrefix(e.Path, p+"/"))
 	}) {
 		return false
 	}
-	if _, err := s.at.Script(s.at.CWD); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.startPlace.ReadScript(s.startPlace.CWD); errors.Is(err, fs.ErrNotExist) {
 		return false // the file system is unknown
 	}
-	_, err := s.at.Script(p)
+	_, err := s.startPlace.ReadScript(p)
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // loses records that deleting a path also deletes the files that the text moved there.
-func (s *state) loses(e effect.Effect) { s.losesBefore(e, len(s.moves)) }
+func (s *state) recordMovedFileLoss(e effect.Effect) { s.recordMovedFileLossBefore(e, len(s.moves)) }
 
-func (s *state) losesBefore(e effect.Effect, n int) {
+func (s *state) recordMovedFileLossBefore(e effect.Effect, n int) {
 	for i := n - 1; i >= 0; i-- {
 		m := s.moves[i]
-		if !s.step(1) {
+		if !s.spendSteps(1) {
 			return
 		}
-		if !effect.Overlap(reachOf(&e), reachOf(&m.to), s.at.FoldCase) {
+		if !effect.Overlap(touchedPattern(&e), touchedPattern(&m.to), s.startPlace.FoldCase) {
 			continue
 		}
 		lost := e
 		lost.Path, lost.Pattern, lost.Tree, lost.Recursive = m.from.Path, m.from.Pattern, m.from.Tree, true
 		s.emitOnce(lost)
-		s.losesBefore(lost, i)
+		s.recordMovedFileLossBefore(lost, i)
 	}
 }
 
 // reachOf returns a pattern of all paths that an effect touches.
-func reachOf(e *effect.Effect) string {
+func touchedPattern(e *effect.Effect) string {
 	p := asPattern(e.Path, e.Pattern)
 	if e.Recursive {
 		p = path.Clean(p) + "/**"

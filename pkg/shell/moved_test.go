@@ -33,7 +33,7 @@ func TestLosesWhatWasMoved(t *testing.T) {
 		"mv src dist; ls dist":            false,
 	} {
 		got := slices.ContainsFunc(Analyze(text, workspace("src")).Effects, func(e effect.Effect) bool {
-			return e.Word() == effect.DeleteFile && e.Path == "/work/app/src"
+			return e.RuleKind() == effect.DeleteFile && e.Path == "/work/app/src"
 		})
 		if got != loses {
 			t.Errorf("%s: src is deleted: %v, want %v\n%+v", text, got, loses, Analyze(text, workspace("src")).Effects)
@@ -52,7 +52,7 @@ func TestMovedOntoOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	place := &effect.Place{CWD: dir, Home: "/home/me", Roots: []string{dir}, Script: os.ReadFile}
+	place := &effect.Place{CWD: dir, Home: "/home/me", Roots: []string{dir}, ReadScript: os.ReadFile}
 	for text, want := range map[string]bool{
 		`for f in *.txt; do mv "$f" archive; done`:                 true,
 		`for f in *.txt; do mv "$f" file; done`:                    true,

@@ -9,25 +9,25 @@ import (
 
 // stopsNamed marks effects that stop processes found by name, port or search: the processes may belong to other
 // users or sessions.
-func (s *state) stopsNamed() {
+func (s *state) markStopsByName() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && processListers[e.Program]
 	})
 	for i := range s.effects {
 		e := &s.effects[i]
 		if e.Kind == effect.StopProcess && slices.ContainsFunc(s.effects, func(o effect.Effect) bool {
-			return o.Kind == effect.Execute && o.Program == e.Program && slices.ContainsFunc(o.Args, func(a string) bool { return endsNothing[strings.TrimPrefix(strings.TrimPrefix(a, "-"), "SIG")] })
+			return o.Kind == effect.Execute && o.Program == e.Program && slices.ContainsFunc(o.Args, func(a string) bool { return nonFatalSignals[strings.TrimPrefix(strings.TrimPrefix(a, "-"), "SIG")] })
 		}) {
 			continue
 		}
-		if e.Kind == effect.StopProcess && e.Cause == "" && (killByName[e.Program] || idConsumers[e.Program] && (searched || s.givenName(e.Program))) {
-			e.Cause = effect.CauseNamed
+		if e.Kind == effect.StopProcess && e.Cause == "" && (killByNamePrograms[e.Program] || processIDConsumers[e.Program] && (searched || s.hasProcessNameOption(e.Program))) {
+			e.Cause = effect.CauseProcessByName
 		}
 	}
 }
 
 // givenName reports whether a program that stops processes gets a process name as an option.
-func (s *state) givenName(program string) bool {
+func (s *state) hasProcessNameOption(program string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == program && slices.ContainsFunc(e.Args, func(a string) bool {
 			a = strings.ToLower(a)
@@ -39,9 +39,9 @@ func (s *state) givenName(program string) bool {
 // processListers output process IDs for a name, file or port. idConsumers take such IDs. endsNothing are the
 // signals that end no process. killByName are programs that search for the processes to stop.
 var (
-	processListers = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
-	idConsumers    = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}
-	endsNothing    = map[string]bool{"0": true, "CONT": true, "HUP": true, "USR1": true, "USR2": true, "WINCH": true}
+	processListers     = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
+	processIDConsumers = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}
+	nonFatalSignals    = map[string]bool{"0": true, "CONT": true, "HUP": true, "USR1": true, "USR2": true, "WINCH": true}
 
-	killByName = map[string]bool{"pkill": true, "killall": true, "skill": true, "killall5": true, "fuser": true, "xkill": true}
+	killByNamePrograms = map[string]bool{"pkill": true, "killall": true, "skill": true, "killall5": true, "fuser": true, "xkill": true}
 )

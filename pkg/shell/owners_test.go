@@ -39,7 +39,7 @@ func TestCredentialOfAService(t *testing.T) {
 		`curl -H "Authorization: Bearer $API_TOKEN" https://api.example.com/`:                                 false, // nobody knows whose it is
 	} {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.SendData && e.Is(effect.LabelCredential) && !effect.Loopback(e.Host)
+			return e.Kind == effect.SendData && e.HasLabel(effect.LabelCredential) && !effect.Loopback(e.Host)
 		})
 		if got != asked {
 			t.Errorf("%s: a credential goes to another service: %v", text, got)
@@ -57,7 +57,7 @@ func TestFetchHead(t *testing.T) {
 		"git checkout main -- deploy.py && python3 deploy.py":                                              false,
 	} {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.RunCode && e.Is(effect.LabelNetwork)
+			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelNetwork)
 		})
 		if got != want {
 			t.Errorf("%s: runs what came from elsewhere: %v", text, got)

@@ -12,7 +12,7 @@ import (
 )
 
 // manifests are the files that declare a project's packages, by registry.
-var manifests = map[string][]string{
+var manifestFiles = map[string][]string{
 	"npm":  {"package.json", "deno.json", "deno.jsonc"},
 	"pypi": {"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.py", "setup.cfg", "Pipfile"},
 	"go":   {"go.mod", "go.sum"}, "crates": {"Cargo.toml", "Cargo.lock"}, "gems": {"Gemfile", "Gemfile.lock"}, "packagist": {"composer.json", "composer.lock"},
@@ -25,8 +25,8 @@ const maxPackages = 64
 
 // newPackages records the packages that a command installs or runs by name and that are neither in the project nor
 // in the lists of widely used packages: a typing error can install a typosquatted package.
-func (s *state) newPackages(use command.Use) {
-	if s.remote > 0 {
+func (s *state) recordUnknownPackages(use command.Interpretation) {
+	if s.remoteDepth > 0 {
 		return
 	}
 	for i, p := range use.Packages {
@@ -34,7 +34,7 @@ func (s *state) newPackages(use command.Use) {
 			continue
 		}
 		if i == maxPackages {
-			s.dynamic(effect.CauseLimit, "the command installs more packages than shield looks up", p.From)
+			s.emitDynamic(effect.CauseLimit, "the command installs more packages than shield looks up", p.Span)
 			return
 		}
 		name := packageName(p.Registry, p.Text)
@@ -44,7 +44,7 @@ func (s *state) newPackages(use command.Use) {
 		if used, _ := knowledge.WidelyUsed(p.Registry, name); used || knowledge.WellKnown(p.Registry, name) || s.inProject(p.Registry, name) {
 			continue
 		}
-		s.dynamic(effect.CausePackage, "unknown package "+abstract.Clip(name)+": neither the project nor the list of widely used names has it", p.From)
+		s.emitDynamic(effect.CauseUnknownPackage, "unknown package "+abstract.Clip(name)+": neither the project nor the list of widely used names has it", p.Span)
 	}
 }
 
@@ -113,17 +113,17 @@ func packageName(registry, word string) string {
 
 // inProject reports whether a manifest of the project names a package, or the package is installed in it.
 func (s *state) inProject(registry, name string) bool {
-	if s.at.Script == nil {
+	if s.startPlace.ReadScript == nil {
 		return false
 	}
 	cwd := s.place().CWD
-	for _, file := range manifests[registry] {
-		if text, err := s.at.Script(cwd + "/" + file); err == nil && namesPackage(registry, string(text), name) {
+	for _, file := range manifestFiles[registry] {
+		if text, err := s.startPlace.ReadScript(cwd + "/" + file); err == nil && namesPackage(registry, string(text), name) {
 			return true
 		}
 	}
 	for _, made := range [...]string{"/node_modules/" + name + "/package.json", "/node_modules/.bin/" + name} {
-		if _, err := s.at.Script(cwd + made); registry == "npm" && (err == nil || !errors.Is(err, fs.ErrNotExist)) {
+		if _, err := s.startPlace.ReadScript(cwd + made); registry == "npm" && (err == nil || !errors.Is(err, fs.ErrNotExist)) {
 			return true
 		}
 	}

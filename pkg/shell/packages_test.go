@@ -13,7 +13,7 @@ import (
 func TestNewPackages(t *testing.T) {
 	t.Parallel()
 	place := here()
-	place.Script = func(p string) ([]byte, error) {
+	place.ReadScript = func(p string) ([]byte, error) {
 		switch {
 		case strings.HasSuffix(p, "/package.json") && !strings.Contains(p, "node_modules"):
 			return []byte(`{"dependencies":{"own-little-thing":"1"}}`), nil
@@ -56,7 +56,7 @@ func TestNewPackages(t *testing.T) {
 	} {
 		got := false
 		for _, e := range Analyze(text, place).Effects {
-			got = got || e.Cause == effect.CausePackage && strings.Contains(e.Reason, "unknown package")
+			got = got || e.Cause == effect.CauseUnknownPackage && strings.Contains(e.Reason, "unknown package")
 		}
 		if got != want {
 			t.Errorf("%s: a package that nobody knows: %t", text, got)

@@ -14,42 +14,42 @@ import (
 )
 
 // param returns the values of a parameter expansion: one, or one for each member of a list.
-func (s *state) param(p *syntax.ParamExp) []abstract.Value {
-	if !s.step(1) || !s.enter(s.span(0, 0)) {
+func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
+	if !s.spendSteps(1) || !s.enterNesting(s.span(0, 0)) {
 		return nil
 	}
-	defer s.leave()
-	show := s.shownParam(p)
-	if p.Param == nil || zshForm(p) {
-		return s.zshParam(p, show)
+	defer s.leaveNesting()
+	show := s.parameterForMessage(p)
+	if p.Param == nil || isZshExpansion(p) {
+		return s.expandZshParameter(p, show)
 	}
 	if p.Names != 0 { // ${!prefix@}: the environment may have more such variables
 		return []abstract.Value{abstract.Variable("{!"+p.Param.Value+"@}", 0)}
 	}
 	s.recordShownVariable(p.Param.Value)
-	vals, set := s.parameter(p, show)
-	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
-		s.mayFail()
+	vals, set := s.parameterValue(p, show)
+	if s.nounset && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
+		s.recordPossibleExit()
 	}
-	if c, _ := s.lookup(p.Param.Value); s.strict && p.Length && listIndex(p) && !c.array { // an error in bash
-		s.mayFailLine()
+	if c, _ := s.lookup(p.Param.Value); s.nounset && p.Length && isListIndex(p) && !c.isArray { // an error in bash
+		s.recordPossibleLineExit()
 	}
 	if p.Excl {
 		vals, set = s.indirect(p, vals, show), false
 	}
 	switch {
 	case p.Length:
-		return []abstract.Value{abstract.Short("${#"+p.Param.Value+"}", abstract.FromVariable)}
+		return []abstract.Value{abstract.UnknownWithoutSlash("${#"+p.Param.Value+"}", abstract.FromVariable)}
 	case p.Slice != nil:
-		return s.slice(p, vals, show)
+		return s.sliceParameter(p, vals, show)
 	case p.Repl != nil:
-		orig, with := s.word(p.Repl.Orig), abstract.Value{}
+		orig, with := s.expandWord(p.Repl.Orig), abstract.Value{}
 		if p.Repl.With != nil {
-			with = s.word(p.Repl.With)
+			with = s.expandWord(p.Repl.With)
 		}
-		return each(vals, func(v abstract.Value) abstract.Value { return s.replace(v, orig, with, p.Repl.All, show) })
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.replace(v, orig, with, p.Repl.All, show) })
 	case p.Exp != nil:
-		return s.expansion(p, vals, set, show)
+		return s.applyExpansion(p, vals, set, show)
 	}
 	return vals
 }
@@ -58,26 +58,26 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 // of a scalar variable.
 func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
 	if len(vals) == 1 && vals[0].Known() && syntax.ValidName(vals[0].Text) && p.Index == nil {
-		if c, ok := s.lookup(vals[0].Text); ok && !c.array {
+		if c, ok := s.lookup(vals[0].Text); ok && !c.isArray {
 			return []abstract.Value{c.val}
 		} else if !ok {
-			return s.environment(vals[0].Text)
+			return s.environmentValue(vals[0].Text)
 		}
 	}
 	for _, v := range vals {
-		s.subscriptIn(v, false)
+		s.walkSubscripts(v, false)
 	}
-	s.mayFailLine()
+	s.recordPossibleLineExit()
 	return []abstract.Value{uncomputed(show, vals...)}
 }
 
 // zshForm reports whether an expansion exists only in zsh or mksh.
-func zshForm(p *syntax.ParamExp) bool {
+func isZshExpansion(p *syntax.ParamExp) bool {
 	return p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0
 }
 
 // shownParam returns the text of an expansion for messages.
-func (s *state) shownParam(p *syntax.ParamExp) string {
+func (s *state) parameterForMessage(p *syntax.ParamExp) string {
 	if p.Param == nil {
 		return "${…}"
 	}
@@ -96,15 +96,15 @@ func uncomputed(show string, of ...abstract.Value) abstract.Value {
 	for _, v := range of {
 		out.Taint |= v.Taint
 		out.Origin |= v.Origin
-		out.Loose = out.Loose || v.Loose || v.IsPattern && v.Origin == 0
+		out.OriginIncomplete = out.OriginIncomplete || v.OriginIncomplete || v.IsPattern && v.Origin == 0
 	}
 	if out.Origin == 0 {
 		out.Origin = abstract.FromText
 	}
-	return out.Of(out.Origin)
+	return out.WithOrigin(out.Origin)
 }
 
-func each(vals []abstract.Value, f func(abstract.Value) abstract.Value) []abstract.Value {
+func mapValues(vals []abstract.Value, f func(abstract.Value) abstract.Value) []abstract.Value {
 	out := make([]abstract.Value, len(vals))
 	for i, v := range vals {
 		out[i] = f(v)
@@ -113,23 +113,23 @@ func each(vals []abstract.Value, f func(abstract.Value) abstract.Value) []abstra
 }
 
 // parameter returns the value of a parameter and whether the text sets it.
-func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
+func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
 	name := p.Param.Value
 	switch name {
 	case "@", "*":
-		args := s.positional()
+		args := s.positionalValues()
 		return args, len(args) > 0 && args[0].Known()
 	case "#":
-		args, ok := s.parameters()
+		args, ok := s.positionalContent()
 		if !ok {
-			return []abstract.Value{abstract.Short("$#", abstract.FromVariable)}, true
+			return []abstract.Value{abstract.UnknownWithoutSlash("$#", abstract.FromVariable)}, true
 		}
-		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args.list)))}, true
+		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args.members)))}, true
 	case zeroName:
 		if c, ok := s.lookup(zeroName); ok {
 			return []abstract.Value{c.val}, true
 		}
-		return []abstract.Value{abstract.Short("$0", abstract.FromVariable)}, true
+		return []abstract.Value{abstract.UnknownWithoutSlash("$0", abstract.FromVariable)}, true
 	case "?", "$", "!", "-", "_", "RANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "UID", "EUID", "PPID", "SRANDOM":
 		if c, ok := s.lookup(name); ok {
 			return []abstract.Value{c.val}, true
@@ -138,137 +138,139 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		if name == "!" {
 			from |= abstract.FromJob
 		}
-		return []abstract.Value{abstract.Short("$"+name, from)}, true
+		return []abstract.Value{abstract.UnknownWithoutSlash("$"+name, from)}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil { // positional parameters other than $0
-		v, set := s.parameterAt(n)
+		v, set := s.positionalAt(n)
 		return []abstract.Value{v}, set
 	}
-	if p.Index != nil && !listIndex(p) {
+	if p.Index != nil && !isListIndex(p) {
 		s.walkIndex(p.Index)
 	}
 	c, ok := s.lookup(name)
 	switch {
 	case !ok:
-		return s.environment(name), false
-	case c.gone && listIndex(p) && s.dialect.posix:
+		return s.environmentValue(name), false
+	case c.isUnset && isListIndex(p) && s.dialect.mayBePOSIX:
 		return []abstract.Value{uncomputed(show)}, false
-	case c.gone && listIndex(p):
+	case c.isUnset && isListIndex(p):
 		return nil, false
-	case c.gone:
+	case c.isUnset:
 		return []abstract.Value{{}}, false
-	case !c.array && (p.Index == nil || listIndex(p) && c.val.Known()):
-		return []abstract.Value{c.val}, !c.open
-	case !c.array:
+	case !c.isArray && (p.Index == nil || isListIndex(p) && c.val.Known()):
+		return []abstract.Value{c.val}, !c.mayBeUnset
+	case !c.isArray:
 		return []abstract.Value{uncomputed(show, c.val)}, false
 	}
 	return s.arrayMember(p, c, show)
 }
 
 // listIndex reports whether an expansion refers to all members of an array ([@] or [*]).
-func listIndex(p *syntax.ParamExp) bool {
+func isListIndex(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
 
 // arrayMember returns the member of an array at a subscript, or the value of the array without one. zsh counts
 // members from 1 and expands an array without a subscript to all members.
-func (s *state) arrayMember(p *syntax.ParamExp, c content, show string) ([]abstract.Value, bool) {
-	if c.list == nil || s.dialect.odd || p.Excl {
-		if c.val.Lines {
+func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) ([]abstract.Value, bool) {
+	if c.members == nil || s.dialect.zshOptionsChanged || p.Excl {
+		if c.val.IsPathList {
 			return []abstract.Value{c.val}, false
 		}
-		return []abstract.Value{uncomputed(show, append(slices.Clip(c.list), c.val)...)}, false
+		return []abstract.Value{uncomputed(show, append(slices.Clip(c.members), c.val)...)}, false
 	}
 	at := 0
 	switch {
-	case listIndex(p) || p.Index == nil && s.asZsh():
-		return c.list, len(c.list) > 0
+	case isListIndex(p) || p.Index == nil && s.readsAsZsh():
+		return c.members, len(c.members) > 0
 	case p.Index != nil:
-		n, ok := calculate(p.Index)
+		n, ok := evalLiteralArithmetic(p.Index)
 		if !ok || n > abstract.MaxFields || n < -abstract.MaxFields {
-			return []abstract.Value{uncomputed(show, c.list...)}, false
+			return []abstract.Value{uncomputed(show, c.members...)}, false
 		}
 		if at = int(n); at < 0 {
-			at += len(c.list)
-		} else if s.asZsh() {
+			at += len(c.members)
+		} else if s.readsAsZsh() {
 			at--
 		}
 	}
-	if at < 0 || at >= len(c.list) {
+	if at < 0 || at >= len(c.members) {
 		return []abstract.Value{{}}, false
 	}
-	return c.list[at : at+1], true
+	return c.members[at : at+1], true
 }
 
 // namesTemporary reports whether a word is literally a folder below /tmp.
-func namesTemporary(w *syntax.Word) bool {
+func isTemporaryFolderWord(w *syntax.Word) bool {
 	if w == nil {
 		return false
 	}
-	text, ok := plainWord(w)
+	text, ok := literalWord(w)
 	return ok && strings.HasPrefix(text, "/tmp/") && path.Clean(text) == strings.TrimSuffix(text, "/")
 }
 
 // environment returns what is known about a variable that the text does not set.
-func (s *state) environment(name string) []abstract.Value {
+func (s *state) environmentValue(name string) []abstract.Value {
 	v := abstract.Variable(name, 0)
 	switch name {
-	case unknownName:
+	case unknownParameterName:
 		return []abstract.Value{uncomputed("…")}
 	case "HOME":
 		v = abstract.Lit("~")
-		if s.at.Home != "" {
-			v = abstract.Lit(s.at.Home)
+		if s.startPlace.Home != "" {
+			v = abstract.Lit(s.startPlace.Home)
 		}
 	case "PWD", "OLDPWD":
 		if cwd := s.place().CWD; cwd != "" && name == "PWD" {
 			v = abstract.Lit(cwd)
 		}
 	case "IFS":
-		v = abstract.Lit(usualIFS)
+		v = abstract.Lit(defaultIFS)
 	case "SHELL", "BASH":
 		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
-		if !slices.ContainsFunc(s.ahead, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name && !namesTemporary(a.Value) }) {
+		if !slices.ContainsFunc(s.pendingAssignments, func(a *syntax.Assign) bool {
+			return a.Name != nil && a.Name.Value == name && !isTemporaryFolderWord(a.Value)
+		}) {
 			v = abstract.Lit("/tmp") // otherwise the assignment before the command expects a different value
 		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
-		v = abstract.Short("$"+name, abstract.FromVariable)
+		v = abstract.UnknownWithoutSlash("$"+name, abstract.FromVariable)
 	}
 	if knowledge.SecretVariable(name) {
 		v.Taint |= abstract.Credential
-		v.Secrets = "$" + name
+		v.SecretDescription = "$" + name
 	}
 	return []abstract.Value{v}
 }
 
 // slice computes ${x:o:l} for literal numbers.
-func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
-	from, ok := literalNumber(s.arithm(p.Slice.Offset))
+func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
+	from, ok := parseLiteralNumber(s.walkArithmetic(p.Slice.Offset))
 	count, counted := int64(1<<31), true
 	if p.Slice.Length != nil {
-		count, counted = literalNumber(s.arithm(p.Slice.Length))
+		count, counted = parseLiteralNumber(s.walkArithmetic(p.Slice.Length))
 	}
-	if !ok || !counted || s.dialect.odd {
-		return each(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
+	if !ok || !counted || s.dialect.zshOptionsChanged {
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
 	}
 	name := p.Param.Value
-	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.array {
+	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.isArray {
 		positional := name == "@" || name == "*"
-		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // offset 0 includes $0; negative offsets count from the end
+		if positional && from <= 0 || !positional && !isListIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // offset 0 includes $0; negative offsets count from the end
 			return []abstract.Value{uncomputed(show, vals...)}
 		}
 		if positional {
 			from--
 		}
-		lo, hi := cut(from, count, len(vals))
+		lo, hi := sliceBounds(from, count, len(vals))
 		return vals[lo:hi]
 	}
-	if listIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
+	if isListIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
 		return []abstract.Value{uncomputed(show, vals...)}
 	}
-	return each(vals, func(v abstract.Value) abstract.Value {
+	return mapValues(vals, func(v abstract.Value) abstract.Value {
 		if !v.Known() {
 			// These values always start with a slash.
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
@@ -281,19 +283,19 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 			return abstract.Lit("/")
 		}
 		runes := []rune(text)
-		lo, hi := cut(from, count, len(runes))
+		lo, hi := sliceBounds(from, count, len(runes))
 		v.Text = string(runes[lo:hi])
 		return v
 	})
 }
 
-func literalNumber(v abstract.Value) (int64, bool) {
+func parseLiteralNumber(v abstract.Value) (int64, bool) {
 	n, err := strconv.ParseInt(v.Text, 10, 64)
 	return n, err == nil && v.Known()
 }
 
 // cut converts offset and length of ${x:o:l} to bounds in a list or text of length n.
-func cut(from, count int64, n int) (lo, hi int) {
+func sliceBounds(from, count int64, n int) (lo, hi int) {
 	size := int64(n)
 	if from < 0 {
 		from = max(0, from+size)
@@ -306,28 +308,28 @@ func cut(from, count int64, n int) (lo, hi int) {
 	return int(from), int(max(from, min(end, size)))
 }
 
-func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
+func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
-	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.array || len(vals) != 1) && (listIndex(p) || p.Index == nil) && s.asZsh() { // zsh treats an empty list as null only if it is quoted
-		return []abstract.Value{uncomputed(show, s.word(e.Word))}
+	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.isArray || len(vals) != 1) && (isListIndex(p) || p.Index == nil) && s.readsAsZsh() { // zsh treats an empty list as null only if it is quoted
+		return []abstract.Value{uncomputed(show, s.expandWord(e.Word))}
 	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		return s.orDefault(p, vals, set, empty, show)
+		return s.expandDefault(p, vals, set, empty, show)
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		return s.orAlternate(p, vals, set, empty, show)
+		return s.expandAlternate(p, vals, set, empty, show)
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
-		s.word(e.Word)
+		s.expandWord(e.Word)
 		if !set || empty || !vals[0].Known() {
-			s.mayFail()
+			s.recordPossibleExit()
 		}
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
-		pat := s.word(e.Word)
-		return each(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
+		pat := s.expandWord(e.Word)
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
-		return each(vals, func(v abstract.Value) abstract.Value {
+		return mapValues(vals, func(v abstract.Value) abstract.Value {
 			switch {
 			case !v.Known():
 				return uncomputed(show, v)
@@ -348,20 +350,20 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			return v
 		})
 	case syntax.OtherParamOps:
-		if s.word(e.Word).Text == "P" { // ${x@P} expands x as a prompt, which runs the command substitutions in it
+		if s.expandWord(e.Word).Text == "P" { // ${x@P} expands x as a prompt, which runs the command substitutions in it
 			for _, v := range vals {
-				s.expandsText(v.Text, s.spanOf(p))
+				s.walkTextExpansions(v.Text, s.spanOf(p))
 			}
 		}
 	}
-	return each(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
+	return mapValues(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
 }
 
 // operand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
 // list, which may become several words.
-func (s *state) operand(w *syntax.Word) abstract.Value {
-	v := s.word(w)
-	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && hasExpansion(w)) {
+func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
+	v := s.expandWord(w)
+	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {
 		return uncomputed("${…}", v) // shells differ in how they split it
 	}
 	return v
@@ -373,7 +375,7 @@ func (s *state) holdsList(w *syntax.Word) bool {
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !found {
 			c, _ := s.lookup(p.Param.Value)
-			found = p.Param.Value == "@" || p.Param.Value == "*" || c.array
+			found = p.Param.Value == "@" || p.Param.Value == "*" || c.isArray
 		}
 		return !found
 	})
@@ -381,14 +383,14 @@ func (s *state) holdsList(w *syntax.Word) bool {
 }
 
 // orDefault computes ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
-func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
+func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	e, envVar := p.Exp, !set && !empty // an environment variable: may be set or unset
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
 	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
 	to := abstract.Lit(p.Param.Value)
 	if p.Index != nil || p.Excl {
 		if to.Text += "["; assigns {
-			s.mayFailLine()
+			s.recordPossibleLineExit()
 		}
 	}
 	if set && !(empty && orNull) {
@@ -398,17 +400,17 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	} else if envVar && vals[0].Known() {
 		return vals
 	} else if !envVar {
-		word := s.operand(e.Word)
+		word := s.expansionOperand(e.Word)
 		if assigns {
 			s.assignTo(to, word)
 		}
 		return []abstract.Value{word}
 	}
 	// The variable may be set or unset.
-	_, bound := s.vars.names[p.Param.Value]
+	_, bound := s.vars.byName[p.Param.Value]
 	var word abstract.Value
-	s.may(func() {
-		if word = s.operand(e.Word); assigns {
+	s.walkPossibly(func() {
+		if word = s.expansionOperand(e.Word); assigns {
 			s.assignTo(to, word)
 		}
 	})
@@ -420,19 +422,19 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 }
 
 // isFull reports whether a variable is assumed to be set and not empty: see state.variableChoices.
-func (s *state) isFull(name string) bool {
-	may := s.vars.get(name).may
-	return len(may) == 1 && may[0].full
+func (s *state) isAssumedNonEmpty(name string) bool {
+	may := s.vars.get(name).contents
+	return len(may) == 1 && may[0].isNonEmpty
 }
 
 // orAlternate computes ${x+word} and ${x:+word}.
-func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
+func (s *state) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	var word abstract.Value
-	s.may(func() { word = s.operand(p.Exp.Word) })
+	s.walkPossibly(func() { word = s.expansionOperand(p.Exp.Word) })
 	null := p.Exp.Op == syntax.AlternateUnsetOrNull
 	known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)
 	switch {
-	case s.isFull(p.Param.Value), set && !empty && known || set && !null && len(vals) > 0 || !set && !empty && known:
+	case s.isAssumedNonEmpty(p.Param.Value), set && !empty && known || set && !null && len(vals) > 0 || !set && !empty && known:
 		return []abstract.Value{word}
 	case empty && (!set || null):
 		return []abstract.Value{{}}

@@ -11,10 +11,10 @@ import (
 )
 
 // parsed walks shell text and returns its standard output.
-func (s *state) parsed(text string) abstract.Value {
-	if why := parse.TooDeep(text); why != "" {
-		s.dynamic(effect.CauseLimit, why, s.span(0, len(text)))
-		return abstract.Unknown("…", abstract.Foreign)
+func (s *state) walkShellText(text string) abstract.Value {
+	if why := parse.ExceededLimit(text); why != "" {
+		s.emitDynamic(effect.CauseLimit, why, s.span(0, len(text)))
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
@@ -23,12 +23,12 @@ func (s *state) parsed(text string) abstract.Value {
 		if filled := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
 				mark := len(s.effects)
-				s.untilError(text)
+				s.walkBeforeError(text)
 				before := len(s.effects)
 				var out abstract.Value
-				s.within(func() {
-					s.filled = true
-					out = s.stmts(f2.Stmts, abstract.Value{})
+				s.walkInScope(func() {
+					s.hadPlaceholders = true
+					out = s.walkStmts(f2.Stmts, abstract.Value{})
 				})
 				if before > mark {
 					s.dropRepeated(before)
@@ -38,27 +38,27 @@ func (s *state) parsed(text string) abstract.Value {
 		}
 	}
 	if err != nil {
-		s.dynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.Error(err), s.span(0, len(text)))
-		unread := s.unread
-		s.untilError(text)
-		if s.unread > unread {
+		s.emitDynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.ShortError(err), s.span(0, len(text)))
+		unread := s.unknownCodeCount
+		s.walkBeforeError(text)
+		if s.unknownCodeCount > unread {
 			// A shell that reads line by line has already run the code before the syntax error.
-			s.dynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
+			s.emitDynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
 		}
 		s.recordSuspectWords(text)
-		return abstract.Unknown("…", abstract.Foreign)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	var out abstract.Value
-	s.within(func() {
-		s.lists = 0
-		out = s.stmts(f.Stmts, abstract.Value{})
+	s.walkInScope(func() {
+		s.listDepth = 0
+		out = s.walkStmts(f.Stmts, abstract.Value{})
 	})
 	return out
 }
 
 // untilError walks the statements before a syntax error, because a shell runs them before it finds the error.
-func (s *state) untilError(text string) {
-	p := parse.Parsers.Get().(*syntax.Parser)
+func (s *state) walkBeforeError(text string) {
+	p := parse.BashParsers.Get().(*syntax.Parser)
 	var list []*syntax.Stmt
 	for st, err := range p.StmtsSeq(strings.NewReader(text)) {
 		if err != nil {
@@ -66,6 +66,6 @@ func (s *state) untilError(text string) {
 		}
 		list = append(list, st)
 	}
-	parse.Parsers.Put(p)
-	s.stmts(list, abstract.Value{})
+	parse.BashParsers.Put(p)
+	s.walkStmts(list, abstract.Value{})
 }

@@ -15,16 +15,16 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 			rest = rest[1:]
 		}
 		if argv[0].Text == "builtin" && strings.Contains(rest[0].Text, "f") { // builtin -f of ksh
-			s.dynamic(effect.CauseCode, "loads code into the shell", join(argv))
+			s.emitDynamic(effect.CauseUnanalysedCode, "loads code into the shell", wordsSpan(argv))
 		}
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
-		if io.Redirected {
+		if io.InputRedirected {
 			s.stdin = &io.In
 		}
-		if io.Out != nil || io.Moved { // the output of later commands is redirected
-			s.ended.shell = true
+		if io.Out != nil || io.OutputDuplicated { // the output of later commands is redirected
+			s.possibleExits.shell = true
 		}
 		if io.Out != nil {
 			s.fds = append(slices.Clip(s.fds), descriptor{"exec", &stream{out: io.Out}})
@@ -32,22 +32,22 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		}
 		return abstract.Value{}
 	}
-	s.mayFail()
-	if _, ok := s.funcs[rest[0].Text]; ok && s.asZsh() { // zsh's exec runs the function
+	s.recordPossibleExit()
+	if _, ok := s.funcs[rest[0].Text]; ok && s.readsAsZsh() { // zsh's exec runs the function
 		return s.invoke(rest, io)
 	}
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
 // commandWord walks the command after command, builtin, noglob or nocorrect.
-func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
-				return found(rest[1]) // the path of the program, or its name
+				return whichOutput(rest[1]) // the path of the program, or its name
 			}
-			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
+			return abstract.Unknown("$(command -v)", 0).WithOrigin(abstract.FromCommand)
 		}
 		rest = rest[1:]
 	}
@@ -57,9 +57,9 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	if argv[0].Text != "command" && argv[0].Text != "builtin" {
 		return s.invoke(rest, io)
 	}
-	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && s.asZsh() { // in zsh, command runs a program of that name instead of the builtin
+	if _, own := builtinWalker(rest[0].Text); own && argv[0].Text == "command" && s.readsAsZsh() { // in zsh, command runs a program of that name instead of the builtin
 		var out abstract.Value
-		s.may(func() { out = s.invokeBuiltinOrProgram(rest, io) })
+		s.walkPossibly(func() { out = s.invokeBuiltinOrProgram(rest, io) })
 		return possibleOutput(out)
 	}
 	return s.invokeBuiltinOrProgram(rest, io)
@@ -69,9 +69,9 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 func (s *state) noteSetOption(v abstract.Value) {
 	switch {
 	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
-		s.dynamic(effect.CauseCode, "set -k turns every NAME=VALUE argument into a variable", v.From)
+		s.emitDynamic(effect.CauseUnanalysedCode, "set -k turns every NAME=VALUE argument into a variable", v.From)
 	case v.Text == "braceexpand" || strings.HasPrefix(v.Text, "+") && strings.Contains(v.Text, "B"):
-		s.dialect.posix = true
+		s.dialect.mayBePOSIX = true
 	}
 }
 
@@ -81,14 +81,14 @@ func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Stream
 	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value
 		var walks []func()
-		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.hashed }) {
-			walks = append(walks, func() { outs = append(outs, s.aliased(argv)) })
+		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.isHashTableEntry }) {
+			walks = append(walks, func() { outs = append(outs, s.callAlias(argv)) })
 		}
-		if walks = append(walks, func() { outs = append(outs, s.ownOrProgram(name, argv, io)) }); len(walks) == 1 {
+		if walks = append(walks, func() { outs = append(outs, s.runBuiltinOrProgram(name, argv, io)) }); len(walks) == 1 {
 			walks[0]()
 			return outs[0]
 		}
-		s.either(false, walks...)
+		s.walkAlternatives(false, walks...)
 		return possibleOutput(abstract.Concat(outs...))
 	})
 }

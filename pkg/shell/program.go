@@ -11,70 +11,70 @@ import (
 )
 
 // program runs a command that is not a builtin.
-func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].Known() && isCommandLine(argv[0].Text) && command.HasEntry(first) {
-		s.dynamic(effect.CauseUnresolved, "the name of the program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
+		s.emitDynamic(effect.CauseUnresolved, "the name of the program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
-	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
-		return s.localProgram(argv, io)
+	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) {
+		return s.runLocalProgram(argv, io)
 	}
 	base := programName(name)
-	argv = s.expandResponseFiles(base, s.addedOptions(base, withPlaceholder(base, argv)))
+	argv = s.expandResponseFiles(base, s.withAddedOptions(base, withPlaceholder(base, argv)))
 	s.recordHiddenWord(base, argv)
 	words := commandWords(argv)
 	words[0].Text = base
-	s.installed(base, argv[0].From)
-	return s.listedProgram(base, words, argv, io)
+	s.recordInstalledProgramRun(base, argv[0].From)
+	return s.runListedProgram(base, words, argv, io)
 }
 
 // recordHiddenWord records that an argument of a program is computed in a way that is not analysed: it may be a
 // subcommand or an option. Programs that only print their arguments are skipped.
 func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
-	if printers[base] {
+	if harmlessPrograms[base] {
 		return
 	}
 	for _, v := range argv[1:] {
-		if v.Computed() {
-			s.dynamic(effect.CauseUnresolved, "an argument of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
+		if v.IsComputed() {
+			s.emitDynamic(effect.CauseUnresolved, "an argument of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
 			return
 		}
 	}
 }
 
 // printers are programs that only print or compare their arguments, or wait.
-var printers = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
+var harmlessPrograms = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
 // listedProgram runs a program according to its entry in package command; words begins with the program's name.
-func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runListedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
-	if listed := s.listed(use, io); listed != nil {
+	if listed := s.listedOperands(use, io); listed != nil {
 		use = command.Interpret(words, listed...)
 	}
-	use.At(s.placesOf(base)...)
+	use.AddTargets(s.environmentPlaces(base)...)
 	class := use.Class
-	if runsCode(use) || !use.Known && (class == effect.ReadOnly || class == effect.LocalWrite) {
+	if runsCode(use) || !use.Understood && (class == effect.ReadOnly || class == effect.LocalWrite) {
 		class = effect.UnknownClass
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
-		if s.bound(pathChanged) {
+		if s.mayBeAssigned(changedPathName) {
 			class = effect.UnknownClass
 		}
 	}
-	at, read := len(s.effects), s.scripts
+	at, read := len(s.effects), s.walkedScriptCount
 	s.execute(argv, base, class, use.Harms...)
-	s.takesAway(use)
-	out := s.apply(base, argv, use, io)
-	s.markUnshownReads(base, argv, use, at)
-	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
+	s.markProgramLosses(use)
+	out := s.applyProgram(base, argv, use, io)
+	s.markUnprintedReads(base, argv, use, at)
+	if s.walkedScriptCount > read && at < len(s.effects) && runsShellFile(use) {
 		s.effects[at].Class = effect.LocalWrite // the effects of the script are recorded separately
 	}
 	return out
 }
 
 // runsShellFile reports whether the only code that a program runs is a shell script.
-func runsShellFile(use command.Use) bool {
-	return use.Stdin != command.Code && len(use.Nested) == 1 && use.Nested[0].Language == "file" && use.Nested[0].Of == "shell"
+func runsShellFile(use command.Interpretation) bool {
+	return use.Stdin != command.Code && len(use.Nested) == 1 && use.Nested[0].Language == "file" && use.Nested[0].FileLanguage == "shell"
 }
 
 // commandWords converts words to those of package command.
@@ -83,19 +83,19 @@ func runsShellFile(use command.Use) bool {
 func commandWords(argv []abstract.Value) []command.Word {
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {
-		words[i] = command.Word{Text: v.Text, Pattern: v.IsPattern, Tree: v.Tree, Job: v.Job(), From: v.From}
+		words[i] = command.Word{Text: v.Text, Pattern: v.IsPattern, FromSearch: v.IsSearchedTree, IsJobID: v.IsJobID(), Span: v.From}
 	}
 	return words
 }
 
 // runsCode reports whether a program runs code of a language that is only partly analysed, so that it may have
 // other effects than those found.
-func runsCode(use command.Use) bool {
+func runsCode(use command.Interpretation) bool {
 	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
 		return true
 	}
 	for _, n := range use.Nested {
-		if command.IsQuery(n.Of) {
+		if command.IsQuery(n.FileLanguage) {
 			continue
 		}
 		switch n.Language {
@@ -119,7 +119,7 @@ func programName(p string) string {
 
 // systemFolder reports whether a folder, given with its final slash, is a system folder: a program there is the
 // one that its name suggests.
-func systemFolder(dir string) bool {
+func isSystemFolder(dir string) bool {
 	if command.SystemFolder(strings.TrimSuffix(dir, "/")) {
 		return true
 	}
@@ -129,12 +129,12 @@ func systemFolder(dir string) bool {
 	}
 	if strings.Contains(dir, "/../") || strings.Contains(dir, "/./") || strings.Contains(dir, "//") {
 		if clean := strings.TrimSuffix(path.Clean(dir), "/") + "/"; clean != dir {
-			return systemFolder(clean) // one level of recursion: a clean path does not change
+			return isSystemFolder(clean) // one level of recursion: a clean path does not change
 		}
 	}
 	// Folders for programs that package managers install for a project or a user.
 	for _, tail := range [...]string{"node_modules/.bin/", ".venv/bin/", "venv/bin/", "env/bin/", "vendor/bin/", ".cargo/bin/", "go/bin/", ".local/bin/", "miniconda3/bin/", "anaconda3/bin/", ".pyenv/shims/", ".rbenv/shims/", ".venv/scripts/", "venv/scripts/"} {
-		if strings.HasSuffix(lower, tail) && !effect.Shared(dir) {
+		if strings.HasSuffix(lower, tail) && !effect.IsInSharedFolder(dir) {
 			return true
 		}
 	}
@@ -142,31 +142,31 @@ func systemFolder(dir string) bool {
 }
 
 // apply records the effects of a program's arguments and returns its output.
-func (s *state) apply(base string, argv []abstract.Value, use command.Use, io abstract.Streams) abstract.Value {
-	at := join(argv)
+func (s *state) applyProgram(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) abstract.Value {
+	at := wordsSpan(argv)
 	why := ""
-	if use.Why != "" {
-		why = base + " " + use.Why
+	if use.EffectsDescription != "" {
+		why = base + " " + use.EffectsDescription
 	}
-	s.remotes = append(s.remotes, use.Remotes...)
-	f := s.touch(base, argv, use, io)
-	s.emitProgramEffect(use, f, effect.Effect{Program: base, Reason: why, From: at})
+	s.gitRemotes = append(s.gitRemotes, use.GitRemotes...)
+	f := s.recordOperandEffects(base, argv, use, io)
+	s.emitProgramEffect(use, f, effect.Effect{Program: base, Reason: why, Span: at})
 	s.recordShieldStop(base, argv, use)
-	s.signals(base, argv, use)
+	s.recordGuardSignals(base, argv, use)
 	s.recordProxies(base, argv, use)
-	s.newPackages(use)
+	s.recordUnknownPackages(use)
 	s.judgeUnreadWords(base, argv, use)
-	s.compilesGuard(argv, use)
-	s.putsPrograms(base, argv)
-	s.unpacks(base, argv, use)
-	for _, k := range use.Keys {
-		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
+	s.recordGuardRunFromSource(argv, use)
+	s.recordProgramInstalls(base, argv)
+	s.recordUnpackedMembers(base, argv, use)
+	for _, k := range use.RegistryKeys {
+		f.readsSecretKey = s.recordRegistryAccess(base, argv, k) || f.readsSecretKey
 	}
-	if command.Compilers[base] && io.In.Taint&foreignCode != 0 && namesStdin(argv) {
+	if command.Compilers[base] && io.In.Taint&foreignCodeTaints != 0 && hasStdinArgument(argv) {
 		s.runText("code", io.In, base, at, nil)
 	}
 	if len(s.files) > 0 {
-		for _, v := range sources(base, argv[1:]) {
+		for _, v := range sourceFileArguments(base, argv[1:]) {
 			p, pattern := s.place().Path(v.Text, v.IsPattern)
 			for _, src := range s.fileValues(p, pattern) {
 				// A workspace file that was only edited is still the project's own code.
@@ -180,40 +180,40 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	case "sed", "gsed", "perl":
 		s.recordEdits(argv, use)
 	}
-	s.loadsProject(base, argv, use, io)
+	s.checkProjectFiles(base, argv, use, io)
 	if len(s.files) > 0 {
 		s.walkInputFile(base, argv, use)
 	}
 	if use.Class == effect.UnknownClass {
 		for _, v := range argv[1:] {
-			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
-				f.reads.Taint |= s.recordSuspectWord(v)
+			if !use.IsWindowsProgram || !strings.HasPrefix(v.Text, "/") {
+				f.readContent.Taint |= s.recordSuspectWord(v)
 			}
 		}
-		if len(use.Nested) == 0 && !use.Windows {
-			s.possibleCarrier(argv[1:], io)
+		if len(use.Nested) == 0 && !use.IsWindowsProgram {
+			s.walkWrappedCommand(argv[1:], io)
 		}
 	}
 	if use.Class != effect.UnknownClass && len(use.Nested) == 0 {
 		s.walkHookOptions(argv[1:])
 	}
-	contacts := f.network || use.Class == effect.Network || use.Stdin == command.Upload
+	contacts := f.usesNetwork || use.Class == effect.Network || use.Stdin == command.Upload
 	if contacts {
-		s.sends(base, argv, use, f, io)
+		s.recordSentData(base, argv, use, f, io)
 	}
 	s.recordDatabaseCopy(base, argv, io.In)
-	s.taken(base, use, io.In, at)
+	s.recordCredentialInput(base, use, io.In, at)
 	nested := s.walkArgumentCode(base, argv, use, io, f)
-	if s.dumpsHere(argv, use) {
+	if s.dumpsLocalDatabase(argv, use) {
 		use.Stdout = command.Rows
 	}
-	out := s.output(base, argv, use, io, f)
-	if use.Stdout == command.Secret && out.Secrets == "" {
-		out.Secrets = "$(" + abstract.Clip(shownWords(base, argv[1:])) + ")"
+	out := s.programOutput(base, argv, use, io, f)
+	if use.Stdout == command.Secret && out.SecretDescription == "" {
+		out.SecretDescription = "$(" + abstract.Clip(commandForMessage(base, argv[1:])) + ")"
 	}
 	if len(use.Nested) > 0 {
 		// The output of a program that runs a command is that of the command.
-		if out.Bare || out.Known() && out.Text == "" {
+		if out.FullyUnknown || out.Known() && out.Text == "" {
 			t := out.Taint
 			out = nested
 			out.Taint |= t
@@ -223,7 +223,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 }
 
 // shownWords returns a command as text for messages.
-func shownWords(base string, args []abstract.Value) string {
+func commandForMessage(base string, args []abstract.Value) string {
 	words := []string{base}
 	for _, v := range args[:min(len(args), 8)] {
 		words = append(words, v.String())
@@ -232,39 +232,39 @@ func shownWords(base string, args []abstract.Value) string {
 }
 
 // takesAway marks the program recorded last with the data that it deletes besides its operands.
-func (s *state) takesAway(use command.Use) {
-	if n := len(s.effects); use.Loses != 0 && n > 0 && s.quiet == 0 && s.remote == 0 && s.effects[n-1].Kind == effect.Execute {
+func (s *state) markProgramLosses(use command.Interpretation) {
+	if n := len(s.effects); use.OtherLosses != 0 && n > 0 && s.suppressedDepth == 0 && s.remoteDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
-		e.Loses |= use.Loses
+		e.Losses |= use.OtherLosses
 		if p, pattern := s.place().Path(use.Folder.Text, false); !pattern {
-			e.Folder = p
+			e.LossFolder = p
 		}
 	}
 }
 
 // mark adds l to the losses of the effects from index from on.
-func (s *state) mark(from int, l effect.Loss) {
+func (s *state) addLosses(from int, l effect.Loss) {
 	for i := min(from, len(s.effects)); i < len(s.effects); i++ {
-		s.effects[i].Loses |= l
+		s.effects[i].Losses |= l
 	}
 }
 
 // emitProgramEffect records the effects that a program always has, whatever its operands are.
-func (s *state) emitProgramEffect(use command.Use, f flow, e effect.Effect) {
+func (s *state) emitProgramEffect(use command.Interpretation, f programIO, e effect.Effect) {
 	for _, k := range use.Effects {
-		e, by := effect.Of(k), e
-		e.Program, e.Reason, e.From = by.Program, by.Reason, by.From
+		e, by := effect.WithRuleKind(k), e
+		e.Program, e.Reason, e.Span = by.Program, by.Reason, by.Span
 		switch {
 		case k == effect.ChangeRemote:
-			elsewhere(&e, use.Remote)
+			setRemoteDetails(&e, use.Remote)
 			s.emitOnce(e)
 		case k == effect.SendData:
 			e.Service = "registry"
-			s.toPeers(e, f.peers)
-		case k == effect.ChangeSystem && use.ByName:
-			e.Cause = effect.CausePackages
+			s.emitForEachPeer(e, f.networkPeers)
+		case k == effect.ChangeSystem && use.InstallsByName:
+			e.Cause = effect.CausePackageInstall
 			s.emitOnce(e)
-		case k == effect.ReadSecret && use.Stdout == command.Secret && s.holds():
+		case k == effect.ReadSecret && use.Stdout == command.Secret && s.isCaptured():
 		default:
 			s.emitOnce(e)
 		}
@@ -272,15 +272,15 @@ func (s *state) emitProgramEffect(use command.Use, f flow, e effect.Effect) {
 }
 
 // elsewhere fills in the details of a change on another machine.
-func elsewhere(e *effect.Effect, r command.Remote) {
+func setRemoteDetails(e *effect.Effect, r command.RemoteChange) {
 	e.Service, e.Verb, e.Target = r.Service, r.Verb, r.Target
-	if !r.Trial {
+	if !r.IsTest {
 		e.Harms = effect.ChangeHarms(r.Verb)
 	}
 }
 
 // sources returns the arguments that may name source files which a program compiles or runs.
-func sources(base string, args []abstract.Value) []abstract.Value {
+func sourceFileArguments(base string, args []abstract.Value) []abstract.Value {
 	switch base {
 	case "make", "gmake":
 		for i, v := range args[:max(0, len(args)-1)] {
@@ -297,138 +297,138 @@ func sources(base string, args []abstract.Value) []abstract.Value {
 }
 
 // A flow is the data that a program's operands read and the peers that they name.
-type flow struct {
-	reads   abstract.Value // content of the files that the program reads
-	nreads  int
-	writes  []abstract.Target
-	network bool            // the program contacts a network peer
-	connect bool            // it opens a raw connection
-	peers   []effect.Effect // its requests and connections
-	sent    []sent
-	roots   []abstract.Value
+type programIO struct {
+	readContent     abstract.Value // content of the files that the program reads
+	readCount       int
+	writeTargets    []abstract.Target
+	usesNetwork     bool            // the program contacts a network peer
+	opensConnection bool            // it opens a raw connection
+	networkPeers    []effect.Effect // its requests and connections
+	sentFiles       []sentFile
+	listedFolders   []abstract.Value
 
-	secretKey bool // it reads a registry key that holds credentials
+	readsSecretKey bool // it reads a registry key that holds credentials
 }
 
 // touch records the effects of a program on its operands.
-func (s *state) touch(base string, argv []abstract.Value, use command.Use, io abstract.Streams) flow {
-	var f flow
+func (s *state) recordOperandEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) programIO {
+	var f programIO
 	var b abstract.Builder
 	var sources []abstract.Value
 	var moved []effect.Effect
-	for _, t := range use.Touches {
-		if !s.step(1) {
+	for _, t := range use.OperandEffects {
+		if !s.spendSteps(1) {
 			break
 		}
 		v := wordValue(t.Word, argv)
-		if use.Windows {
+		if use.IsWindowsProgram {
 			v = abstract.WindowsGlob(v)
 		}
 		switch t.Kind {
 		case effect.HTTPRequest:
-			f.network = true
-			f.peers = append(f.peers, s.url(t.Kind, v))
+			f.usesNetwork = true
+			f.networkPeers = append(f.networkPeers, s.emitURL(t.Kind, v))
 		case effect.Connect, effect.Listen, effect.SendMessage:
-			f.network, f.connect = true, true
-			e := s.host(t.Kind, v)
+			f.usesNetwork, f.opensConnection = true, true
+			e := s.emitHost(t.Kind, v)
 			if t.Kind == effect.SendMessage {
 				e.Host, e.Target = "", v.String()
 			}
 			if t.Kind != effect.Listen {
-				f.peers = append(f.peers, e)
+				f.networkPeers = append(f.networkPeers, e)
 			}
 		case effect.SendData:
-			f.network = true
-			s.published(base, v)
+			f.usesNetwork = true
+			s.recordPublishedData(base, v)
 		case effect.ChangeRemote:
-			s.sources(base, v)
+			s.recordPackageSources(base, v)
 		case effect.ReadFile, effect.ListDirectory:
 			if t.Kind == effect.ListDirectory || t.Recursive {
-				f.roots = append(f.roots, v)
+				f.listedFolders = append(f.listedFolders, v)
 			}
 			content := s.readOperand(t, v)
 			sources = append(sources, v)
 			if t.Sent {
-				f.sent = append(f.sent, sent{v, content, t.Recursive})
+				f.sentFiles = append(f.sentFiles, sentFile{v, content, t.Recursive})
 			}
-			if t.Kind == effect.ReadFile && (use.Stdout == command.Input || use.Stdout == command.Decoded || !credentialOption(argv, t.Word)) {
+			if t.Kind == effect.ReadFile && (use.Stdout == command.Input || use.Stdout == command.Decoded || !isCredentialFileOperand(argv, t.Word)) {
 				b.Add(content)
-				f.nreads++
+				f.readCount++
 			}
 		case effect.WriteFile:
-			if v.Known() && (quietDevice(v.Text) || strings.HasPrefix(v.Text, "/dev/fd/")) {
+			if v.Known() && (isStreamDevice(v.Text) || strings.HasPrefix(v.Text, "/dev/fd/")) {
 				if strings.HasPrefix(v.Text, "/dev/fd/") {
-					f.writes = append(f.writes, abstract.Target{Path: v.Text})
+					f.writeTargets = append(f.writeTargets, abstract.Target{Path: v.Text})
 				}
 				break
 			}
 			mark := len(s.effects)
-			p, pattern := s.path(t.Kind, v, t.Recursive)
-			if t.Mends {
-				s.onlyMay(mark)
+			p, pattern := s.emitPath(t.Kind, v, t.Recursive)
+			if t.KeepsContent {
+				s.markEffectsPossible(mark)
 			}
-			if use.Loses&effect.LosesNothing != 0 {
-				s.mark(mark, effect.LosesNothing)
+			if use.OtherLosses&effect.LosesNothing != 0 {
+				s.addLosses(mark, effect.LosesNothing)
 			}
-			if t.Backup {
-				s.backups = append(s.backups, p)
+			if t.IsBackupCopy {
+				s.backupPaths = append(s.backupPaths, p)
 			}
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive, Listed: v.Lines || v.Tree})
+			f.writeTargets = append(f.writeTargets, abstract.Target{Path: p, Pattern: pattern, IsFolder: t.Recursive, FromPathList: v.IsPathList || v.IsSearchedTree})
 		case effect.MoveFile:
-			p, pattern := s.path(t.Kind, v, t.Recursive)
-			b.Add(s.content(p, pattern, v))
-			f.nreads++
+			p, pattern := s.emitPath(t.Kind, v, t.Recursive)
+			b.Add(s.fileContent(p, pattern, v))
+			f.readCount++
 			sources = append(sources, v)
 			moved = append(moved, effect.Effect{Path: p, Pattern: pattern})
 		case "":
 		default:
 			mark := len(s.effects)
-			s.path(t.Kind, v, t.Recursive)
-			for i := mark; t.Checked && i < len(s.effects); i++ {
+			s.emitPath(t.Kind, v, t.Recursive)
+			for i := mark; t.RefusesUnversioned && i < len(s.effects); i++ {
 				s.effects[i].Restorable = s.effects[i].Kind == t.Kind
 			}
 		}
 	}
-	s.recordTruncations(base, sources, f.writes, join(argv))
-	s.fetchHead(base, argv, &f, &b)
-	f.reads = b.Value()
-	s.linked(base, sources, f.writes)
-	s.recordShieldRename(base, sources, f.writes, join(argv))
-	s.moved(moved, f.writes)
+	s.recordTruncations(base, sources, f.writeTargets, wordsSpan(argv))
+	s.recordFetchHead(base, argv, &f, &b)
+	f.readContent = b.Value()
+	s.recordLinks(base, sources, f.writeTargets)
+	s.recordShieldRename(base, sources, f.writeTargets, wordsSpan(argv))
+	s.recordMoves(moved, f.writeTargets)
 	return f
 }
 
 // fetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
-func (s *state) fetchHead(base string, argv []abstract.Value, f *flow, b *abstract.Builder) {
+func (s *state) recordFetchHead(base string, argv []abstract.Value, f *programIO, b *abstract.Builder) {
 	cwd := s.place().CWD
 	if base != "git" || cwd == "" {
 		return
 	}
 	head := cwd + "/.git/FETCH_HEAD"
 	switch {
-	case len(f.writes) > 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasSuffix(v.Text, "FETCH_HEAD") }):
-		b.Add(s.content(head, false, abstract.Lit(head)))
-		f.nreads++
-	case f.network && len(f.writes) == 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "fetch" || v.Text == "pull" }):
-		if slices.ContainsFunc(f.peers, func(p effect.Effect) bool { return p.Kind == effect.HTTPRequest || p.Kind == effect.Connect }) {
-			s.addFile(file{path: head, val: abstract.Unknown("what git fetched", abstract.Network)})
+	case len(f.writeTargets) > 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasSuffix(v.Text, "FETCH_HEAD") }):
+		b.Add(s.fileContent(head, false, abstract.Lit(head)))
+		f.readCount++
+	case f.usesNetwork && len(f.writeTargets) == 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "fetch" || v.Text == "pull" }):
+		if slices.ContainsFunc(f.networkPeers, func(p effect.Effect) bool { return p.Kind == effect.HTTPRequest || p.Kind == effect.Connect }) {
+			s.addFile(writtenFile{path: head, val: abstract.Unknown("what git fetched", abstract.Network)})
 		}
 	}
 }
 
-func (s *state) readOperand(t command.Touch, v abstract.Value) abstract.Value {
+func (s *state) readOperand(t command.OperandEffect, v abstract.Value) abstract.Value {
 	if t.Kind == effect.ListDirectory {
-		s.path(t.Kind, v, t.Recursive)
+		s.emitPath(t.Kind, v, t.Recursive)
 		return abstract.Value{}
 	}
 	if !t.Recursive {
 		return s.readFile(t.Kind, v)
 	}
-	p, pattern := s.path(t.Kind, v, true)
-	out := s.content(p, pattern, v)
+	p, pattern := s.emitPath(t.Kind, v, true)
+	out := s.fileContent(p, pattern, v)
 	if p != "" && effect.SecretPath(p, pattern) {
 		out.Taint |= abstract.Secret
-		out.Secrets = v.String()
+		out.SecretDescription = v.String()
 	}
 	return out
 }
@@ -440,16 +440,16 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 			return v
 		}
 	}
-	out := abstract.Value{Text: w.Text, IsPattern: w.Pattern, Tree: w.Tree, From: w.From}
+	out := abstract.Value{Text: w.Text, IsPattern: w.Pattern, IsSearchedTree: w.FromSearch, From: w.Span}
 	for _, v := range argv {
 		if len(w.Text) > 0 && strings.Contains(v.Text, w.Text) {
-			out.Taint, out.Origin, out.Secrets, out.From = v.Taint, v.Origin, v.Secrets, v.From
+			out.Taint, out.Origin, out.SecretDescription, out.From = v.Taint, v.Origin, v.SecretDescription, v.From
 			if v.IsPattern {
-				out.Show = w.Text
+				out.Display = w.Text
 				if strings.HasSuffix(v.Text, w.Text) && len(v.Text) > len(w.Text) {
-					if i := len(v.Show) - 1; i > 0 {
-						if _, after, ok := strings.Cut(v.Show, "="); ok {
-							out.Show = after
+					if i := len(v.Display) - 1; i > 0 {
+						if _, after, ok := strings.Cut(v.Display, "="); ok {
+							out.Display = after
 						}
 					}
 				}
@@ -458,18 +458,18 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 		}
 	}
 	if out.IsPattern {
-		out.Bare = strings.Trim(out.Text, "*") == ""
-		if out.Show == "" {
-			out.Show = out.Text
+		out.FullyUnknown = strings.Trim(out.Text, "*") == ""
+		if out.Display == "" {
+			out.Display = out.Text
 		}
 	}
 	return out
 }
 
-func (s *state) url(kind effect.Kind, v abstract.Value) effect.Effect {
-	e := effect.Effect{Kind: kind, From: v.From, Pattern: v.IsPattern}
+func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
+	e := effect.Effect{Kind: kind, Span: v.From, Pattern: v.IsPattern}
 	if v.IsPattern {
-		e.URL = v.Show
+		e.URL = v.Display
 		_, rest, ok := strings.Cut(v.Text, "://")
 		if host, _, _ := strings.Cut(rest, "/"); ok && host != "" && !strings.ContainsAny(host, "*?[") {
 			e.Host = effect.Host(host)
@@ -487,8 +487,8 @@ func (s *state) url(kind effect.Kind, v abstract.Value) effect.Effect {
 	return e
 }
 
-func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
-	e := effect.Effect{Kind: kind, From: v.From, Pattern: v.IsPattern}
+func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
+	e := effect.Effect{Kind: kind, Span: v.From, Pattern: v.IsPattern}
 	if !v.IsPattern {
 		text := v.Text
 		if i := strings.LastIndexByte(text, '@'); i >= 0 {
@@ -503,61 +503,61 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 }
 
 // output returns a program's standard output and sets the content of the files that it writes.
-func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
-	if !use.Windows && setsUpShell(base, argv, use.Known || use.Class != effect.UnknownClass) {
-		if !s.bound(pathChanged) {
+func (s *state) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+	if !use.IsWindowsProgram && printsShellSetup(base, argv, use.Understood || use.Class != effect.UnknownClass) {
+		if !s.mayBeAssigned(changedPathName) {
 			return abstract.Value{}
 		}
 	}
 	out := abstract.Value{}
-	if v, ok := s.fold(base, argv, io.In, f); ok && !use.Windows {
+	if v, ok := s.computeOutput(base, argv, io.In, f); ok && !use.IsWindowsProgram {
 		out = v
 		if !v.Known() {
-			out.Taint |= ownText(base, argv)
+			out.Taint |= generatedTextTaint(base, argv)
 		}
 	} else {
-		t := s.prints(base, argv, use, io, f)
+		t := s.outputTaint(base, argv, use, io, f)
 		if use.Stdin == command.Code {
-			t |= abstract.ShellOut
+			t |= abstract.ShellOutput
 		}
 		if (base == "env" || base == "printenv") && len(use.Nested) == 0 {
-			t |= s.environmentDump(argv)
+			t |= s.environmentDumpTaint(argv)
 		}
 		if command.Private[base] {
 			t |= abstract.Private
 		}
-		if f.secretKey {
+		if f.readsSecretKey {
 			t |= abstract.Secret
 		}
-		out = abstract.Output(base, t)
+		out = abstract.UnknownOutput(base, t)
 		if t&(abstract.Secret|abstract.Credential) != 0 {
-			out.Secrets = f.reads.Secrets
-			if out.Secrets == "" {
-				out.Secrets = io.In.Secrets
+			out.SecretDescription = f.readContent.SecretDescription
+			if out.SecretDescription == "" {
+				out.SecretDescription = io.In.SecretDescription
 			}
 		}
 	}
-	patched := command.OnlyWrites(use.Language) && s.putsPatches(argv[1:])
-	for _, w := range f.writes {
+	patched := command.OnlyWritesFiles(use.Language) && s.recordPatches(argv[1:])
+	for _, w := range f.writeTargets {
 		v := out
 		switch {
-		case use.Decodes:
-			v = abstract.Unknown("what "+base+" decodes", f.reads.Taint|abstract.Decoded)
-		case f.nreads > 0:
-			v = f.reads
-		case f.network:
+		case use.WritesDecoded:
+			v = abstract.Unknown("what "+base+" decodes", f.readContent.Taint|abstract.Decoded)
+		case f.readCount > 0:
+			v = f.readContent
+		case f.usesNetwork:
 			v = abstract.Unknown("what "+base+" downloads", abstract.Network)
 		}
 		if use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		if w.Tree {
-			v.Taint |= io.In.Taint & foreignCode
+		if w.IsFolder {
+			v.Taint |= io.In.Taint & foreignCodeTaints
 		}
-		s.reopen(w.Path)
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, compiled: s.compiles(base, use, f.reads), code: command.Compilers[base], hosted: w.Tree && (f.network && codeHost(argv, use) || namedClones[base])})
-		patched = patched || s.writesInput(w, v, io.In)
-		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
+		s.recordReopenedFile(w.Path)
+		s.addFile(writtenFile{path: w.Path, pattern: w.Pattern, val: v, isFolder: w.IsFolder, compiledFromWorkspace: s.compilesWorkspaceFiles(base, use, f.readContent), isCompilerOutput: command.Compilers[base], isFromCodeHost: w.IsFolder && (f.usesNetwork && contactsOnlyCodeHosts(argv, use) || cloneByNamePrograms[base])})
+		patched = patched || s.recordWrittenInput(w, v, io.In)
+		if strings.HasSuffix(w.Path, "/") || f.readCount > 0 {
 			s.addCopies(w, argv, use, v)
 		}
 	}
@@ -565,20 +565,20 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 }
 
 // addCopies records the paths of copies if the destination is a folder.
-func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.Use, v abstract.Value) {
-	for _, t := range use.Touches {
+func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.Interpretation, v abstract.Value) {
+	for _, t := range use.OperandEffects {
 		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.Pattern {
-			s.addFile(file{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), pattern: w.Pattern, val: v})
+			s.addFile(writtenFile{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), pattern: w.Pattern, val: v})
 		}
 	}
 }
 
 // environmentDump returns the taint of the variables that env and printenv print.
-func (s *state) environmentDump(argv []abstract.Value) abstract.Taint {
+func (s *state) environmentDumpTaint(argv []abstract.Value) abstract.Taint {
 	for _, v := range argv[1:] {
 		if !strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
-			return s.environment(v.Text)[0].Taint
+			return s.environmentValue(v.Text)[0].Taint
 		}
 	}
-	return abstract.Dump
+	return abstract.EnvironmentDump
 }

@@ -9,24 +9,24 @@ import (
 
 // eitherShell walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
 // The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
-func (s *state) eitherShell(text string) int {
-	s.apart(func() {
-		s.foreign++
-		s.powershell(text)
+func (s *state) walkAsBothShells(text string) int {
+	s.walkSubshell(func() {
+		s.otherLanguageDepth++
+		s.walkPowerShell(text)
 	})
 	mark := len(s.effects)
-	s.parsed(text)
+	s.walkShellText(text)
 	return mark
 }
 
 // dropExpressions removes the doubts, among the effects from index mark on, that only arise because a POSIX shell
 // reads PowerShell expressions as program names or cannot parse the text. All other effects stay.
-func (s *state) dropExpressions(mark int) {
+func (s *state) dropExpressionDoubts(mark int) {
 	mark = min(mark, len(s.effects))
 	kept := s.effects[:mark]
 	for _, e := range s.effects[mark:] {
-		if e.Sure == effect.Unknown && e.Cause == effect.CauseSyntax ||
-			(e.Sure == effect.Unknown || e.Word() == effect.RunInput) && expression(statementAt(s.text, e.From.Start), e.Cause) {
+		if e.Certainty == effect.Unknown && e.Cause == effect.CauseSyntax ||
+			(e.Certainty == effect.Unknown || e.RuleKind() == effect.RunInput) && isPowerShellExpression(statementAt(s.text, e.Span.Start), e.Cause) {
 			continue
 		}
 		kept = append(kept, e)
@@ -42,23 +42,23 @@ func statementAt(text string, at int) string {
 
 // expression reports whether a statement begins with a PowerShell value and not with a program's name, so that an
 // unknown program with the given cause is no concern.
-func expression(text string, cause effect.Cause) bool {
+func isPowerShellExpression(text string, cause effect.Cause) bool {
 	if len(text) < 2 {
 		return false
 	}
-	if cause == effect.CauseHeld {
+	if cause == effect.CauseVariableCode {
 		cause = effect.CauseVariable
 	}
 	switch text[0] {
 	case '[':
-		return (cause == effect.CauseUnresolved || cause == effect.CauseVariable) && letter(text[1])
+		return (cause == effect.CauseUnresolved || cause == effect.CauseVariable) && isLetter(text[1])
 	case '$':
-		rest := strings.TrimLeft(trimVariable(text), " \t")
+		rest := strings.TrimLeft(trimLeadingVariable(text), " \t")
 		return cause == effect.CauseVariable && rest != "" && (rest[0] == '=' || strings.HasPrefix(rest, "+="))
 	case '"', '\'':
-		return (cause == effect.CauseOutput || cause == effect.CauseVariable || cause == effect.CauseUnresolved || cause == effect.CauseScript) && quotedValue(text)
+		return (cause == effect.CauseOutput || cause == effect.CauseVariable || cause == effect.CauseUnresolved || cause == effect.CauseUnreadScript) && isQuotedValue(text)
 	}
-	word, rest := cutWord(text)
+	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t")
 	switch strings.ToLower(word) {
 	case "param":
@@ -71,9 +71,9 @@ func expression(text string, cause effect.Cause) bool {
 
 // trimVariable cuts a variable and its members from the start of text; it returns "" if a POSIX shell reads no
 // variable name there.
-func trimVariable(text string) string {
+func trimLeadingVariable(text string) string {
 	i := 1
-	for i < len(text) && (plain.WordByte(text[i]) || i > 1 && text[i] == '.') {
+	for i < len(text) && (plain.IsWordByte(text[i]) || i > 1 && text[i] == '.') {
 		i++
 	}
 	if i == 1 {
@@ -82,11 +82,11 @@ func trimVariable(text string) string {
 	return text[i:]
 }
 
-func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // quotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains no
 // path, and either a space, with nothing after it on the line, or a PowerShell operator follows it.
-func quotedValue(text string) bool {
+func isQuotedValue(text string) bool {
 	body, rest, ok := strings.Cut(text[1:], text[:1])
 	if !ok || strings.ContainsAny(body, "\n/\\") || strings.Contains(body, "$(") && strings.Count(body, "$(") != strings.Count(body, ")") {
 		return false
@@ -94,14 +94,14 @@ func quotedValue(text string) bool {
 	line, _, _ := strings.Cut(rest, "\n")
 	line = strings.TrimSpace(line)
 	if line == "" {
-		return strings.Contains(literalOf(body), " ")
+		return strings.Contains(stripExpansions(body), " ")
 	}
 	op, _, _ := strings.Cut(line, " ")
-	return valueOperators[strings.ToLower(op)] && !strings.ContainsAny(line, ";|&`$")
+	return stringOperators[strings.ToLower(op)] && !strings.ContainsAny(line, ";|&`$")
 }
 
 // literalOf removes expansions and command substitutions from a quoted text.
-func literalOf(body string) string {
+func stripExpansions(body string) string {
 	var b strings.Builder
 	for body != "" {
 		i := strings.IndexAny(body, "`$")
@@ -115,7 +115,7 @@ func literalOf(body string) string {
 			closing = ")"
 		}
 		if closing == ")" && !strings.HasPrefix(body[i:], "$(") {
-			_, body = cutWord(body[i+1:])
+			_, body = splitLeadingWord(body[i+1:])
 			continue
 		}
 		_, body, _ = strings.Cut(body[i+1:], closing)
@@ -124,7 +124,7 @@ func literalOf(body string) string {
 }
 
 // valueOperators are the PowerShell operators that compare or change strings.
-var valueOperators = map[string]bool{
+var stringOperators = map[string]bool{
 	"-match": true, "-notmatch": true, "-cmatch": true, "-imatch": true, "-like": true, "-notlike": true, "-replace": true, "-creplace": true,
 	"-split": true, "-csplit": true, "-contains": true, "-notcontains": true, "-eq": true, "-ne": true, "-ceq": true, "-ieq": true, "-f": true, "-is": true, "-isnot": true,
 }
@@ -132,31 +132,31 @@ var valueOperators = map[string]bool{
 // mayBePowerShell reports whether text that a POSIX shell can partly parse begins like PowerShell: with a
 // declaration, an output value, or plain commands before a PowerShell statement.
 func mayBePowerShell(text string) bool {
-	text = uncommented(text)
+	text = trimLeadingComments(text)
 	if len(text) < 3 {
 		return false
 	}
 	switch text[0] {
 	case '"', '\'':
-		return quotedValue(text)
+		return isQuotedValue(text)
 	case '$':
-		rest := trimVariable(text)
+		rest := trimLeadingVariable(text)
 		return strings.HasPrefix(rest, "(") && strings.Contains(text[:len(text)-len(rest)], ".")
 	}
-	return isDeclaration(text) || afterCommands(text)
+	return isDeclaration(text) || hasPowerShellAfterCommands(text)
 }
 
 // isDeclaration reports whether text begins with a PowerShell declaration.
 func isDeclaration(text string) bool {
-	word, rest := cutWord(text)
+	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	switch strings.ToLower(word) {
 	case "try":
 		return strings.HasPrefix(rest, "{")
 	case "trap":
-		return strings.HasPrefix(rest, "{") || len(rest) > 1 && rest[0] == '[' && letter(rest[1])
+		return strings.HasPrefix(rest, "{") || len(rest) > 1 && rest[0] == '[' && isLetter(rest[1])
 	case "class", "enum":
-		name, body := cutWord(rest)
+		name, body := splitLeadingWord(rest)
 		body = strings.TrimLeft(body, " \t\r\n")
 		return name != "" && body != "" && (body[0] == '{' || body[0] == ':')
 	case "function", "filter":
@@ -165,26 +165,26 @@ func isDeclaration(text string) bool {
 		}
 		name, body, ok := strings.Cut(rest, "{")
 		name = strings.TrimSpace(name)
-		return ok && name != "" && !strings.ContainsAny(name, " \t\r\n()") && beginsBody(strings.TrimLeft(body, " \t\r\n"))
+		return ok && name != "" && !strings.ContainsAny(name, " \t\r\n()") && beginsFunctionBody(strings.TrimLeft(body, " \t\r\n"))
 	}
 	return false
 }
 
 // beginsBody reports whether text begins like the body of a PowerShell function: with an attribute, parameters, a
 // named block or an assignment.
-func beginsBody(text string) bool {
+func beginsFunctionBody(text string) bool {
 	if len(text) < 2 {
 		return false
 	}
 	switch text[0] {
 	case '[':
-		return letter(text[1])
+		return isLetter(text[1])
 	case '$':
-		return strings.HasPrefix(strings.TrimLeft(trimVariable(text), " \t"), "=")
+		return strings.HasPrefix(strings.TrimLeft(trimLeadingVariable(text), " \t"), "=")
 	case '<':
 		return text[1] == '#'
 	}
-	word, rest := cutWord(text)
+	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	switch strings.ToLower(word) {
 	case "param":
@@ -196,12 +196,12 @@ func beginsBody(text string) bool {
 }
 
 // maxCommands is the maximum number of plain commands before the first PowerShell statement.
-const maxCommands = 8
+const maxLeadingCommands = 8
 
 // afterCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
 // statement.
-func afterCommands(text string) bool {
-	for range maxCommands {
+func hasPowerShellAfterCommands(text string) bool {
+	for range maxLeadingCommands {
 		line, rest, ok := strings.Cut(text, "\n")
 		if !ok || strings.Trim(strings.TrimSpace(line), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/\\- ") != "" {
 			return false
@@ -218,9 +218,9 @@ func afterCommands(text string) bool {
 }
 
 // cutWord splits letters, digits and underscores from the start of text.
-func cutWord(text string) (word, rest string) {
+func splitLeadingWord(text string) (word, rest string) {
 	i := 0
-	for i < len(text) && plain.WordByte(text[i]) {
+	for i < len(text) && plain.IsWordByte(text[i]) {
 		i++
 	}
 	return text[:i], text[i:]

@@ -9,8 +9,8 @@ import (
 // read walks read, mapfile and readarray: the variables get unknown values with the taint of the input.
 func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	in, lines := io.In, argv[0].Text != "read"
-	if s.source != nil {
-		s.source.read = true
+	if s.sharedInput != nil {
+		s.sharedInput.isPartlyRead = true
 	}
 	values, array := "dnNptui", lines
 	if lines {
@@ -35,11 +35,11 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		}
 		switch v.Text[at] {
 		case 'C': // the callback is called with the index and text of a line
-			s.runText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.Short("index", abstract.FromVariable)), argv[0].Text, value.From, nil)
+			s.runText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.UnknownWithoutSlash("index", abstract.FromVariable)), argv[0].Text, value.From, nil)
 		case 'u':
-			if d, ok := s.fd(value.Text); ok {
+			if d, ok := s.findDescriptor(value.Text); ok {
 				in = d.val
-				d.val = rest(in)
+				d.val = remainingInput(in)
 			}
 		}
 	}
@@ -53,14 +53,14 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if i == 0 && !lines { // in zsh, the text after ? is the prompt
 			n.Text, _, _ = strings.Cut(n.Text, "?")
 		}
-		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput)
+		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput)
 		if i == 0 {
-			v = entry(in, v)
+			v = lineOrUnknown(in, v)
 		}
 		s.assignTo(n, v)
 		if c, ok := s.lookup(n.Text); ok && array {
-			c.array = true
-			s.hold(n.Text, c)
+			c.isArray = true
+			s.setVariableContent(n.Text, c)
 		}
 	}
 	return abstract.Value{}

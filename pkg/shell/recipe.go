@@ -16,16 +16,16 @@ import (
 
 // A recipeCall holds the arguments with which a program was asked to run a recipe, such as a makefile.
 type recipeCall struct {
-	place    *effect.Place
-	file     string   // path of the recipe, if an option names it
-	files    []string // all paths in options
-	operands []string // arguments that are not options
-	settings []string // NAME=VALUE
-	texts    []string // recipe code in the arguments
+	place         *effect.Place
+	recipePath    string   // path of the recipe, if an option names it
+	optionPaths   []string // all paths in options
+	operands      []string // arguments that are not options
+	makeVariables []string // NAME=VALUE
+	codeArguments []string // recipe code in the arguments
 }
 
 // callOf parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
-func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, ok bool) {
+func (s *state) parseRecipeCall(argv []abstract.Value, l *command.Loader) (c recipeCall, ok bool) {
 	c.place = s.place()
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
@@ -48,13 +48,13 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 			case slices.Contains(l.Folder, option):
 				c.place = c.place.In(value)
 			case slices.Contains(l.File, option):
-				c.file, c.files = value, append(c.files, value)
+				c.recipePath, c.optionPaths = value, append(c.optionPaths, value)
 			case slices.Contains(l.Text, option):
-				c.texts = append(c.texts, value)
+				c.codeArguments = append(c.codeArguments, value)
 			}
 		case isOption:
 		case attached && l.Recipe == "make":
-			c.settings = append(c.settings, v.Text)
+			c.makeVariables = append(c.makeVariables, v.Text)
 		default:
 			c.operands = append(c.operands, v.Text)
 		}
@@ -64,10 +64,10 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 
 // withArguments returns the text of a recipe with the code and settings that arguments add to it.
 func (c *recipeCall) withArguments(text string) string {
-	for _, part := range c.texts {
+	for _, part := range c.codeArguments {
 		text = part + "\n" + text
 	}
-	for _, setting := range c.settings {
+	for _, setting := range c.makeVariables {
 		text += "\n" + setting + "\n"
 	}
 	return text
@@ -102,7 +102,7 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 }
 
 // installedFolders walks the scripts that run when the folders in the arguments are installed.
-func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Span) {
+func (s *state) walkInstalledFolders(l *command.Loader, c *recipeCall, at effect.Span) {
 	if l.Recipe != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
 		return
 	}
@@ -116,15 +116,15 @@ func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Spa
 			continue
 		}
 		if text, found := s.scriptText(p, at); found {
-			s.runRecipe(l.Recipe, p, text, []string{"install", "prepare"}, c.place.In(dir), at)
+			s.walkRecipe(l.Recipe, p, text, []string{"install", "prepare"}, c.place.In(dir), at)
 		}
 	}
 }
 
 // recipes walks the steps of the recipes that a program runs, and records the other files on disk that it runs.
-func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
-	at := join(argv)
-	c, ok := s.callOf(argv, l)
+func (s *state) walkRecipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
+	at := wordsSpan(argv)
+	c, ok := s.parseRecipeCall(argv, l)
 	if !ok || c.place.CWD == "" || s.gaveUp {
 		return
 	}
@@ -138,8 +138,8 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		}
 		p, _ := c.place.Path(name, false)
 		if text, found := s.scriptText(p, at); found {
-			for _, e := range written(p, text, s.at, true) {
-				e.From = at
+			for _, e := range analyzeWrittenFile(p, text, s.startPlace, true) {
+				e.Span = at
 				s.emitOnce(e)
 			}
 		}
@@ -148,20 +148,20 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		return
 	}
 	if l.Recipe == "requirements" {
-		s.requirements(&c, at)
+		s.recordRequirementSources(&c, at)
 		return
 	}
-	s.installedFolders(l, &c, at)
+	s.walkInstalledFolders(l, &c, at)
 	names := l.Names
-	if c.file == "-" || c.file == "/dev/stdin" {
-		if v := s.runInput(in, at); v.Known() {
+	if c.recipePath == "-" || c.recipePath == "/dev/stdin" {
+		if v := s.recordRecipeInput(in, at); v.Known() {
 			text := c.withArguments(v.Text)
-			s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
+			s.walkRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 		}
 		return
 	}
-	if c.file != "" {
-		names = []string{c.file}
+	if c.recipePath != "" {
+		names = []string{c.recipePath}
 	} else if l.Given {
 		names = nil
 		for _, name := range c.operands {
@@ -184,23 +184,23 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		if !found {
 			continue
 		}
-		text = c.withArguments(s.included(l, &c, text, at))
-		s.runRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
+		text = c.withArguments(s.withIncludedFiles(l, &c, text, at))
+		s.walkRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
 		return
 	}
-	if text := c.withArguments(s.included(l, &c, "", at)); text != "" {
-		s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
+	if text := c.withArguments(s.withIncludedFiles(l, &c, "", at)); text != "" {
+		s.walkRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 	}
 }
 
 // included returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
-func (s *state) included(l *command.Loader, c *recipeCall, text string, at effect.Span) string {
-	for _, setting := range c.settings {
+func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string, at effect.Span) string {
+	for _, setting := range c.makeVariables {
 		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
 			text = "include " + list + "\n" + text
 		}
 	}
-	return recipe.Included(l.Recipe, text, func(name string) (string, bool) {
+	return recipe.WithIncludes(l.Recipe, text, func(name string) (string, bool) {
 		included, unknown := c.place.Path(name, false)
 		if unknown || strings.ContainsAny(name, "$*?%") {
 			return "", false
@@ -210,8 +210,8 @@ func (s *state) included(l *command.Loader, c *recipeCall, text string, at effec
 }
 
 // runInput records that standard input runs as a recipe if it is not fully known or is downloaded.
-func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
-	if !in.Known() || in.Taint&foreignCode != 0 {
+func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Value {
+	if !in.Known() || in.Taint&foreignCodeTaints != 0 {
 		s.runText("code", in, "a recipe on standard input", at, nil)
 	}
 	return in
@@ -220,12 +220,12 @@ func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
 // gitFolder returns the git folder with the hooks of a folder's working tree: in a linked working tree or
 // submodule, .git is a file with the path of that folder.
 func (s *state) gitFolder(folder string) string {
-	if s.at.Script == nil {
+	if s.startPlace.ReadScript == nil {
 		return folder + "/.git"
 	}
-	for dir, n := folder, 0; n < maxAbove; dir, n = path.Dir(dir), n+1 {
+	for dir, n := folder, 0; n < maxParentFolders; dir, n = path.Dir(dir), n+1 {
 		git := path.Join(dir, ".git")
-		text, err := s.at.Script(git)
+		text, err := s.startPlace.ReadScript(git)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if dir == path.Dir(dir) {
@@ -239,9 +239,9 @@ func (s *state) gitFolder(folder string) string {
 		if !named {
 			return git
 		}
-		git = from(dir, to)
-		if common, err := s.at.Script(path.Join(git, "commondir")); err == nil {
-			git = from(git, strings.TrimSpace(string(common)))
+		git = resolvePath(dir, to)
+		if common, err := s.startPlace.ReadScript(path.Join(git, "commondir")); err == nil {
+			git = resolvePath(git, strings.TrimSpace(string(common)))
 		}
 		return git
 	}
@@ -249,10 +249,10 @@ func (s *state) gitFolder(folder string) string {
 }
 
 // maxAbove is the number of folders, the first included, in which a repository or a manifest is searched.
-const maxAbove = 32
+const maxParentFolders = 32
 
 // from returns a path resolved against a folder.
-func from(folder, to string) string {
+func resolvePath(folder, to string) string {
 	if path.IsAbs(to) {
 		return path.Clean(to)
 	}
@@ -263,22 +263,22 @@ func from(folder, to string) string {
 // exists and cannot be read is Dynamic.
 func (s *state) scriptText(path string, at effect.Span) (text string, found bool) {
 	if vals := s.fileValues(path, false); len(vals) > 0 {
-		if vals[0].Computed() {
-			s.dynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, has unknown content", at)
+		if vals[0].IsComputed() {
+			s.emitDynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, has unknown content", at)
 		}
 		return vals[0].Text, vals[0].Known()
 	}
-	if s.at.Script == nil {
+	if s.startPlace.ReadScript == nil {
 		return "", false
 	}
-	data, err := s.at.Script(path)
+	data, err := s.startPlace.ReadScript(path)
 	if err == nil {
-		s.broughtBefore(abstract.Clip(path), path, at)
+		s.recordEarlierDownloadRun(abstract.Clip(path), path, at)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-	case err != nil || binary(data):
-		s.dynamic(effect.CauseScript, "cannot read "+abstract.Clip(path)+", which the command runs", at)
+	case err != nil || isBinary(data):
+		s.emitDynamic(effect.CauseUnreadScript, "cannot read "+abstract.Clip(path)+", which the command runs", at)
 	default:
 		return string(data), true
 	}
@@ -287,32 +287,32 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 
 // runRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
 // goals.
-func (s *state) runRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
+func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
-	if slices.Contains(s.running, key) || len(s.running) > maxDepth || !s.step(1+len(text)/512) {
+	if slices.Contains(s.runningRecipes, key) || len(s.runningRecipes) > maxDepth || !s.spendSteps(1+len(text)/512) {
 		return
 	}
-	s.within(func() {
-		s.running = append(slices.Clip(s.running), key)
-		s.onDisk++
+	s.walkInScope(func() {
+		s.runningRecipes = append(slices.Clip(s.runningRecipes), key)
+		s.diskScriptDepth++
 		if format == "docker" {
-			s.remote++
+			s.remoteDepth++
 			goals = nil
 		}
-		if format == "compose" && rights().MatchString(text) {
-			s.dynamic(effect.CauseUnread, abstract.Clip(path)+" gives a container the host's privileges", at)
+		if format == "compose" && hostPrivilegePattern().MatchString(text) {
+			s.emitDynamic(effect.CauseUnparsedWord, abstract.Clip(path)+" gives a container the host's privileges", at)
 		}
 		steps, whole := recipe.Steps(format, text, goals)
 		if !whole {
-			s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more code than shield reads", at)
+			s.emitDynamic(effect.CauseLimit, abstract.Clip(path)+" runs more code than shield reads", at)
 		}
 		for _, step := range steps {
 			if s.gaveUp {
 				return
 			}
-			s.apart(func() {
-				s.goTo(place)
-				s.code(step.Language, step.Text, at, []abstract.Value{})
+			s.walkSubshell(func() {
+				s.changeFolder(place)
+				s.walkCode(step.Language, step.Text, at, []abstract.Value{})
 			})
 		}
 	})
@@ -322,11 +322,11 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 const maxRequirements = 16
 
 // includedList matches a line of a package list, such as requirements.txt, that includes another list.
-var includedList = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
+var includedListPattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
 // requirements records the package sources that package lists and the lists they include name.
-func (s *state) requirements(c *recipeCall, at effect.Span) {
-	left, seen := slices.Clone(c.files), map[string]bool{}
+func (s *state) recordRequirementSources(c *recipeCall, at effect.Span) {
+	left, seen := slices.Clone(c.optionPaths), map[string]bool{}
 	for len(left) > 0 && len(seen) < maxRequirements {
 		p, pattern := c.place.Path(left[0], false)
 		left = left[1:]
@@ -338,12 +338,12 @@ func (s *state) requirements(c *recipeCall, at effect.Span) {
 		if !found {
 			continue
 		}
-		for _, e := range writtenSources(path.Join(path.Dir(p), "requirements.txt"), text) {
-			e.From = at
+		for _, e := range writtenPackageSources(path.Join(path.Dir(p), "requirements.txt"), text) {
+			e.Span = at
 			s.emitOnce(e)
 		}
-		for _, m := range includedList().FindAllStringSubmatch(text, maxRequirements) {
-			left = append(left, from(path.Dir(p), m[1]))
+		for _, m := range includedListPattern().FindAllStringSubmatch(text, maxRequirements) {
+			left = append(left, resolvePath(path.Dir(p), m[1]))
 		}
 	}
 }

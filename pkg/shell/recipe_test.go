@@ -13,7 +13,7 @@ import (
 // below it. One that holds a NUL cannot be read.
 func repository(files map[string]string) *effect.Place {
 	p := *here()
-	p.Script = func(path string) ([]byte, error) {
+	p.ReadScript = func(path string) ([]byte, error) {
 		text, ok := files[strings.TrimPrefix(path, "/home/me/app/")]
 		switch {
 		case !ok:
@@ -77,7 +77,7 @@ func TestHostileRepositories(t *testing.T) {
 	} {
 		var got []effect.Kind
 		for _, e := range Analyze(c.command, repository(c.files)).Effects {
-			got = append(got, e.Word())
+			got = append(got, e.RuleKind())
 		}
 		if !slices.Contains(got, c.want) {
 			t.Errorf("%s in %v: %v, want %s", c.command, c.files, got, c.want)
@@ -115,7 +115,7 @@ func TestHonestRepositories(t *testing.T) {
 	} {
 		for _, command := range c.commands {
 			for _, e := range Analyze(command, repository(c.files)).Effects {
-				if attacks[e.Word()] || e.Word() == effect.RunCode || (e.Word() == effect.DeleteFile && !strings.HasPrefix(e.Path, "/home/me/app/")) {
+				if attacks[e.RuleKind()] || e.RuleKind() == effect.RunCode || (e.RuleKind() == effect.DeleteFile && !strings.HasPrefix(e.Path, "/home/me/app/")) {
 					t.Errorf("%s: %+v", command, e)
 				}
 			}

@@ -8,11 +8,11 @@ func hasCondition(body *syntax.Stmt) bool {
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.IfClause:
-			found = found || len(n.Cond) > 0 && !always(n.Cond)
+			found = found || len(n.Cond) > 0 && !isAlwaysTrue(n.Cond)
 		case *syntax.WhileClause:
-			found = found || !always(n.Cond)
+			found = found || !isAlwaysTrue(n.Cond)
 		case *syntax.BinaryCmd:
-			found = found || (n.Op == syntax.AndStmt || n.Op == syntax.OrStmt) && !always([]*syntax.Stmt{n.X})
+			found = found || (n.Op == syntax.AndStmt || n.Op == syntax.OrStmt) && !isAlwaysTrue([]*syntax.Stmt{n.X})
 		case *syntax.ForClause, *syntax.CaseClause:
 			found = true
 		case *syntax.CallExpr:
@@ -24,13 +24,13 @@ func hasCondition(body *syntax.Stmt) bool {
 }
 
 // callsAgain reports whether a function's body certainly calls the function of the given name.
-func callsAgain(name string, stmt *syntax.Stmt) bool {
+func alwaysCalls(name string, stmt *syntax.Stmt) bool {
 	if stmt == nil {
 		return false
 	}
 	all := func(stmts []*syntax.Stmt) bool {
 		for _, st := range stmts {
-			if callsAgain(name, st) {
+			if alwaysCalls(name, st) {
 				return true
 			}
 			if hasCondition(st) {
@@ -47,19 +47,19 @@ func callsAgain(name string, stmt *syntax.Stmt) bool {
 	case *syntax.Subshell:
 		return all(cmd.Stmts)
 	case *syntax.TimeClause:
-		return callsAgain(name, cmd.Stmt)
+		return alwaysCalls(name, cmd.Stmt)
 	case *syntax.CoprocClause:
-		return callsAgain(name, cmd.Stmt)
+		return alwaysCalls(name, cmd.Stmt)
 	case *syntax.BinaryCmd:
-		again := callsAgain(name, cmd.X)
-		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll || cmd.Op == syntax.AndStmt && always([]*syntax.Stmt{cmd.X}) {
-			again = again || callsAgain(name, cmd.Y)
+		again := alwaysCalls(name, cmd.X)
+		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll || cmd.Op == syntax.AndStmt && isAlwaysTrue([]*syntax.Stmt{cmd.X}) {
+			again = again || alwaysCalls(name, cmd.Y)
 		}
 		return again
 	case *syntax.IfClause:
-		return always(cmd.Cond) && all(cmd.Then) || cmd.Else != nil && all(cmd.Then) && all(cmd.Else.Then)
+		return isAlwaysTrue(cmd.Cond) && all(cmd.Then) || cmd.Else != nil && all(cmd.Then) && all(cmd.Else.Then)
 	case *syntax.WhileClause:
-		return !cmd.Until && always(cmd.Cond) && all(cmd.Do)
+		return !cmd.Until && isAlwaysTrue(cmd.Cond) && all(cmd.Do)
 	case *syntax.ForClause:
 		return all(cmd.Do)
 	}
@@ -72,9 +72,9 @@ func isForkBomb(name string, body *syntax.Stmt) bool {
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
-			found = found || n.Background && selfCalls(name, n) > 0
+			found = found || n.Background && countCalls(name, n) > 0
 		case *syntax.BinaryCmd:
-			found = found || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && selfCalls(name, n) > 1
+			found = found || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && countCalls(name, n) > 1
 		}
 		return !found
 	})
@@ -82,7 +82,7 @@ func isForkBomb(name string, body *syntax.Stmt) bool {
 }
 
 // selfCalls counts the calls of a function in a syntax node.
-func selfCalls(name string, node syntax.Node) int {
+func countCalls(name string, node syntax.Node) int {
 	count := 0
 	syntax.Walk(node, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.CallExpr); ok && isCall(call, name) {
@@ -94,7 +94,7 @@ func selfCalls(name string, node syntax.Node) int {
 }
 
 // always reports whether a list of commands always succeeds, so that it is no real condition.
-func always(stmts []*syntax.Stmt) bool {
+func isAlwaysTrue(stmts []*syntax.Stmt) bool {
 	if len(stmts) != 1 || stmts[0].Negated {
 		return false
 	}

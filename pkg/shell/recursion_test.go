@@ -49,7 +49,7 @@ func TestRecursion(t *testing.T) {
 		switch {
 		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseRecursion }):
 			got = endless
-		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown && e.Cause == effect.CauseLimit }):
+		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown && e.Cause == effect.CauseLimit }):
 			got = doubtful
 		}
 		if got != want {

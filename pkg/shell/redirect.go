@@ -14,78 +14,78 @@ import (
 )
 
 // redirect walks redirections and returns the command's streams.
-func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
-	io := abstract.Streams{In: in, Socket: in.Taint&abstract.Socket != 0}
+func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
+	io := abstract.Streams{In: in, HasSocket: in.Taint&abstract.Socket != 0}
 	from := abstract.Value{} // the file for standard input
 	for _, r := range list {
-		if !s.step(1) {
+		if !s.spendSteps(1) {
 			break
 		}
 		n := ""
 		if r.N != nil {
 			n = r.N.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // {name}<FILE: the shell assigns a free descriptor number to the variable
-				n = strconv.Itoa(firstPicked + len(s.fds))
+				n = strconv.Itoa(firstFreeDescriptor + len(s.fds))
 				name = strings.TrimSuffix(name, "}")
-				s.mayGive(name, abstract.Value{Text: n, Show: "$" + name, IsPattern: true}) // the file may not exist
+				s.mayAssignUnchecked(name, abstract.Value{Text: n, Display: "$" + name, IsPattern: true}) // the file may not exist
 			}
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			v := s.document(r.Word, r.Hdoc)
+			v := s.hereDocument(r.Word, r.Hdoc)
 			if n == "" || n == "0" {
-				io.In, io.Redirected, io.Here = v, true, true
+				io.In, io.InputRedirected, io.IsHeredoc = v, true, true
 			} else {
-				s.open(n, v, nil)
+				s.openDescriptor(n, v, nil)
 			}
 		case syntax.WordHdoc:
-			v := s.word(r.Word)
+			v := s.expandWord(r.Word)
 			if v.Known() {
 				v.Text += "\n"
 			}
 			if n != "" && n != "0" {
-				s.open(n, v, nil)
+				s.openDescriptor(n, v, nil)
 				continue
 			}
-			io.In, io.Redirected, io.Here = v, true, true
+			io.In, io.InputRedirected, io.IsHeredoc = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
-			if l, ok := r.Word.Parts[0].(*syntax.Lit); ok && strings.Contains(l.Value, "-") && strings.Trim(l.Value, "0123456789-") == "" && s.asZsh() {
-				s.dynamic(effect.CauseSyntax, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
+			if l, ok := r.Word.Parts[0].(*syntax.Lit); ok && strings.Contains(l.Value, "-") && strings.Trim(l.Value, "0123456789-") == "" && s.readsAsZsh() {
+				s.emitDynamic(effect.CauseSyntax, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
 			}
-			w := s.word(r.Word)
+			w := s.expandWord(r.Word)
 			if s.redirectIn(&io, n, w, r.Op == syntax.RdrInOut); n == "" || n == "0" {
 				from = w
 			}
 		case syntax.DplIn:
-			d, ok := s.duplicate(s.word(r.Word))
+			d, ok := s.duplicateIn(s.expandWord(r.Word))
 			if !ok {
 				continue
 			}
-			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
+			io.HasSocket = io.HasSocket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
-				io.In, io.Redirected = d.val, true
+				io.In, io.InputRedirected = d.val, true
 				if d.val.Taint&abstract.Socket == 0 { // the next reader gets the rest
-					d.stream.val = rest(d.val)
+					d.stream.val = remainingInput(d.val)
 				}
 			} else {
-				s.open(n, d.val, d.out)
+				s.openDescriptor(n, d.val, d.out)
 			}
 		case syntax.DplOut:
-			s.duplicateOut(&io, n, s.word(r.Word))
+			s.duplicateOut(&io, n, s.expandWord(r.Word))
 		default:
-			if r.Word.Lit() == "!" && s.asZsh() {
-				s.dynamic(effect.CauseSyntax, "in zsh, >! writes the file in the next word", s.spanOf(r.Word))
+			if r.Word.Lit() == "!" && s.readsAsZsh() {
+				s.emitDynamic(effect.CauseSyntax, "in zsh, >! writes the file in the next word", s.spanOf(r.Word))
 			}
-			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
+			s.redirectOut(&io, n, s.expandWord(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
-	if from.Known() && from.Text != "" && !io.In.Known() && !io.Socket {
+	if from.Known() && from.Text != "" && !io.In.Known() && !io.HasSocket {
 		if p, pattern := s.place().Path(from.Text, false); !pattern && !strings.HasPrefix(p, "/dev/") {
-			io.File = p
+			io.ExistingInputFile = p
 		}
 	}
 	if from.Text != "" && io.In.Known() {
-		if io.From, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.From == io.Out.Path { // > truncates the file before it is read
+		if io.WrittenInputFile, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.WrittenInputFile == io.Out.Path { // > truncates the file before it is read
 			io.In = possibleOutput(io.In)
 		}
 	}
@@ -96,18 +96,18 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 	to := strings.TrimSuffix(w.Text, "-")
 	stdout := n == "" || n == "1"
-	if d, ok := s.fd(to); ok {
-		io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
+	if d, ok := s.findDescriptor(to); ok {
+		io.HasSocket = io.HasSocket || d.val.Taint&abstract.Socket != 0
 		switch {
 		case stdout && d.out != nil:
 			t := *d.out
 			t.Append = true // the file was opened before: later output is appended
 			io.Out = &t
 		case stdout && w.Known():
-			io.Out, io.Moved = nil, true
+			io.Out, io.OutputDuplicated = nil, true
 		case !stdout:
-			s.open(n, d.val, d.out)
-			io.Moved = true
+			s.openDescriptor(n, d.val, d.out)
+			io.OutputDuplicated = true
 		}
 		return
 	}
@@ -117,30 +117,30 @@ func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 	}
 	switch {
 	case w.Text == "-" && !stdout:
-		s.open(n, abstract.Unknown("a closed descriptor", 0), nil)
-	case stdout && to == "2" && !s.joinsErrors:
+		s.openDescriptor(n, abstract.Unknown("a closed descriptor", 0), nil)
+	case stdout && to == "2" && !s.mergesStderr:
 		io.Out = &abstract.Target{Discard: true}
 	case stdout && to != "1":
-		io.Moved = true
+		io.OutputDuplicated = true
 	case !stdout:
-		io.Moved = true
-		s.open(n, abstract.Unknown("…", 0), nil)
+		io.OutputDuplicated = true
+		s.openDescriptor(n, abstract.Unknown("…", 0), nil)
 	}
 }
 
 // open opens a descriptor.
 //
 //go:noinline
-func (s *state) open(n string, val abstract.Value, out *abstract.Target) {
+func (s *state) openDescriptor(n string, val abstract.Value, out *abstract.Target) {
 	s.fds = append(slices.Clip(s.fds), descriptor{n, &stream{val: val, out: out}})
 }
 
 // coproc is the prefix of the unknown descriptor numbers of a coprocess.
-const coproc = "coproc"
+const coprocPrefix = "coproc"
 
-func (s *state) fd(n string) (descriptor, bool) {
+func (s *state) findDescriptor(n string) (descriptor, bool) {
 	for i := len(s.fds) - 1; i >= 0; i-- {
-		if s.fds[i].n == n {
+		if s.fds[i].id == n {
 			return s.fds[i], true
 		}
 	}
@@ -148,18 +148,18 @@ func (s *state) fd(n string) (descriptor, bool) {
 }
 
 // firstPicked is the first descriptor number that a shell assigns for {name}<FILE.
-const firstPicked = 10
+const firstFreeDescriptor = 10
 
 // duplicate returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
 // anything. ok is false for descriptors 0 to 2, which are always open.
-func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
+func (s *state) duplicateIn(w abstract.Value) (d descriptor, ok bool) {
 	n := strings.TrimSuffix(w.Text, "-")
-	if d, ok := s.fd(n); ok && n != "" {
+	if d, ok := s.findDescriptor(n); ok && n != "" {
 		return d, true
 	}
 	switch {
 	case !w.Known(): // any open descriptor
-		v := abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)
+		v := abstract.Unknown("what descriptor "+w.String()+" holds", abstract.UnknownText)
 		for _, d := range s.fds {
 			v.Taint |= d.val.Taint
 		}
@@ -171,22 +171,22 @@ func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 	case n == "0" || n == "1" || n == "2":
 		return descriptor{stream: &stream{}}, false
 	}
-	return descriptor{stream: &stream{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}}, true
+	return descriptor{stream: &stream{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.UnknownText)}}, true
 }
 
 func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, both bool) {
-	if v, t, ok := s.device(w); ok {
-		io.Socket = true
+	if v, t, ok := s.openNetworkDevice(w); ok {
+		io.HasSocket = true
 		if both || n != "" && n != "0" {
-			s.open(n, v, t)
+			s.openDescriptor(n, v, t)
 		}
 		if n == "" || n == "0" {
-			io.In, io.Redirected = v, true
+			io.In, io.InputRedirected = v, true
 		}
 		return
 	}
-	if w.Known() && quietDevice(w.Text) {
-		io.In, io.Redirected = abstract.Value{}, true
+	if w.Known() && isStreamDevice(w.Text) {
+		io.In, io.InputRedirected = abstract.Value{}, true
 		return
 	}
 	kind := effect.ReadFile
@@ -195,62 +195,62 @@ func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, bot
 	}
 	v := s.readFile(kind, w)
 	if n == "" || n == "0" {
-		io.In, io.Redirected = v, true
+		io.In, io.InputRedirected = v, true
 		return
 	}
 	path, pattern := s.place().Path(w.Text, w.IsPattern)
-	s.open(n, v, &abstract.Target{Path: path, Pattern: pattern})
+	s.openDescriptor(n, v, &abstract.Target{Path: path, Pattern: pattern})
 }
 
 func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, add bool) {
-	if v, t, ok := s.device(w); ok {
-		io.Socket = true
-		s.open(n, v, t)
+	if v, t, ok := s.openNetworkDevice(w); ok {
+		io.HasSocket = true
+		s.openDescriptor(n, v, t)
 		if n == "" || n == "1" {
 			io.Out = t
 		}
 		return
 	}
 	stdout := n == "" || n == "1"
-	if w.Known() && quietDevice(w.Text) {
+	if w.Known() && isStreamDevice(w.Text) {
 		if stdout && w.Text == "/dev/null" {
 			io.Out = &abstract.Target{Discard: true}
 		}
 		return
 	}
 	mark := len(s.effects)
-	path, pattern := s.path(effect.WriteFile, w, false)
+	path, pattern := s.emitPath(effect.WriteFile, w, false)
 	if add {
-		s.mark(mark, effect.LosesNothing)
+		s.addLosses(mark, effect.LosesNothing)
 	}
-	s.reopen(path)
-	t := &abstract.Target{Path: path, Pattern: pattern, Append: add, Listed: w.Lines || w.Tree}
+	s.recordReopenedFile(path)
+	t := &abstract.Target{Path: path, Pattern: pattern, Append: add, FromPathList: w.IsPathList || w.IsSearchedTree}
 	if n != "" && n != "1" && n != "2" {
 		if !add {
-			s.addFile(file{path: path, pattern: pattern})
+			s.addFile(writtenFile{path: path, pattern: pattern})
 		}
 		t.Append = true
-		s.open(n, abstract.Value{}, t)
+		s.openDescriptor(n, abstract.Value{}, t)
 		return
 	}
 	if stdout {
 		io.Out = t
 		if !add && len(s.fileValues(path, pattern)) > 0 { // > truncates the file before the command runs
-			s.addFile(file{path: path, pattern: pattern})
+			s.addFile(writtenFile{path: path, pattern: pattern})
 		}
 	} else {
-		s.addFile(file{path: path, pattern: pattern, val: abstract.Unknown("…", 0), append: true})
+		s.addFile(writtenFile{path: path, pattern: pattern, val: abstract.Unknown("…", 0), appends: true})
 	}
 }
 
 // reopen handles a write to a file that a descriptor also holds open: both write at their own positions, so the
 // content and the input read from it become unknown.
-func (s *state) reopen(path string) {
+func (s *state) recordReopenedFile(path string) {
 	for i, d := range s.fds {
-		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.n == d.n })
+		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.id == d.id })
 		if !closed && d.out != nil && d.out.Path == path {
 			d.val = abstract.Unknown("…", d.val.Taint)
-			s.addFile(file{path: path, torn: true})
+			s.addFile(writtenFile{path: path, hasSeveralWriters: true})
 		}
 	}
 }
@@ -261,22 +261,22 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 		n := strings.TrimSuffix(r.Word.Lit(), "-")
 		switch r.Op {
 		case syntax.DplIn, syntax.DplOut:
-			_, ok := s.fd(n)
+			_, ok := s.findDescriptor(n)
 			return !(r.Word.Lit() == "-" || n == "0" || n == "1" || n == "2" || ok)
 		case syntax.RdrIn:
-			if _, process := r.Word.Parts[0].(*syntax.ProcSubst); process || quietDevice(n) {
+			if _, process := r.Word.Parts[0].(*syntax.ProcSubst); process || isStreamDevice(n) {
 				return false
 			}
 			p, _ := s.place().Path(n, false)
-			return n == "" || !s.leftThere(p, abstract.Lit(n))
+			return n == "" || !s.fileCertainlyExists(p, abstract.Lit(n))
 		}
 		return false
 	})
 }
 
 // leftThere reports whether the text has certainly created a file and not deleted it.
-func (s *state) leftThere(p string, w abstract.Value) bool {
-	if len(s.fileValues(p, false)) == 0 || !s.written(p, false) || s.elsewhere(p, w) || !s.step(len(s.effects)/64) {
+func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
+	if len(s.fileValues(p, false)) == 0 || !s.isContentCertain(p, false) || s.mayBeOtherFile(p, w) || !s.spendSteps(len(s.effects)/64) {
 		return false
 	}
 	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && (e.Tree || e.Pattern || e.Path == p) })
@@ -284,12 +284,12 @@ func (s *state) leftThere(p string, w abstract.Value) bool {
 
 // asChanged walks a command again, with unknown input, if the command wrote the file that it reads. written is the
 // number of files before the command, out its output.
-func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
-	if io.From == "" || !slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.From }) {
+func (s *state) rewalkIfInputChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
+	if io.WrittenInputFile == "" || !slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.WrittenInputFile }) {
 		return out
 	}
 	effects := len(s.effects)
-	io.In = abstract.Unknown("what "+path.Base(io.From)+" holds", io.In.Taint).Of(abstract.FromFile)
+	io.In = abstract.Unknown("what "+path.Base(io.WrittenInputFile)+" holds", io.In.Taint).WithOrigin(abstract.FromFile)
 	out = possibleOutput(abstract.Concat(out, walk(io)))
 	s.dropRepeated(effects)
 	return out
@@ -298,7 +298,7 @@ func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, 
 // quietDevice reports whether a path is a device without stored data, such as /dev/null.
 //
 //go:noinline
-func quietDevice(path string) bool {
+func isStreamDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "-",
 		"/dev/fd/0", "/dev/fd/1", "/dev/fd/2", "/proc/self/fd/0", "/proc/self/fd/1", "/proc/self/fd/2", "nul", "NUL":
@@ -308,7 +308,7 @@ func quietDevice(path string) bool {
 }
 
 // device handles bash's /dev/tcp/HOST/PORT; ok is false for other paths.
-func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
+func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
 	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
 		if rest, ok = strings.CutPrefix(w.Text, "/dev/udp/"); !ok {
@@ -316,7 +316,7 @@ func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool
 		}
 	}
 	host, _, _ := strings.Cut(rest, "/")
-	e := effect.Effect{Kind: effect.Connect, From: w.From}
+	e := effect.Effect{Kind: effect.Connect, Span: w.From}
 	if strings.ContainsAny(host, "*?") && w.IsPattern {
 		e.Pattern = true
 	} else {
@@ -328,25 +328,25 @@ func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool
 }
 
 // deliver writes a command's output to its redirection target and returns the part that goes into the pipe.
-func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
-	s.sent = out
+	s.redirectedOutput = out
 	switch {
 	case t == nil:
 		return out
 	case t.Discard:
 	case t.Socket:
-		s.upload(out, "/dev/tcp", out.From)
-		s.recordSentValue(out, "/dev/tcp", s.lastPeers(), out.From)
+		s.recordUpload(out, "/dev/tcp", out.From)
+		s.recordSentValue(out, "/dev/tcp", s.lastNetworkPeer(), out.From)
 	default:
-		if out.Taint&(abstract.Held|abstract.Dump) != 0 && !effect.SecretPath(t.Path, t.Pattern) {
-			s.readSecret(out, "", out.From)
+		if out.Taint&(abstract.StoredCredential|abstract.EnvironmentDump) != 0 && !effect.SecretPath(t.Path, t.Pattern) {
+			s.recordShownSecret(out, "", out.From)
 		}
 		if out.Known() && out.Text == "" && !t.Append {
 			s.recordTruncation(*t, out.From)
 		}
-		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
-		s.writesInput(*t, out, io.In)
+		s.addFile(writtenFile{path: t.Path, pattern: t.Pattern, val: out, appends: t.Append})
+		s.recordWrittenInput(*t, out, io.In)
 	}
 	return abstract.Value{}
 }
@@ -363,9 +363,9 @@ func (s *state) recordTruncations(base string, sources []abstract.Value, writes 
 // recordTruncation records that a file is emptied: this loses the content of a user's own file outside the
 // workspace, or of files whose paths come from a list.
 func (s *state) recordTruncation(t abstract.Target, at effect.Span) {
-	below, own := strings.CutPrefix(t.Path, s.at.Home+"/")
-	own = own && s.at.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.at.Inside(t.Path, t.Pattern, t.Listed)
-	if t.Path != "" && (t.Listed || own && !t.Pattern) {
-		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Sure: effect.May, Reason: "empties an existing file", From: at})
+	below, own := strings.CutPrefix(t.Path, s.startPlace.Home+"/")
+	own = own && s.startPlace.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.startPlace.Inside(t.Path, t.Pattern, t.FromPathList)
+	if t.Path != "" && (t.FromPathList || own && !t.Pattern) {
+		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.FromPathList, Certainty: effect.Possible, Reason: "empties an existing file", Span: at})
 	}
 }

@@ -15,25 +15,25 @@ import (
 // comes from a file or a command's output.
 
 // labelled maps taints to labels.
-var labelled = [...]struct {
+var taintLabels = [...]struct {
 	taint abstract.Taint
 	label effect.Label
 }{
 	{abstract.Secret, effect.LabelSecret},
-	{abstract.Credential | abstract.Dump | abstract.Held, effect.LabelCredential},
+	{abstract.Credential | abstract.EnvironmentDump | abstract.StoredCredential, effect.LabelCredential},
 	{abstract.Private, effect.LabelPrivate},
 	{abstract.Network, effect.LabelNetwork},
 	{abstract.Decoded, effect.LabelDecoded},
 	{abstract.Untrusted, effect.LabelUntrusted},
-	{abstract.Rows, effect.LabelRows},
+	{abstract.DatabaseRows, effect.LabelDatabaseRows},
 }
 
 // carried are the taints of values that come from this machine.
-const carried = abstract.Local | abstract.Secret | abstract.Credential | abstract.Dump | abstract.Held | abstract.Private | abstract.Rows
+const localTaints = abstract.Local | abstract.Secret | abstract.Credential | abstract.EnvironmentDump | abstract.StoredCredential | abstract.Private | abstract.DatabaseRows
 
-func labels(t abstract.Taint) []effect.Label {
+func labelsOf(t abstract.Taint) []effect.Label {
 	var out []effect.Label
-	for _, l := range labelled {
+	for _, l := range taintLabels {
 		if t&l.taint != 0 {
 			out = append(out, l.label)
 		}
@@ -42,68 +42,68 @@ func labels(t abstract.Taint) []effect.Label {
 }
 
 // A sent is a file that a program sends.
-type sent struct {
-	word    abstract.Value
-	content abstract.Value
-	tree    bool
+type sentFile struct {
+	pathWord abstract.Value
+	content  abstract.Value
+	isFolder bool
 }
 
 // toPeers records e for each machine that a program contacts, or once without a machine if it names none.
-func (s *state) toPeers(e effect.Effect, peers []effect.Effect) {
+func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 	if len(peers) == 0 {
 		s.emitOnce(e)
 	}
-	for _, p := range peers[:min(len(peers), maxPeers)] {
+	for _, p := range peers[:min(len(peers), maxNetworkPeers)] {
 		e.Host, e.URL, e.Target = p.Host, p.URL, p.Target
 		s.emitOnce(e)
 	}
 }
 
 // maxPeers is the maximum number of machines for which one sent value is recorded.
-const maxPeers = 8
+const maxNetworkPeers = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
 func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.Span) {
-	if v.Taint&carried == 0 {
+	if v.Taint&localTaints == 0 {
 		return
 	}
-	e := effect.Effect{Kind: effect.SendData, Program: base, Labels: labels(v.Taint), From: at}
-	if v.IsPattern && v.Show != "" {
-		e.Reason = "sends " + abstract.Clip(v.Show)
+	e := effect.Effect{Kind: effect.SendData, Program: base, Labels: labelsOf(v.Taint), Span: at}
+	if v.IsPattern && v.Display != "" {
+		e.Reason = "sends " + abstract.Clip(v.Display)
 	}
-	s.toPeers(e, peers)
+	s.emitForEachPeer(e, peers)
 }
 
 // sends records the data that a network program sends.
-func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
-	at := join(argv)
+func (s *state) recordSentData(base string, argv []abstract.Value, use command.Interpretation, f programIO, io abstract.Streams) {
+	at := wordsSpan(argv)
 	if keepsSecrets(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
-		if len(f.sent) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(carried|abstract.Credential) != 0 }) || io.In.Taint&carried != 0 {
-			s.toPeers(effect.Effect{Kind: effect.SendData, Program: base, From: at, Reason: base + " stores a secret"}, f.peers)
+		if len(f.sentFiles) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(localTaints|abstract.Credential) != 0 }) || io.In.Taint&localTaints != 0 {
+			s.emitForEachPeer(effect.Effect{Kind: effect.SendData, Program: base, Span: at, Reason: base + " stores a secret"}, f.networkPeers)
 		}
 		return
 	}
-	s.handsOver(base, argv[1:], f.peers, io.In)
-	for _, file := range f.sent[:min(len(f.sent), maxNames)] {
-		s.sendFile(base, file, f.peers)
+	s.recordMisdirectedCredential(base, argv[1:], f.networkPeers, io.In)
+	for _, file := range f.sentFiles[:min(len(f.sentFiles), maxItems)] {
+		s.sendFile(base, file, f.networkPeers)
 	}
 	if command.Transferrers[base] && io.In.Known() {
 		for _, t := range command.Transfers(io.In.Text) {
 			name := abstract.Value{Text: t.Path, From: at}
-			s.sendFile(base, sent{name, s.readFile(effect.ReadFile, name), t.Tree}, f.peers)
+			s.sendFile(base, sentFile{name, s.readFile(effect.ReadFile, name), t.Tree}, f.networkPeers)
 		}
 	}
-	if use.Stdin == command.Upload || namesStdin(argv) {
-		s.upload(io.In, base, at)
-		if io.In.Taint&abstract.ShellOut != 0 && command.Relays[base] {
-			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
+	if use.Stdin == command.Upload || hasStdinArgument(argv) {
+		s.recordUpload(io.In, base, at)
+		if io.In.Taint&abstract.ShellOutput != 0 && command.Relays[base] {
+			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", Span: at})
 		}
 	}
 	if use.Stdin == command.Upload {
-		s.recordSentValue(io.In, base, f.peers, at)
+		s.recordSentValue(io.In, base, f.networkPeers, at)
 	}
-	if f.reads.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
-		s.upload(f.reads, base, at)
+	if f.readContent.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
+		s.recordUpload(f.readContent, base, at)
 	}
 	own := len(argv)
 	if len(use.Nested) == 1 && use.Nested[0].Language == "argv" && !use.Nested[0].Remote && command.HasEntry(use.Nested[0].Words[0].Text) {
@@ -111,33 +111,33 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	}
 	for i, v := range argv[1:own] {
 		switch {
-		case isAddressWord(v) && (use.Database || isPeerAddress(v, f.peers)):
+		case mayBeAddress(v) && (use.VariableIsDatabase || isPeerAddress(v, f.networkPeers)):
 			continue
-		case v.Taint&(abstract.Secret|abstract.Dump) == 0 && loginOption(argv, i+1):
+		case v.Taint&(abstract.Secret|abstract.EnvironmentDump) == 0 && isLoginArgument(argv, i+1):
 			v.Taint &^= abstract.Credential
-			if owner := ownerOf(v); owner != nil && allOfService(owner, f.peers) {
-				v.Taint &^= abstract.Held // a secret from a store may only go to the service that it belongs to
+			if owner := credentialOwner(v); owner != nil && allBelongToService(owner, f.networkPeers) {
+				v.Taint &^= abstract.StoredCredential // a secret from a store may only go to the service that it belongs to
 			}
-		case v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0:
-			s.upload(v, base, at)
+		case v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential) != 0:
+			s.recordUpload(v, base, at)
 		}
-		if (use.Tells || len(f.peers) > 0) && !names(v) {
-			s.recordSentValue(v, base, f.peers, v.From)
+		if (use.SendsArguments || len(f.networkPeers) > 0) && !onlyHostUnknown(v) {
+			s.recordSentValue(v, base, f.networkPeers, v.From)
 		}
 	}
 }
 
 // handsOver records that a credential of a known service is sent to a host of another service. It checks every
 // argument, because the agent chooses which host a text names.
-func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
+func (s *state) recordMisdirectedCredential(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
-		owner := ownerOf(v)
-		if owner == nil || allOfService(owner, peers) {
+		owner := credentialOwner(v)
+		if owner == nil || allBelongToService(owner, peers) {
 			continue
 		}
-		for _, p := range peers[:min(len(peers), maxPeers)] {
+		for _, p := range peers[:min(len(peers), maxNetworkPeers)] {
 			if p.Host == "" {
-				p.Host = behindUser(p.URL)
+				p.Host = hostAfterUserinfo(p.URL)
 			}
 			to := p.Host
 			if to == "" && strings.Contains(p.URL, "://") && !strings.ContainsAny(p.URL, "$*`") { // a literal URL without a host
@@ -146,7 +146,7 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
 				continue
 			}
-			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, From: v.From,
+			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, Span: v.From,
 				Reason: "sends " + to + " a credential of " + owner.Hosts[0]})
 		}
 	}
@@ -154,14 +154,14 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 
 // allOfService reports whether all hosts that a program contacts belong to the service of a credential; false if it
 // contacts none.
-func allOfService(owner *knowledge.Owner, peers []effect.Effect) bool {
+func allBelongToService(owner *knowledge.Owner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
-		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(behindUser(p.URL)))
+		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(hostAfterUserinfo(p.URL)))
 	})
 }
 
 // behindUser returns the host of a URL whose user part is unknown, "" if the URL names none.
-func behindUser(url string) string {
+func hostAfterUserinfo(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	if end := strings.IndexAny(rest, `/?#\`); end >= 0 {
 		rest = rest[:end]
@@ -174,17 +174,17 @@ func behindUser(url string) string {
 }
 
 // shownSource matches the variables and command substitutions in a value's text for messages.
-var shownSource = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
+var valueSourcePattern = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
 
 // ownerOf returns the service whose credential a value holds, by the name of its variable or command; nil if
 // unknown.
-func ownerOf(v abstract.Value) *knowledge.Owner {
-	text := v.Show[:min(len(v.Show), 4096)] + " " + v.Secrets
-	for _, m := range shownSource().FindAllStringSubmatch(text, 16) {
-		if o := knowledge.OwnerOf(m[1]); o != nil && m[1] != "" {
+func credentialOwner(v abstract.Value) *knowledge.Owner {
+	text := v.Display[:min(len(v.Display), 4096)] + " " + v.SecretDescription
+	for _, m := range valueSourcePattern().FindAllStringSubmatch(text, 16) {
+		if o := knowledge.OwnerOfVariable(m[1]); o != nil && m[1] != "" {
 			return o
 		}
-		if o := knowledge.OwnerShown(m[2]); o != nil && m[2] != "" {
+		if o := knowledge.OwnerPrintedBy(m[2]); o != nil && m[2] != "" {
 			return o
 		}
 	}
@@ -197,24 +197,24 @@ func keepsSecrets(base string, argv []abstract.Value) bool {
 }
 
 // sendFile records that a file goes to the machines that a program contacts.
-func (s *state) sendFile(base string, file sent, peers []effect.Effect) {
-	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.tree, Labels: labels(file.content.Taint), From: file.word.From}
-	e.Path, e.Pattern = s.place().Path(file.word.Text, file.word.IsPattern)
-	if file.word.Bare {
+func (s *state) sendFile(base string, file sentFile, peers []effect.Effect) {
+	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.isFolder, Labels: labelsOf(file.content.Taint), Span: file.pathWord.From}
+	e.Path, e.Pattern = s.place().Path(file.pathWord.Text, file.pathWord.IsPattern)
+	if file.pathWord.FullyUnknown {
 		e.Path, e.Pattern = "", true
 	}
-	if file.content.Known() && file.content.Taint&carried == 0 {
+	if file.content.Known() && file.content.Taint&localTaints == 0 {
 		return // the command itself contains the content
 	}
-	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && effect.Delivered(e.Path, e.Pattern) {
+	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && effect.IsPublishedFile(e.Path, e.Pattern) {
 		e.Labels = []effect.Label{effect.LabelPublic}
 	}
-	s.toPeers(e, peers)
+	s.emitForEachPeer(e, peers)
 }
 
 // names reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube
 // ip):8080/".
-func names(v abstract.Value) bool {
+func onlyHostUnknown(v abstract.Value) bool {
 	if !v.IsPattern {
 		return false
 	}
@@ -225,35 +225,35 @@ func names(v abstract.Value) bool {
 	text = text[strings.LastIndexByte(text, '@')+1:]
 	host, rest, _ := strings.Cut(text, "/")
 	host, _, _ = strings.Cut(host, ":")
-	return strings.Trim(host, "*") == "" && !v.Bare && !strings.ContainsAny(rest, "*?")
+	return strings.Trim(host, "*") == "" && !v.FullyUnknown && !strings.ContainsAny(rest, "*?")
 }
 
 // isAddressWord reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
 // files or stores: "psql $DATABASE_URL".
-func isAddressWord(v abstract.Value) bool {
-	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
+func mayBeAddress(v abstract.Value) bool {
+	return v.FullyUnknown && v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.StoredCredential) == 0
 }
 
 // isPeerAddress reports whether an unknown word is the address of a contacted host. In nested code all words have
 // the same span.
 func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
-	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From && p.Host == "" })
+	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.Span == v.From && p.Host == "" })
 }
 
 // published records data that is sent to the remote or registry that a word names.
-func (s *state) published(base string, v abstract.Value) {
-	e := effect.Effect{Kind: effect.SendData, Program: base, Pattern: v.IsPattern, From: v.From}
+func (s *state) recordPublishedData(base string, v abstract.Value) {
+	e := effect.Effect{Kind: effect.SendData, Program: base, Pattern: v.IsPattern, Span: v.From}
 	switch {
 	case base != "git":
 		e.Service = "registry"
 		e.Host, e.URL = registryHost(v.Text), v.String()
-	case isAddress(v.Text):
+	case isURLOrPath(v.Text):
 		e.Host, e.URL = remoteHost(v.Text), v.String()
 	default:
 		if v.Text != "." { // "." means the remote of the current branch
 			e.Target = v.String()
 		}
-		for _, r := range s.remotes {
+		for _, r := range s.gitRemotes {
 			if r.Name == v.Text || r.Name == "" || v.Text == "." {
 				e.Target, e.Pattern = "", r.Address.Pattern
 				e.Host, e.URL = remoteHost(r.Address.Text), r.Address.Text
@@ -283,7 +283,7 @@ func registryHost(image string) string {
 }
 
 // isAddress reports whether the target of a git push is a URL or path, and not the name of a remote.
-func isAddress(text string) bool { return strings.ContainsAny(text, ":/\\") }
+func isURLOrPath(text string) bool { return strings.ContainsAny(text, ":/\\") }
 
 // remoteHost returns the host in a git URL, "" for a path.
 func remoteHost(text string) string {
@@ -299,7 +299,7 @@ func remoteHost(text string) string {
 }
 
 // namesStdin reports whether an argument means standard input.
-func namesStdin(argv []abstract.Value) bool {
+func hasStdinArgument(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		if v.Text == "-" || strings.HasSuffix(v.Text, "@-") || v.Text == "/dev/stdin" {
 			return true
@@ -309,7 +309,7 @@ func namesStdin(argv []abstract.Value) bool {
 }
 
 // loginOption reports whether argument i is for authentication, where tokens are expected.
-func loginOption(argv []abstract.Value, i int) bool {
+func isLoginArgument(argv []abstract.Value, i int) bool {
 	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
 		name, _, _ := strings.Cut(text, "=")
 		if command.LoginOptions[strings.ToLower(name)] {
@@ -322,9 +322,9 @@ func loginOption(argv []abstract.Value, i int) bool {
 
 // credentialOption reports whether a word is the operand of an option that names a credential file; the program
 // uses that file and does not send it.
-func credentialOption(argv []abstract.Value, w command.Word) bool {
+func isCredentialFileOperand(argv []abstract.Value, w command.Word) bool {
 	for i, v := range argv {
-		if v.From != w.From {
+		if v.From != w.Span {
 			continue
 		}
 		opt := ""
@@ -341,7 +341,7 @@ func credentialOption(argv []abstract.Value, w command.Word) bool {
 }
 
 // lastPeers returns the host that was contacted last: code names a host before it sends.
-func (s *state) lastPeers() []effect.Effect {
+func (s *state) lastNetworkPeer() []effect.Effect {
 	for i := len(s.effects) - 1; i >= 0; i-- {
 		switch s.effects[i].Kind {
 		case effect.HTTPRequest, effect.Connect:

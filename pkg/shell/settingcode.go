@@ -10,18 +10,18 @@ import (
 )
 
 // settingFiles match the file names of each of [knowledge.SettingForms].
-var settingFiles = sync.OnceValue(func() *forms {
-	return newForms(len(knowledge.SettingForms), func(i int) []string { return knowledge.SettingForms[i].Files })
+var settingFiles = sync.OnceValue(func() *globLists {
+	return newGlobLists(len(knowledge.SettingForms), func(i int) []string { return knowledge.SettingForms[i].Files })
 })
 
 // hasSettings reports whether a file is a settings file of a [knowledge.SettingForms] entry.
-func hasSettings(file string) bool { return len(settingFiles().named(file)) > 0 }
+func hasSettings(file string) bool { return len(settingFiles().matchingLists(file)) > 0 }
 
 // settingCode returns the effects of code that a settings file makes programs run or load.
-func settingCode(file, text string) []effect.Effect {
-	for _, i := range settingFiles().named(file) {
-		if value := knowledge.SettingForms[i].Runs(text); value != "" {
-			return []effect.Effect{{Sure: effect.Unknown, Cause: effect.CauseLoaded, Path: file,
+func settingCodeEffects(file, text string) []effect.Effect {
+	for _, i := range settingFiles().matchingLists(file) {
+		if value := knowledge.SettingForms[i].FirstRunningValue(text); value != "" {
+			return []effect.Effect{{Certainty: effect.Unknown, Cause: effect.CauseLoadedFile, Path: file,
 				Reason: path.Base(file) + " contains a setting that programs run as a command: " + abstract.Clip(value)}}
 		}
 	}

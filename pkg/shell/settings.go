@@ -13,30 +13,30 @@ import (
 )
 
 // settings reports whether a path is an environment file of a project (.env).
-func settings(p string) bool {
+func isEnvFile(p string) bool {
 	base := path.Base(p)
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
 // markUnshownReads marks files that a program reads but does not print: workspace settings given in an option,
 // settings of which only the names are printed, and the program's own login key.
-func (s *state) markUnshownReads(base string, argv []abstract.Value, use command.Use, from int) {
-	keys := keysOnly(base, argv)
+func (s *state) markUnprintedReads(base string, argv []abstract.Value, use command.Interpretation, from int) {
+	keys := printsOnlyKeys(base, argv)
 	for i := from; i < len(s.effects); i++ {
 		e := &s.effects[i]
 		if e.Kind != effect.ReadFile || e.Pattern || e.Recursive {
 			continue
 		}
-		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == e.From })
-		if signsIn(base, argv, e.Path) || at > 0 && settings(e.Path) && s.inWorkspace(e.Path) && (keys || handsOn(base, argv, at, use)) {
-			e.Cause = effect.CauseUnshown
+		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == e.Span })
+		if isLoginKey(base, argv, e.Path) || at > 0 && isEnvFile(e.Path) && s.inWorkspace(e.Path) && (keys || isSettingsFileArgument(base, argv, at, use)) {
+			e.Cause = effect.CauseValuesNotShown
 		}
 	}
 }
 
 // signsIn reports whether a file is the private key with which a program logs in, or that it manages. No other
 // argument may have the same file name.
-func signsIn(base string, argv []abstract.Value, file string) bool {
+func isLoginKey(base string, argv []abstract.Value, file string) bool {
 	named, key := 0, false
 	for i, v := range argv[1:] {
 		if path.Base(v.Text) == path.Base(file) {
@@ -49,7 +49,7 @@ func signsIn(base string, argv []abstract.Value, file string) bool {
 
 // handsOn reports whether argument at is a settings file for a program of the project, as in docker compose
 // --env-file.
-func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
+func isSettingsFileArgument(base string, argv []abstract.Value, at int, use command.Interpretation) bool {
 	option, _, ok := strings.Cut(argv[at].Text, "=")
 	if !ok {
 		option = argv[at-1].Text
@@ -67,13 +67,13 @@ func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
 }
 
 // keysOnly reports whether a program prints only the names of NAME=VALUE lines in a settings file.
-func keysOnly(base string, argv []abstract.Value) bool {
+func printsOnlyKeys(base string, argv []abstract.Value) bool {
 	last := len(argv) - 1
-	return last > 1 && argv[last].Known() && settings(argv[last].Text) && namesOnly(base, argv[:last])
+	return last > 1 && argv[last].Known() && isEnvFile(argv[last].Text) && printsOnlyNames(base, argv[:last])
 }
 
 // namesOnly reports whether a program's arguments make it print only the names of NAME=VALUE lines.
-func namesOnly(base string, argv []abstract.Value) bool {
+func printsOnlyNames(base string, argv []abstract.Value) bool {
 	var words []string
 	for _, v := range argv[1:] {
 		if !v.Known() {
@@ -81,12 +81,12 @@ func namesOnly(base string, argv []abstract.Value) bool {
 		}
 		words = append(words, v.Text)
 	}
-	expr := keyForms[base]
+	expr := keyListingPatterns[base]
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
 // keyForms match the arguments (NUL-separated, without the file) with which a program prints no values.
-var keyForms = map[string]func() *regexp.Regexp{
+var keyListingPatterns = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
 	"awk":  prefilter.Lazy(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
@@ -96,35 +96,35 @@ var keyForms = map[string]func() *regexp.Regexp{
 
 // load marks the workspace settings that the shell has loaded since. The variables that they set remember their
 // file: see recordShownVariable.
-func (s *state) load(at int, since *Shell) {
+func (s *state) markLoadedSettings(at int, since *Shell) {
 	for i := at; i < len(s.effects); i++ {
 		e := &s.effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || !settings(e.Path) || !s.inWorkspace(e.Path) {
+		if e.Kind != effect.ReadFile || e.Pattern || !isEnvFile(e.Path) || !s.inWorkspace(e.Path) {
 			continue
 		}
 		read := *e
-		s.loaded = append(slices.Clip(s.loaded), read)
-		for name, v := range s.vars.names {
+		s.loadedSettings = append(slices.Clip(s.loadedSettings), read)
+		for name, v := range s.vars.byName {
 			if !v.equal(since.vars.get(name)) {
-				v.from = &read
-				s.Shell.bind(name, v)
+				v.settingsRead = &read
+				s.Shell.setVariable(name, v)
 			}
 		}
-		e.Cause = effect.CauseUnshown
+		e.Cause = effect.CauseValuesNotShown
 	}
 }
 
 // recordShownVariable records the use of a variable. If it may come from loaded settings, they count as printed.
 func (s *state) recordShownVariable(name string) {
-	if len(s.loaded) == 0 {
+	if len(s.loadedSettings) == 0 {
 		return
 	}
-	v, ok := s.vars.names[name]
-	if ok && v.from != nil {
-		s.emitOnce(*v.from)
+	v, ok := s.vars.byName[name]
+	if ok && v.settingsRead != nil {
+		s.emitOnce(*v.settingsRead)
 	}
-	if !ok && s.environment(name)[0].Bare {
-		for _, read := range s.loaded {
+	if !ok && s.environmentValue(name)[0].FullyUnknown {
+		for _, read := range s.loadedSettings {
 			s.emitOnce(read)
 		}
 	}

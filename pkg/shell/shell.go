@@ -18,7 +18,7 @@ func Analyze(text string, at *effect.Place) effect.Result {
 		at = &effect.Place{}
 	}
 	s := newState(text, at)
-	defer s.end()
+	defer s.releaseState()
 	return s.analyze()
 }
 
@@ -27,12 +27,12 @@ var statePool = sync.Pool{New: func() any { return new(state) }}
 
 func newState(text string, at *effect.Place) *state {
 	s := statePool.Get().(*state)
-	s.text, s.at, s.Shell, s.asks = text, at, newShell(), strings.Contains(text, "+")
+	s.text, s.startPlace, s.Shell, s.hasSetTests = text, at, newShell(), strings.Contains(text, "+")
 	return s
 }
 
 // end returns the state to the pool. Only the results may be used afterwards.
-func (s *state) end() {
+func (s *state) releaseState() {
 	effects := s.effects
 	clear(effects)
 	*s = state{effects: effects[:0]}
@@ -42,12 +42,12 @@ func (s *state) end() {
 // analyze walks a text to its end.
 func (s *state) analyze() (r effect.Result) {
 	text := s.text
-	s.words.Grow(min(len(text), parse.MaxText) + 32)
+	s.commandLines.Grow(min(len(text), parse.MaxText) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {
 		if recover() != nil {
 			s.effects = append(s.effects, effect.Effect{
-				Sure: effect.Unknown, Cause: effect.CauseFailure, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
+				Certainty: effect.Unknown, Cause: effect.CauseAnalysisFailure, Reason: "the command could not be analysed", Span: effect.Span{End: len(text)},
 			})
 			r = s.result()
 		}
@@ -55,37 +55,37 @@ func (s *state) analyze() (r effect.Result) {
 	own := -1
 	switch {
 	case looksPowerShell(text):
-		s.foreign++
-		s.powershell(text)
-	case s.at.PowerShell: // a field or a tool name says PowerShell, which may be wrong
+		s.otherLanguageDepth++
+		s.walkPowerShell(text)
+	case s.startPlace.PowerShell: // a field or a tool name says PowerShell, which may be wrong
 		if looksCmd(text) {
-			s.apart(func() {
-				s.foreign++
-				s.cmdexe(text)
+			s.walkSubshell(func() {
+				s.otherLanguageDepth++
+				s.walkCmdExe(text)
 			})
 		}
-		own = s.eitherShell(text)
+		own = s.walkAsBothShells(text)
 	case looksCmd(text):
-		s.foreign++
-		s.cmdexe(text)
+		s.otherLanguageDepth++
+		s.walkCmdExe(text)
 		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || quotesCode(text) { // it may be written for a POSIX shell
-			s.foreign--
-			s.parsed(text)
+			s.otherLanguageDepth--
+			s.walkShellText(text)
 		}
 	case mayBePowerShell(text):
-		own = s.eitherShell(text)
+		own = s.walkAsBothShells(text)
 	default:
-		s.parsed(text)
+		s.walkShellText(text)
 	}
 	s.finish()
-	s.writtenFiles()
+	s.recordWrittenFiles()
 	s.recordSourceEdits()
 	if own >= 0 {
-		s.dropExpressions(own)
+		s.dropExpressionDoubts(own)
 	}
 	return s.result()
 }
 
 func (s *state) result() effect.Result {
-	return effect.Result{Effects: slices.Clone(s.effects), Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled(), Writes: s.writes, Uncovered: s.uncovered}
+	return effect.Result{Effects: slices.Clone(s.effects), ResolvedWords: strings.TrimSuffix(s.commandLines.String(), "\n"), Files: s.labelledFiles(), Writes: s.writtenTexts, TextsWithoutEffect: s.wordsWithoutEffect}
 }

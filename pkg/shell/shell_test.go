@@ -17,7 +17,7 @@ func here() *effect.Place {
 
 func has(r effect.Result, kind effect.Kind) bool {
 	for _, e := range r.Effects {
-		if e.Word() == kind {
+		if e.RuleKind() == kind {
 			return true
 		}
 	}
@@ -27,8 +27,8 @@ func has(r effect.Result, kind effect.Kind) bool {
 func checkSpans(t *testing.T, text string, r effect.Result) {
 	t.Helper()
 	for _, e := range r.Effects {
-		if e.From.Start < 0 || e.From.End < e.From.Start || e.From.End > len(text) {
-			t.Fatalf("%q: span %v of %s is outside the text", text, e.From, e.Word())
+		if e.Span.Start < 0 || e.Span.End < e.Span.Start || e.Span.End > len(text) {
+			t.Fatalf("%q: span %v of %s is outside the text", text, e.Span, e.RuleKind())
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestResultsStay(t *testing.T) {
 		want[i] = fmt.Sprintf("%#v", got[i])
 	}
 	for i, text := range texts {
-		if now := fmt.Sprintf("%#v", got[i]); now != want[i] || got[i].Effects[0].Word() == "" {
+		if now := fmt.Sprintf("%#v", got[i]); now != want[i] || got[i].Effects[0].RuleKind() == "" {
 			t.Errorf("%s: %s, want %s", text, now, want[i])
 		}
 		if again := fmt.Sprintf("%#v", Analyze(text, nil)); again != want[i] {

@@ -13,44 +13,44 @@ import (
 // agent; one written to a file can be read by the agent later.
 
 // holds reports whether the current output is input of another part of the text.
-func (s *state) holds() bool { return s.captured > 0 && s.foreign == 0 }
+func (s *state) isCaptured() bool { return s.captureDepth > 0 && s.otherLanguageDepth == 0 }
 
 // capture walks a part of the text whose output is input of another part.
-func (s *state) capture(walk func() abstract.Value) abstract.Value {
-	s.captured++
+func (s *state) walkCaptured(walk func() abstract.Value) abstract.Value {
+	s.captureDepth++
 	out := walk()
-	s.captured--
+	s.captureDepth--
 	return out
 }
 
 // show records that credentials in a command's output are shown to the agent.
-func (s *state) show(out abstract.Value, program string, at effect.Span) {
-	if s.captured == 0 && out.Taint&(abstract.Held|abstract.Credential|abstract.Dump) != 0 {
-		s.readSecret(out, program, at)
+func (s *state) recordShownCredentials(out abstract.Value, program string, at effect.Span) {
+	if s.captureDepth == 0 && out.Taint&(abstract.StoredCredential|abstract.Credential|abstract.EnvironmentDump) != 0 {
+		s.recordShownSecret(out, program, at)
 	}
 }
 
 // taken records that a program gets credentials on standard input, unless it is known only to use them or to pass
 // them on.
-func (s *state) taken(base string, use command.Use, in abstract.Value, at effect.Span) {
-	if in.Taint&abstract.Held == 0 || command.Keepers[base] || !use.Known {
+func (s *state) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.Span) {
+	if in.Taint&abstract.StoredCredential == 0 || command.Keepers[base] || !use.Understood {
 		return
 	}
 	switch use.Stdout {
 	case command.Input, command.Decoded, command.Upload, command.Code:
 	default:
-		s.readSecret(in, base, at)
+		s.recordShownSecret(in, base, at)
 	}
 }
 
-func (s *state) readSecret(v abstract.Value, program string, at effect.Span) {
+func (s *state) recordShownSecret(v abstract.Value, program string, at effect.Span) {
 	why := "shows " + v.SecretName()
-	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, From: at})
+	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, Span: at})
 }
 
 // picksPlain reports whether a search picks only settings without credentials from the environment: "grep
 // NODE_ENV".
-func picksPlain(base string, argv []abstract.Value) bool {
+func searchesPlainSettings(base string, argv []abstract.Value) bool {
 	if !command.Searchers[base] {
 		return false
 	}
@@ -63,7 +63,7 @@ func picksPlain(base string, argv []abstract.Value) bool {
 			continue
 		}
 		name := strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(v.Text, "^"), "="))
-		if found || !v.Known() || knowledge.SecretWord(name) || !command.PlainNames[name] && !fullName(name) {
+		if found || !v.Known() || knowledge.SecretWord(name) || !command.PlainNames[name] && !isFullVariableName(name) {
 			return false
 		}
 		found = true
@@ -72,58 +72,58 @@ func picksPlain(base string, argv []abstract.Value) bool {
 }
 
 // fullName reports whether a search pattern is the full name of one variable: two words joined by an underscore.
-func fullName(name string) bool {
+func isFullVariableName(name string) bool {
 	first, last, ok := strings.Cut(name, "_")
 	return ok && len(first) > 1 && len(last) > 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
 }
 
 // prints returns the taint of a program's standard output.
-func (s *state) prints(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Taint {
-	passed := io.In.Taint | f.reads.Taint
-	own := ownText(base, argv)
-	if passed&abstract.Dump != 0 && picksPlain(base, argv) {
-		passed &^= abstract.Dump
+func (s *state) outputTaint(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Taint {
+	passed := io.In.Taint | f.readContent.Taint
+	own := generatedTextTaint(base, argv)
+	if passed&abstract.EnvironmentDump != 0 && searchesPlainSettings(base, argv) {
+		passed &^= abstract.EnvironmentDump
 	}
-	if passed&abstract.Dump != 0 && f.nreads == 0 && namesOnly(base, argv) {
-		passed = passed&^abstract.Dump | abstract.Local
+	if passed&abstract.EnvironmentDump != 0 && f.readCount == 0 && printsOnlyNames(base, argv) {
+		passed = passed&^abstract.EnvironmentDump | abstract.Local
 	}
 	switch use.Stdout {
 	case command.Rows:
-		return abstract.Rows
+		return abstract.DatabaseRows
 	case command.Download:
 		t := abstract.Network
 		if command.Relays[base] {
 			t |= abstract.Socket
 		}
-		if use.Database {
+		if use.VariableIsDatabase {
 			t |= own
 		}
 		return t
 	case command.Secret:
 		switch {
-		case s.holds():
-			return abstract.Credential | abstract.Held
+		case s.isCaptured():
+			return abstract.Credential | abstract.StoredCredential
 		case command.Dumps[base]:
-			return abstract.Dump
+			return abstract.EnvironmentDump
 		}
 		return abstract.Secret
 	case command.Decoded:
 		passed |= abstract.Decoded
 		fallthrough
 	case command.Input, command.Code, command.Upload:
-		if f.nreads == 0 && io.In.Known() && io.In.Text == "" {
+		if f.readCount == 0 && io.In.Known() && io.In.Text == "" {
 			return passed | own
 		}
 		return passed
 	}
-	if !use.Known {
+	if !use.Understood {
 		return passed | own
 	}
 	return own
 }
 
 // ownText returns the taint of text that a program generates itself.
-func ownText(base string, argv []abstract.Value) abstract.Taint {
+func generatedTextTaint(base string, argv []abstract.Value) abstract.Taint {
 	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
 		return 0
 	}

@@ -15,56 +15,56 @@ import (
 )
 
 // A reach says whether a signal reaches shield, a program of its hook line or the agent's host.
-type reach uint8
+type signalReach uint8
 
 const (
-	outOfReach reach = iota
-	mayReach
-	reaches
+	signalMissesGuard signalReach = iota
+	signalMayReachGuard
+	signalReachesGuard
 )
 
 // signals records that a signal or a process limit can stop shield or the programs around it. A stopped timeout
 // program leaves the host waiting, and hosts then run the action without an answer.
-func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
+func (s *state) recordGuardSignals(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
-		use.Signals = append(use.Signals, command.Signal{By: command.ByID, Word: commandWords(argv[len(argv)-1:])[0]})
+		use.Signals = append(use.Signals, command.Signal{By: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
 	}
-	if len(use.Signals) == 0 || s.remote > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
+	if len(use.Signals) == 0 || s.remoteDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
 		return
 	}
-	signal := signalOf(argv)
+	signal := signalArgument(argv)
 	if signal == "0" || signal == "CONT" {
 		return // these signals stop no process
 	}
 	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
-	most := outOfReach
+	most := signalMissesGuard
 	for _, g := range use.Signals {
-		most = max(most, s.meets(g, wordValue(g.Word, argv), argv, stopping))
+		most = max(most, s.reachOfSignal(g, wordValue(g.Word, argv), argv, stopping))
 	}
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
-		most = reaches // all processes except the named ones
+		most = signalReachesGuard // all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
-	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ByGroup }); group && !slices.ContainsFunc(use.Signals, byName) {
-		most = reaches
+	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ProcessByGroup }); group && !slices.ContainsFunc(use.Signals, selectsByName) {
+		most = signalReachesGuard
 	}
-	if most == outOfReach {
+	if most == signalMissesGuard {
 		return
 	}
 	s.emitOnce(effect.Effect{
-		Kind: effect.ChangeGuard, Program: base, Sure: effect.If(most != mayReach), From: join(argv),
+		Kind: effect.ChangeGuard, Program: base, Certainty: effect.CertainIf(most != signalMayReachGuard), Span: wordsSpan(argv),
 		Reason: base + " can stop shield, the programs of its hook line or the agent's host",
 	})
 }
 
 // byName reports whether a signal goes only to processes with a given name or command line.
-func byName(g command.Signal) bool {
-	return (g.By == command.ByName || g.By == command.ByPattern || g.By == command.ByLine || g.By == command.ByExact) && !strings.HasPrefix(g.Word.Text, "-") // otherwise the word is the signal
+func selectsByName(g command.Signal) bool {
+	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // otherwise the word is the signal
 }
 
 // signalOf returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
 // none.
-func signalOf(argv []abstract.Value) string {
+func signalArgument(argv []abstract.Value) string {
 	for i, v := range argv[1:] {
 		text := strings.TrimPrefix(strings.TrimPrefix(v.Text, "--signal="), "-")
 		switch {
@@ -92,39 +92,39 @@ var signalNames = map[string]string{
 }
 
 // meets returns whether the processes that a word names may include shield or the programs around it.
-func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value, stopping bool) reach {
+func (s *state) reachOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, stopping bool) signalReach {
 	switch g.By {
-	case command.ByID:
-		return s.meetsID(v, argv, stopping)
-	case command.ByParent:
+	case command.ProcessByID:
+		return s.reachByID(v, argv, stopping)
+	case command.ProcessByParent:
 		if isParentPID(v) {
-			return reaches
+			return signalReachesGuard
 		}
-		return outOfReach
-	case command.ByGroup:
+		return signalMissesGuard
+	case command.ProcessByGroup:
 		if stopping {
-			return mayReach
+			return signalMayReachGuard
 		}
-		return outOfReach
-	case command.ByFile:
-		return s.meetsFile(v)
-	case command.ByName, command.ByPattern, command.ByLine, command.ByExact:
+		return signalMissesGuard
+	case command.ProcessByOpenFile:
+		return s.reachByFile(v)
+	case command.ProcessByName, command.ProcessByNamePattern, command.ProcessByCommandLine, command.ProcessByWholeName:
 	}
 	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
 	switch {
-	case v.Bare:
+	case v.FullyUnknown:
 		if stopping {
-			return mayReach
+			return signalMayReachGuard
 		}
-		return outOfReach
-	case g.By == command.ByName:
-		return s.meetsName(v, ignore)
+		return signalMissesGuard
+	case g.By == command.ProcessByName:
+		return s.reachByName(v, ignore)
 	}
 	by := g.By
-	if by != command.ByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return matchesCommandLine(a.Text) }) { // bundled options
-		by = command.ByLine
+	if by != command.ProcessByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return matchesCommandLine(a.Text) }) { // bundled options
+		by = command.ProcessByCommandLine
 	}
-	return s.meetsPattern(v, by, ignore)
+	return s.reachByPattern(v, by, ignore)
 }
 
 // matchesCommandLine reports whether an option of pgrep and pkill makes them match full command lines.
@@ -135,14 +135,14 @@ func matchesCommandLine(option string) bool {
 
 // meetsFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
 // program, or a folder that contains the working folder.
-func (s *state) meetsFile(v abstract.Value) reach {
-	if guardProgram(path.Base(v.Text)) {
-		return reaches
+func (s *state) reachByFile(v abstract.Value) signalReach {
+	if isGuardProgram(path.Base(v.Text)) {
+		return signalReachesGuard
 	}
-	if p, pattern := s.place().Path(v.Text, v.IsPattern); !pattern && v.Known() && p != "" && liesIn(s.at.CWD, p) {
-		return reaches
+	if p, pattern := s.place().Path(v.Text, v.IsPattern); !pattern && v.Known() && p != "" && liesIn(s.startPlace.CWD, p) {
+		return signalReachesGuard
 	}
-	return outOfReach
+	return signalMissesGuard
 }
 
 // liesIn reports whether a path is a folder or lies in it.
@@ -151,58 +151,58 @@ func liesIn(p, folder string) bool {
 }
 
 // meetsID handles a signal to a process ID; kill also accepts a process name.
-func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) reach {
+func (s *state) reachByID(v abstract.Value, argv []abstract.Value, stopping bool) signalReach {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
 	case isParentPID(v), v.Text == "-1":
-		return reaches
+		return signalReachesGuard
 	case v.Known() && number && v.Text != "0", strings.HasPrefix(v.Text, "-") && v.Known():
-		return outOfReach
-	case v.Known() && v.Text == "0", v.Job():
-		if stopping && !v.Job() {
-			return mayReach // the host may be in the same process group
+		return signalMissesGuard
+	case v.Known() && v.Text == "0", v.IsJobID():
+		if stopping && !v.IsJobID() {
+			return signalMayReachGuard // the host may be in the same process group
 		}
-		return outOfReach
+		return signalMissesGuard
 	case v.Known():
-		return s.meetsName(v, false)
-	case s.listsGuard():
-		return reaches
+		return s.reachByName(v, false)
+	case s.selectsGuardProcess():
+		return signalReachesGuard
 	case stopping && v.Origin&^abstract.FromVariable != 0:
-		return mayReach
+		return signalMayReachGuard
 	}
-	return outOfReach
+	return signalMissesGuard
 }
 
 // isParentPID reports whether a word is the ID of the shell's parent process.
 func isParentPID(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
 
 // meetsName compares a process name with the guard programs.
-func (s *state) meetsName(v abstract.Value, ignore bool) reach {
+func (s *state) reachByName(v abstract.Value, ignore bool) signalReach {
 	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
 	if ignore {
 		name = strings.ToLower(name)
 	}
 	switch {
-	case v.Known() && guardProgram(name):
-		return reaches
+	case v.Known() && isGuardProgram(name):
+		return signalReachesGuard
 	case v.IsPattern && slices.ContainsFunc(guardPrograms(), func(g string) bool { return abstract.Match(name, g) }):
-		return mayReach
+		return signalMayReachGuard
 	}
-	return outOfReach
+	return signalMissesGuard
 }
 
 // meetsPattern matches a regular expression against the names, or with ByLine also the command lines, of the guard
 // programs.
-func (s *state) meetsPattern(v abstract.Value, by command.SignalBy, ignore bool) reach {
+func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalReach {
 	text := v.Text
 	if v.IsPattern {
-		text = unpattern(v.Text)
+		text = patternAsShellText(v.Text)
 		if strings.Contains(text, abstract.UnsetName) {
-			return s.meetsName(v, ignore)
+			return s.reachByName(v, ignore)
 		}
 	}
 	for _, text := range []string{text, v.String()} {
-		if by == command.ByExact {
+		if by == command.ProcessByWholeName {
 			text = "^(?:" + text + ")$"
 		}
 		if ignore {
@@ -210,18 +210,18 @@ func (s *state) meetsPattern(v abstract.Value, by command.SignalBy, ignore bool)
 		}
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return mayReach // a pattern that Go cannot compile may be valid in POSIX
+			return signalMayReachGuard // a pattern that Go cannot compile may be valid in POSIX
 		}
-		if slices.ContainsFunc(guardPrograms(), re.MatchString) || by == command.ByLine && slices.ContainsFunc(s.guardLines(), re.MatchString) {
-			return reaches
+		if slices.ContainsFunc(guardPrograms(), re.MatchString) || by == command.ProcessByCommandLine && slices.ContainsFunc(s.guardCommandLines(), re.MatchString) {
+			return signalReachesGuard
 		}
 	}
-	return outOfReach
+	return signalMissesGuard
 }
 
 // listsGuard reports whether the text lists processes and selects guard programs, or asks for a parent process. An
 // unknown process ID may then be one of theirs.
-func (s *state) listsGuard() bool {
+func (s *state) selectsGuardProcess() bool {
 	lists, chosen := false, false
 	for i := range s.effects {
 		e := &s.effects[i]
@@ -231,9 +231,9 @@ func (s *state) listsGuard() bool {
 		case e.Kind != effect.Execute:
 		case command.ProcessListers[e.Program]:
 			lists = true
-			by := command.ByPattern
+			by := command.ProcessByNamePattern
 			if slices.ContainsFunc(e.Args, matchesCommandLine) {
-				by = command.ByLine
+				by = command.ProcessByCommandLine
 			}
 			for _, a := range e.Args {
 				switch v := abstract.Lit(a); {
@@ -241,16 +241,16 @@ func (s *state) listsGuard() bool {
 					chosen = true
 				case strings.HasPrefix(a, "-"):
 				case e.Program == "pgrep":
-					chosen = chosen || s.meetsPattern(v, by, false) != outOfReach
+					chosen = chosen || s.reachByPattern(v, by, false) != signalMissesGuard
 				case e.Program == "lsof" || e.Program == "fuser":
-					chosen = chosen || s.meetsFile(v) != outOfReach
+					chosen = chosen || s.reachByFile(v) != signalMissesGuard
 				default:
-					chosen = chosen || guardProgram(programName(a))
+					chosen = chosen || isGuardProgram(programName(a))
 				}
 			}
 		case command.TextFilters[e.Program]:
 			for _, a := range e.Args {
-				chosen = chosen || namesGuard(a)
+				chosen = chosen || mentionsGuardProgram(a)
 			}
 		}
 	}
@@ -259,22 +259,22 @@ func (s *state) listsGuard() bool {
 
 // namesGuard reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
 // search avoids matching itself.
-func namesGuard(text string) bool {
-	text = bracketed().ReplaceAllString(text, "$1")
+func mentionsGuardProgram(text string) bool {
+	text = bracketedLetterPattern().ReplaceAllString(text, "$1")
 	for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
 		return !(c == '-' || c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
 	}) {
-		if guardProgram(word) || word == "ppid" || word == "PPid" {
+		if isGuardProgram(word) || word == "ppid" || word == "PPid" {
 			return true
 		}
 	}
 	return false
 }
 
-var bracketed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
+var bracketedLetterPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
 
 // guardProgram reports whether a name is that of shield, a program of its hook line or an agent host.
-func guardProgram(name string) bool {
+func isGuardProgram(name string) bool {
 	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
 }
 
@@ -291,8 +291,8 @@ var guardPrograms = sync.OnceValue(func() []string {
 })
 
 // guardLines returns command lines of the guard programs, as pkill -f matches them.
-func (s *state) guardLines() []string {
-	home := s.at.Home
+func (s *state) guardCommandLines() []string {
+	home := s.startPlace.Home
 	if home == "" {
 		home = "/home/user"
 	}
@@ -304,11 +304,11 @@ func (s *state) guardLines() []string {
 
 // codeSignals checks code of another language for signals to its parent process, to all processes, or to processes
 // found by the name of a guard program.
-func (s *state) codeSignals(language, text string, at effect.Span) {
+func (s *state) checkCodeSignals(language, text string, at effect.Span) {
 	switch language {
 	case "powershell":
-		if stopsProcess().MatchString(text) && namesGuard(text) {
-			s.stopsByCode(language, at)
+		if stopProcessPattern().MatchString(text) && mentionsGuardProgram(text) {
+			s.recordStopByCode(language, at)
 		}
 		return
 	case "cmd", "encoded", "awk":
@@ -317,17 +317,17 @@ func (s *state) codeSignals(language, text string, at effect.Span) {
 	if !strings.Contains(text, "kill") && !strings.Contains(text, "suspend") && !strings.Contains(text, "terminate") && !strings.Contains(text, "send_signal") {
 		return
 	}
-	if signalsParent().MatchString(text) || signalsAll().MatchString(text) || signalsVariable(text) ||
-		listsProcesses().MatchString(text) && (choosesGuard().MatchString(text) || freezes().MatchString(text) && !chooses().MatchString(text)) {
-		s.stopsByCode(language, at)
+	if signalParentPattern().MatchString(text) || signalAllPattern().MatchString(text) || signalsParentVariable(text) ||
+		processListPattern().MatchString(text) && (guardSelectionPattern().MatchString(text) || suspendSignalPattern().MatchString(text) && !processFieldPattern().MatchString(text)) {
+		s.recordStopByCode(language, at)
 	}
 }
 
 // signalsVariable reports whether code signals a process ID in a variable that was set to the parent's ID.
-func signalsVariable(text string) bool {
-	for _, m := range parentVariable().FindAllStringSubmatch(text, maxNames) {
-		for _, call := range signalCall().FindAllStringSubmatch(text, maxNames) {
-			if slices.Contains(strings.FieldsFunc(call[1], func(c rune) bool { return !wordRune(c) }), m[1]) {
+func signalsParentVariable(text string) bool {
+	for _, m := range parentPIDVariablePattern().FindAllStringSubmatch(text, maxItems) {
+		for _, call := range signalCallPattern().FindAllStringSubmatch(text, maxItems) {
+			if slices.Contains(strings.FieldsFunc(call[1], func(c rune) bool { return !isWordRune(c) }), m[1]) {
 				return true
 			}
 		}
@@ -335,13 +335,13 @@ func signalsVariable(text string) bool {
 	return false
 }
 
-func wordRune(c rune) bool {
+func isWordRune(c rune) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-func (s *state) stopsByCode(language string, at effect.Span) {
+func (s *state) recordStopByCode(language string, at effect.Span) {
 	s.emitOnce(effect.Effect{
-		Kind: effect.ChangeGuard, Program: language, Sure: effect.If(s.onDisk == 0), From: at,
+		Kind: effect.ChangeGuard, Program: language, Certainty: effect.CertainIf(s.diskScriptDepth == 0), Span: at,
 		Reason: language + " code can stop shield, the programs of its hook line or the agent's host",
 	})
 }
@@ -349,15 +349,15 @@ func (s *state) stopsByCode(language string, at effect.Span) {
 // Patterns for signals in code: getppid() in a kill call, or before one on the same line; process -1 or a range of
 // IDs; processes selected by name; any listed process with a signal that suspends it.
 var (
-	signalsParent  = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
-	signalsAll     = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
-	parentVariable = prefilter.Lazy(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
-	signalCall     = prefilter.Lazy(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
-	stopsProcess   = prefilter.Lazy(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
-	freezes        = prefilter.Lazy(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
-	chooses        = prefilter.Lazy(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
-	listsProcesses = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
-	choosesGuard   = sync.OnceValue(func() *regexp.Regexp {
+	signalParentPattern      = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
+	signalAllPattern         = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
+	parentPIDVariablePattern = prefilter.Lazy(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
+	signalCallPattern        = prefilter.Lazy(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
+	stopProcessPattern       = prefilter.Lazy(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
+	suspendSignalPattern     = prefilter.Lazy(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
+	processFieldPattern      = prefilter.Lazy(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
+	processListPattern       = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
+	guardSelectionPattern    = sync.OnceValue(func() *regexp.Regexp {
 		names := make([]string, len(guardPrograms()))
 		for i, name := range guardPrograms() {
 			names[i] = regexp.QuoteMeta(name)

@@ -105,7 +105,7 @@ func TestAttaching(t *testing.T) {
 	t.Parallel()
 	reads := func(line string) bool {
 		for _, e := range Analyze(line, &effect.Place{CWD: "/home/me/app", Home: "/home/me"}).Effects {
-			if e.Word() == effect.ReadClipboard {
+			if e.RuleKind() == effect.ReadClipboard {
 				return true
 			}
 		}

@@ -14,57 +14,57 @@ import (
 )
 
 // addressForm matches the URLs in a setting that names package sources.
-var addressForm = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
+var urlPattern = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
 
 // sources records that packages, plug-ins or images come from the URLs in a value, except from usual sources.
 // Values of the environment are not recorded, because the text did not set them.
-func (s *state) sources(program string, v abstract.Value) {
-	found := addressForm().FindAllString(v.Text, 16)
+func (s *state) recordPackageSources(program string, v abstract.Value) {
+	found := urlPattern().FindAllString(v.Text, 16)
 	for _, address := range found {
-		if e, ok := newSource(address, v.IsPattern && strings.Contains(address, "*"), false); ok {
-			e.Program, e.From = program, v.From
+		if e, ok := packageSourceEffect(address, v.IsPattern && strings.Contains(address, "*"), false); ok {
+			e.Program, e.Span = program, v.From
 			e.Reason = program + " takes packages from " + abstract.Clip(e.URL)
 			s.emitOnce(e)
 		}
 	}
 	if len(found) == 0 && isCommandOutput(v) && !strings.Contains(v.Text, " ") {
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Pattern: true, Program: program, From: v.From,
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Pattern: true, Program: program, Span: v.From,
 			Reason: program + " takes packages from an unknown source"})
 	}
 }
 
 // newSource returns the effect of using a URL as a package source; ok is false for usual sources. If code is true,
 // well-known code hosts are usual sources too.
-func newSource(address string, pattern, code bool) (e effect.Effect, ok bool) {
+func packageSourceEffect(address string, pattern, code bool) (e effect.Effect, ok bool) {
 	url, host := effect.URL(address)
 	if !pattern && (knowledge.UsualSource(host) || code && command.CodeHosts[host]) {
 		return effect.Effect{}, false
 	}
-	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, URL: url, Host: host, Pattern: pattern || host == ""}, true
+	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, Pattern: pattern || host == ""}, true
 }
 
 // sourceFiles match the file names of each of [knowledge.SourceForms].
-var sourceFiles = sync.OnceValue(func() *forms {
-	return newForms(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
+var packageSourceFiles = sync.OnceValue(func() *globLists {
+	return newGlobLists(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
 // sourceForms returns the forms in which a file can name package sources; none for other files.
-func sourceForms(file string) (out []*knowledge.SourceForm) {
-	for _, i := range sourceFiles().named(file) {
+func packageSourceForms(file string) (out []*knowledge.SourceForm) {
+	for _, i := range packageSourceFiles().matchingLists(file) {
 		out = append(out, &knowledge.SourceForms[i])
 	}
 	return out
 }
 
 // writtenSources returns the unusual package sources that a file with this text names.
-func writtenSources(file, text string) (out []effect.Effect) {
-	for _, form := range sourceForms(file) {
-		out = append(out, fileSources(file, form.Addresses(text), form.Code)...)
+func writtenPackageSources(file, text string) (out []effect.Effect) {
+	for _, form := range packageSourceForms(file) {
+		out = append(out, packageSourceEffects(file, form.Addresses(text), form.Code)...)
 	}
 	if path.Base(file) == "package.json" {
-		for _, m := range aliasForm().FindAllStringSubmatch(text, 16) {
-			if command.Hides(m[1], m[2]) {
-				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects},
+		for _, m := range npmAliasPattern().FindAllStringSubmatch(text, 16) {
+			if command.AliasHidesPackage(m[1], m[2]) {
+				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
 					Reason: "package.json would install " + abstract.Clip(m[2]) + " as " + abstract.Clip(m[1])})
 			}
 		}
@@ -73,12 +73,12 @@ func writtenSources(file, text string) (out []effect.Effect) {
 }
 
 // aliasForm matches an npm alias: a package installed under another name.
-var aliasForm = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
+var npmAliasPattern = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
 
-func fileSources(file string, addresses []string, code bool) []effect.Effect {
+func packageSourceEffects(file string, addresses []string, code bool) []effect.Effect {
 	var out []effect.Effect
 	for _, address := range addresses {
-		if e, ok := newSource(address, false, code); ok {
+		if e, ok := packageSourceEffect(address, false, code); ok {
 			e.Reason = path.Base(file) + " would take packages from " + abstract.Clip(e.URL)
 			out = append(out, e)
 		}
@@ -91,7 +91,7 @@ func fileSources(file string, addresses []string, code bool) []effect.Effect {
 func (s *state) recordSourceEdits() {
 	var files []string
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.Pattern && len(files) < maxWritten && len(sourceForms(e.Path)) > 0 {
+		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.Pattern && len(files) < maxWrittenFiles && len(packageSourceForms(e.Path)) > 0 {
 			files = append(files, e.Path)
 		}
 	}
@@ -102,52 +102,52 @@ func (s *state) recordSourceEdits() {
 		return e.Kind == effect.Execute && (e.Program == "ed" || e.Program == "ex")
 	})
 	for _, e := range s.effects {
-		if e.Kind != effect.Execute || !command.Rewriters[e.Program] && command.Language(e.Program) == "" && (!stdin || e.Program != "printf" && e.Program != "echo") {
+		if e.Kind != effect.Execute || !command.Rewriters[e.Program] && command.InterpreterLanguage(e.Program) == "" && (!stdin || e.Program != "printf" && e.Program != "echo") {
 			continue
 		}
 		put := make([]string, len(e.Args))
 		for i, arg := range e.Args {
 			put[i] = arg
-			if _, text, ok := putIn(arg); ok && oneCommand().MatchString(arg) {
+			if _, text, ok := parseSedEdit(arg); ok && singleSubstitutionPattern().MatchString(arg) {
 				put[i] = text
 			}
 		}
 		for _, file := range files {
-			s.rewrites(file, strings.Join(e.Args, " "), strings.Join(put, " "), e.From)
+			s.recordSourceEdit(file, strings.Join(e.Args, " "), strings.Join(put, " "), e.Span)
 		}
 	}
 }
 
 // oneCommand matches a sed script that consists of one substitution.
-var oneCommand = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
+var singleSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
 // rewrites records the package sources that an edit puts into a file. said is all text of the arguments, put the
 // text that they insert.
-func (s *state) rewrites(file, said, put string, at effect.Span) {
-	addresses, code, checks := hostStart().FindAllString(put, 16), false, false
-	for _, form := range sourceForms(file) {
-		code, checks = code || form.Code, checks || form.Checks(said)
+func (s *state) recordSourceEdit(file, said, put string, at effect.Span) {
+	addresses, code, checks := urlHostPattern().FindAllString(put, 16), false, false
+	for _, form := range packageSourceForms(file) {
+		code, checks = code || form.Code, checks || form.ConfiguresVerification(said)
 	}
-	found := fileSources(file, append(addresses, replacedHosts(said, put)...), code)
+	found := packageSourceEffects(file, append(addresses, replacementHosts(said, put)...), code)
 	if checks {
-		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Harms: []effect.Harm{effect.Weakens},
+		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Harms: []effect.Harm{effect.WeakensProtection},
 			Reason: path.Base(file) + " loses the checksums of packages"})
 	}
 	for _, e := range found {
-		e.From = at
+		e.Span = at
 		s.emitOnce(e)
 	}
 }
 
 // hostStart matches a URL up to the end of its host; in a script, any character may follow.
-var hostStart = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
+var urlHostPattern = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
 
 // hostForm matches host names in a text, with the delimiters around them.
-var hostForm = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
+var hostNamePattern = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
 
 // replacedHosts returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
 // source: the edit replaces that source.
-func replacedHosts(said, put string) (out []string) {
+func replacementHosts(said, put string) (out []string) {
 	if usual, _ := hostsIn(said); usual {
 		_, out = hostsIn(put)
 	}
@@ -156,7 +156,7 @@ func replacedHosts(said, put string) (out []string) {
 
 func hostsIn(text string) (usual bool, others []string) {
 	for len(others) < 16 {
-		m := hostForm().FindStringSubmatchIndex(text)
+		m := hostNamePattern().FindStringSubmatchIndex(text)
 		if m == nil {
 			break
 		}

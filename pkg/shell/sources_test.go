@@ -13,7 +13,7 @@ import (
 func redirected(effects []effect.Effect) string {
 	var hosts []string
 	for _, e := range effects {
-		if e.Word() == effect.ChangeRemote && e.Service == "packages" {
+		if e.RuleKind() == effect.ChangeRemote && e.Service == "packages" {
 			host := e.Host
 			if host == "" {
 				host = "?"
@@ -29,7 +29,7 @@ func redirected(effects []effect.Effect) string {
 // images come: by options, settings, variables, and files that they write or edit.
 func TestSources(t *testing.T) {
 	t.Parallel()
-	sourceFiles() // panics where names of files of pkg/knowledge/sources.yaml are no globs
+	packageSourceFiles() // panics where names of files of pkg/knowledge/sources.yaml are no globs
 	for _, c := range [...]struct{ text, want string }{
 		{"pip install -i https://r.test/simple x", "r.test"},
 		{"pip install --index-url=https://pypi.org/simple --extra-index-url https://r.test x", "r.test"},
@@ -163,7 +163,7 @@ func TestWrittenSources(t *testing.T) {
 		{"/work/app/.gitmodules", "[submodule \"a\"]\n\turl = https://github.com/me/a\n", ""},
 		{"/work/app/README.md", "registry=https://r.test\n", ""},
 	} {
-		if got := redirected(Written(c.file, c.text, nil)); got != c.want {
+		if got := redirected(AnalyzeWrittenFile(c.file, c.text, nil)); got != c.want {
 			t.Errorf("%s %q: %q, want %q", c.file, c.text, got, c.want)
 		}
 	}

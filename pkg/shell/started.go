@@ -14,7 +14,7 @@ import (
 
 // startFiles are the startup files of shells in the home folder: always are read by every shell, more only by
 // interactive or login shells.
-var startFiles = map[string]struct{ always, more []string }{
+var startupFiles = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
 	"bash": {more: []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout"}},
 	"sh":   {more: []string{".profile"}},
@@ -28,8 +28,8 @@ var startFiles = map[string]struct{ always, more []string }{
 // walkStartupFiles walks the files that a shell reads at startup: files that the text wrote, and files in a folder
 // that the text set as HOME.
 func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
-	files, ok := startFiles[program]
-	if !ok || s.remote > 0 {
+	files, ok := startupFiles[program]
+	if !ok || s.remoteDepth > 0 {
 		return
 	}
 	names := files.always
@@ -38,17 +38,17 @@ func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	}
 	home, set := s.lookup("HOME")
 	for _, name := range names {
-		for i := len(s.files) - 1; i >= 0 && s.step(1); i-- {
+		for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
 			if f := s.files[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
-				s.atAnyTime(func() { s.runText("shell", f.val, program, f.val.From, nil) })
+				s.walkAtAnyTime(func() { s.runText("shell", f.val, program, f.val.From, nil) })
 			}
 		}
-		if !set || s.at.Script == nil || !home.val.Known() {
+		if !set || s.startPlace.ReadScript == nil || !home.val.Known() {
 			continue
 		}
-		if p, pattern := s.place().Path(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.at.Home {
-			if data, err := s.at.Script(p); err == nil {
-				s.atAnyTime(func() { s.runText("shell", abstract.Lit(string(data)), program, home.val.From, nil) })
+		if p, pattern := s.place().Path(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.startPlace.Home {
+			if data, err := s.startPlace.ReadScript(p); err == nil {
+				s.walkAtAnyTime(func() { s.runText("shell", abstract.Lit(string(data)), program, home.val.From, nil) })
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func mayBeInteractive(argv []abstract.Value) bool {
 
 // interpreter returns the command in the first line of a script (#!), and its language if known. A program that is
 // no interpreter gets the script's path as an argument: #!/bin/rm.
-func interpreter(text string) (words []string, language string) {
+func parseShebang(text string) (words []string, language string) {
 	line, ok := strings.CutPrefix(text, "#!")
 	if !ok {
 		return nil, ""
@@ -80,7 +80,7 @@ func interpreter(text string) (words []string, language string) {
 	line, _, _ = strings.Cut(line, "\n")
 	program, rest, more := strings.Cut(strings.TrimSpace(line), " ")
 	for _, word := range strings.Fields(line) {
-		if language = command.Language(path.Base(word)); language != "" {
+		if language = command.InterpreterLanguage(path.Base(word)); language != "" {
 			return nil, language
 		}
 	}
@@ -91,7 +91,7 @@ func interpreter(text string) (words []string, language string) {
 }
 
 // at1 returns words that all have the span at.
-func at1(words []string, at effect.Span) []abstract.Value {
+func valuesWithSpan(words []string, at effect.Span) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {
 		out[i] = abstract.Value{Text: w, From: at}
@@ -100,7 +100,7 @@ func at1(words []string, at effect.Span) []abstract.Value {
 }
 
 // splitString handles env -S: its words and the arguments after it are read as arguments of env.
-func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) walkEnvSplitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !text.Known() {
 		return s.runText("shell", text, "env", text.From, nil)
 	}
@@ -109,7 +109,7 @@ func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstr
 		last--
 	}
 	line, _, _ := strings.Cut(text.Text, `\c`)
-	line = "env " + splitEscapes.Replace(line)
+	line = "env " + envSplitEscapes.Replace(line)
 	for _, v := range argv[last+1:] {
 		word := "${" + abstract.UnsetName + "}"
 		if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil && v.Known() {
@@ -117,11 +117,11 @@ func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstr
 		}
 		line += " " + word
 	}
-	return s.nestedWith(line, text.From, io)
+	return s.walkNestedWithInput(line, text.From, io)
 }
 
 // splitEscapes replaces the escape sequences that env -S reads as spaces.
-var splitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
+var envSplitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
 // withPlaceholder returns the arguments of xargs with {} in place of the placeholder that -I or --replace sets.
 func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
@@ -148,7 +148,7 @@ func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 			} else {
 				out[k].Text = "-I{}"
 			}
-			out[k].Show = ""
+			out[k].Display = ""
 		}
 		return out
 	}
@@ -159,11 +159,11 @@ func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 // line.
 func (s *state) runFileText(language string, v, f abstract.Value, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
 	if language == "" && v.Known() {
-		words, named := interpreter(v.Text)
+		words, named := parseShebang(v.Text)
 		if len(words) > 0 {
-			return s.invoke(append(append(at1(words, at), f), args...), io)
+			return s.invoke(append(append(valuesWithSpan(words, at), f), args...), io)
 		}
 		language = named
 	}
-	return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+	return s.runText(languageOrShell(language), v, "running "+abstract.Clip(f.String()), at, args)
 }

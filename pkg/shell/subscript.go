@@ -9,26 +9,26 @@ import (
 
 // subscriptIn walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
 // number: a[$(id)]. If number is set, the whole value is evaluated.
-func (s *state) subscriptIn(v abstract.Value, number bool) {
+func (s *state) walkSubscripts(v abstract.Value, number bool) {
 	if v.IsPattern && v.Origin == 0 { // quoted glob characters: not a pattern in a value
 		v.Text, v.IsPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
-	if !v.Known() || !hasCommand(v.Text) || !s.step(1+len(v.Text)/16) {
+	if !v.Known() || !hasCommand(v.Text) || !s.spendSteps(1+len(v.Text)/16) {
 		return
 	}
 	at := v.From
 	if at.End == 0 {
 		at = s.span(0, len(s.text))
 	}
-	for _, sub := range subscripts(v.Text, number) {
-		s.atAnyTime(func() { s.expandsText(sub, at) })
+	for _, sub := range commandSubscripts(v.Text, number) {
+		s.walkAtAnyTime(func() { s.walkTextExpansions(sub, at) })
 	}
 }
 
 // keeps checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
-func (s *state) keeps(name string, v abstract.Value) {
-	if s.subscriptIn(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
-		s.environmentCode(name, v, v.From)
+func (s *state) checkMemberValue(name string, v abstract.Value) {
+	if s.walkSubscripts(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
+		s.checkEnvironmentCode(name, v, v.From)
 	}
 }
 
@@ -37,7 +37,7 @@ func hasCommand(text string) bool { return strings.Contains(text, "$(") || strin
 
 // subscripts returns the array subscripts in a text that contain a command substitution; with number set, the
 // whole text.
-func subscripts(text string, number bool) []string {
+func commandSubscripts(text string, number bool) []string {
 	if number {
 		return []string{text}
 	}
@@ -65,6 +65,6 @@ func subscripts(text string, number bool) []string {
 }
 
 // expandsText walks the expansions in a text that is otherwise not code, such as a prompt.
-func (s *state) expandsText(text string, at effect.Span) {
-	s.nested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
+func (s *state) walkTextExpansions(text string, at effect.Span) {
+	s.walkNested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

@@ -10,24 +10,24 @@ import (
 )
 
 // substitution walks $(…) and returns its output.
-func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
-	out := s.capture(func() abstract.Value { return s.subshell(c.Stmts, s.input) })
+func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
+	out := s.walkCaptured(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.input) })
 	if out.Known() {
 		out.Text = strings.TrimRight(out.Text, "\n")
 		return out
 	}
 	out.Text = strings.TrimRight(out.Text, "\n")
 	if out.Text == "" {
-		out.Text, out.Bare = "**", true
+		out.Text, out.FullyUnknown = "**", true
 	}
-	out.Show = s.shown(int(c.Pos().Offset()), int(c.End().Offset()))
-	return out.Of(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.Forgotten))
+	out.Display = s.textForMessage(int(c.Pos().Offset()), int(c.End().Offset()))
+	return out.WithOrigin(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.FromUnknownAssignment))
 }
 
 // shown returns a piece of the walked text for messages.
-func (s *state) shown(start, end int) string {
-	start, end = start+s.base, end+s.base
-	if s.fixed != nil || start < 0 || end > len(s.text) || start >= end {
+func (s *state) textForMessage(start, end int) string {
+	start, end = start+s.textOffset, end+s.textOffset
+	if s.nestedSpan != nil || start < 0 || end > len(s.text) || start >= end {
 		return "$(…)"
 	}
 	if end-start > 200 {
@@ -38,19 +38,19 @@ func (s *state) shown(start, end int) string {
 
 // procSubst walks <(…) and >(…). The word is the path of a descriptor with the output of the commands, or one that
 // feeds them.
-func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
+func (s *state) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
-	show := s.shown(int(p.Pos().Offset()), int(p.End().Offset()))
+	show := s.textForMessage(int(p.Pos().Offset()), int(p.End().Offset()))
 	if p.Op == syntax.CmdOut {
-		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
+		s.addFile(writtenFile{path: path, consumer: p, consumerSpan: s.nestedSpan, consumerOffset: s.textOffset})
 		return abstract.Value{Text: path, From: s.spanOf(p)}
 	}
 	var out abstract.Value
-	s.walkConcurrent(func() { out = s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) }) })
+	s.walkConcurrent(func() { out = s.walkCaptured(func() abstract.Value { return s.walkSubshellStmts(p.Stmts, s.input) }) })
 	if out.IsPattern {
-		out = out.Of(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.Forgotten))
-		out.Show = show
+		out = out.WithOrigin(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.FromUnknownAssignment))
+		out.Display = show
 	}
-	s.addFile(file{path: path, val: out})
-	return abstract.Value{Text: path, From: s.spanOf(p), Taint: out.Taint &^ abstract.Foreign}
+	s.addFile(writtenFile{path: path, val: out})
+	return abstract.Value{Text: path, From: s.spanOf(p), Taint: out.Taint &^ abstract.UnknownText}
 }

@@ -53,13 +53,13 @@ func readCases(tb testing.TB) []tableCase {
 // describe writes an effect as the tables do.
 func describe(e effect.Effect) string {
 	var b strings.Builder
-	b.WriteString(string(e.Word()))
+	b.WriteString(string(e.RuleKind()))
 	for _, part := range [...]string{e.Path, e.URL, e.Host} {
 		if part != "" {
 			b.WriteString(" " + part)
 		}
 	}
-	if e.Word() == effect.Execute {
+	if e.RuleKind() == effect.Execute {
 		b.WriteString(" " + e.Program)
 		for _, a := range e.Args {
 			if a == "" || strings.ContainsAny(a, " \t\n\"") {
@@ -117,8 +117,8 @@ func TestHarmless(t *testing.T) {
 		}
 		n++
 		for _, e := range Analyze(c.text, here()).Effects {
-			if attacks[e.Word()] {
-				t.Errorf("%s:%d: %q: %s: %s", c.file, c.line, c.text, e.Word(), e.Reason)
+			if attacks[e.RuleKind()] {
+				t.Errorf("%s:%d: %q: %s: %s", c.file, c.line, c.text, e.RuleKind(), e.Reason)
 			}
 		}
 	}
@@ -168,16 +168,16 @@ func TestAttacks(t *testing.T) {
 		var all []string
 		for _, e := range Analyze(c.text, here()).Effects {
 			all = append(all, describe(e))
-			switch e.Word() {
+			switch e.RuleKind() {
 			case effect.Execute:
-				unlisted := strings.HasSuffix(command.Interpret([]command.Word{{Text: e.Program}}).Reason, "is not listed")
+				unlisted := strings.HasSuffix(command.Interpret([]command.Word{{Text: e.Program}}).WhyNotUnderstood, "is not listed")
 				shows = shows || e.Class == effect.UnknownClass && (unlisted || e.Program == "ls") || e.Program == "rm"
 			case effect.DeleteFile, effect.ChangePermissions, effect.ChangeSystem, effect.ChangePrivilege:
 				shows = true
 			default:
 				outside := e.Path != "" && !strings.HasPrefix(e.Path, "/home/me/app")
 				secret := e.Path != "" && effect.SecretPath(e.Path, e.Pattern)
-				shows = shows || attacks[e.Word()] || outside || secret
+				shows = shows || attacks[e.RuleKind()] || outside || secret
 			}
 		}
 		if !shows {

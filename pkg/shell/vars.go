@@ -13,31 +13,31 @@ import (
 
 // A variable is the possible contents of a name, and its attributes.
 type variable struct {
-	may      []content
-	exported bool
-	constant bool           // it may be readonly: an assignment may fail, so the old content stays possible
-	odd      bool           // an attribute may change assigned values: declare -i, -u, -A and the like
-	refers   bool           // declare -n: a nameref to another variable
-	loose    bool           // a local variable that may not have been declared
-	from     *effect.Effect // the settings file that set it
+	contents           []variableContent
+	isExported         bool
+	mayBeReadonly      bool           // it may be readonly: an assignment may fail, so the old content stays possible
+	mayTransformValues bool           // an attribute may change assigned values: declare -i, -u, -A and the like
+	isNameref          bool           // declare -n: a nameref to another variable
+	mayNotBeLocal      bool           // a local variable that may not have been declared
+	settingsRead       *effect.Effect // the settings file that set it
 }
 
 // A content is one possible content of a variable.
-type content struct {
-	val    abstract.Value
-	list   []abstract.Value // the members of an array, if they are known
-	array  bool             // an array; if list is nil, val represents any member
-	gone   bool             // the variable is unset
-	open   bool             // unknown whether the variable is set
-	before bool             // its content from before the text
-	full   bool             // the variable is set and not empty
+type variableContent struct {
+	val         abstract.Value
+	members     []abstract.Value // the members of an array, if they are known
+	isArray     bool             // an array; if list is nil, val represents any member
+	isUnset     bool             // the variable is unset
+	mayBeUnset  bool             // unknown whether the variable is set
+	isInherited bool             // its content from before the text
+	isNonEmpty  bool             // the variable is set and not empty
 }
 
 // maxAlternatives is the number of possible contents above which a variable counts as unknown.
 const maxAlternatives = 8
 
 // maxNamed is the maximum number of variables that a text may assign.
-const maxNamed = 1024
+const maxVariables = 1024
 
 // positionalName and zeroName are the names under which the positional parameters (as an array) and $0 are stored.
 const (
@@ -47,54 +47,54 @@ const (
 
 // pathChanged is set if $PATH starts with a folder that is not a system folder: a program's name then does not
 // tell which program runs.
-const pathChanged = "\x00path"
+const changedPathName = "\x00path"
 
-func (c content) equal(o content) bool {
-	return c.array == o.array && c.gone == o.gone && c.open == o.open && c.before == o.before && sameText(c.val, o.val) && slices.EqualFunc(c.list, o.list, sameText)
+func (c variableContent) equal(o variableContent) bool {
+	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isInherited == o.isInherited && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)
 }
 
 // sameText reports whether two values are equal, apart from their spans.
-func sameText(v, o abstract.Value) bool {
+func equalIgnoringSpan(v, o abstract.Value) bool {
 	v.From, o.From = effect.Span{}, effect.Span{}
 	return v == o
 }
 
 func (v variable) equal(o variable) bool {
-	return v.exported == o.exported && v.constant == o.constant && v.odd == o.odd && v.refers == o.refers && v.loose == o.loose && slices.EqualFunc(v.may, o.may, content.equal)
+	return v.isExported == o.isExported && v.mayBeReadonly == o.mayBeReadonly && v.mayTransformValues == o.mayTransformValues && v.isNameref == o.isNameref && v.mayNotBeLocal == o.mayNotBeLocal && slices.EqualFunc(v.contents, o.contents, variableContent.equal)
 }
 
 // or merges two versions of a variable: the result may have the contents of either.
-func (v variable) or(o variable) variable {
-	v.exported, v.constant, v.odd, v.refers = v.exported && o.exported, v.constant || o.constant, v.odd || o.odd, v.refers || o.refers
-	v.loose = v.loose || o.loose
-	if v.from == nil {
-		v.from = o.from
+func (v variable) merge(o variable) variable {
+	v.isExported, v.mayBeReadonly, v.mayTransformValues, v.isNameref = v.isExported && o.isExported, v.mayBeReadonly || o.mayBeReadonly, v.mayTransformValues || o.mayTransformValues, v.isNameref || o.isNameref
+	v.mayNotBeLocal = v.mayNotBeLocal || o.mayNotBeLocal
+	if v.settingsRead == nil {
+		v.settingsRead = o.settingsRead
 	}
-	v.may = slices.Clip(v.may)
-	for _, c := range o.may {
-		if !slices.ContainsFunc(v.may, c.equal) {
-			v.may = append(v.may, c)
+	v.contents = slices.Clip(v.contents)
+	for _, c := range o.contents {
+		if !slices.ContainsFunc(v.contents, c.equal) {
+			v.contents = append(v.contents, c)
 		}
 	}
-	if len(v.may) > maxAlternatives {
-		v.may = []content{{val: v.any("…"), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}}
+	if len(v.contents) > maxAlternatives {
+		v.contents = []variableContent{{val: v.anyValue("…"), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}}
 	}
 	return v
 }
 
 // any returns one value that covers all possible contents of a variable.
-func (v variable) any(show string) abstract.Value {
+func (v variable) anyValue(show string) abstract.Value {
 	var all []abstract.Value
-	for _, c := range v.may {
-		if c.before {
+	for _, c := range v.contents {
+		if c.isInherited {
 			all = append(all, abstract.Variable(show, 0))
 			continue
 		}
-		all = append(append(all, c.list...), c.val)
+		all = append(append(all, c.members...), c.val)
 	}
 	numbers, outside := true, false
 	for _, one := range all {
-		before := isEnvironmentOnly(one) && one.Bare
+		before := isEnvironmentOnly(one) && one.FullyUnknown
 		numbers = numbers && (one.IsNumber() || isDecimal(one) || before) && one.Taint == 0
 		outside = outside || before
 	}
@@ -102,18 +102,18 @@ func (v variable) any(show string) abstract.Value {
 	case !numbers:
 		return uncomputed(show, all...)
 	case outside:
-		return abstract.Unknown(show, 0).Of(abstract.FromVariable | abstract.FromCount)
+		return abstract.Unknown(show, 0).WithOrigin(abstract.FromVariable | abstract.FromArithmetic)
 	}
-	return abstract.Number(show)
+	return abstract.UnknownNumber(show)
 }
 
 func isDecimal(v abstract.Value) bool {
-	_, err := decimal(v.Text)
+	_, err := parseDecimal(v.Text)
 	return v.Known() && err == nil
 }
 
 // decimal parses a number that all shells read as decimal.
-func decimal(text string) (int64, error) {
+func parseDecimal(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err == nil && strconv.FormatInt(n, 10) != text {
 		err = strconv.ErrSyntax
@@ -122,82 +122,84 @@ func decimal(text string) (int64, error) {
 }
 
 // widened returns a variable with unknown content, for one that gets new contents in every turn of a loop.
-func (v variable) widened(name string) variable {
-	c := content{val: v.any("$" + name), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}
-	v.may = []content{c}
+func (v variable) withUnknownContent(name string) variable {
+	c := variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}
+	v.contents = []variableContent{c}
 	return v
 }
 
 // lookup returns a variable's content, and whether the text sets it. If there are several possible contents, the
 // result is unknown: see state.each.
-func (s *state) lookup(name string) (content, bool) {
+func (s *state) lookup(name string) (variableContent, bool) {
 	v := s.vars.get(name)
-	if len(v.may) > 1 {
-		return content{val: v.any("$" + name), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}, true
+	if len(v.contents) > 1 {
+		return variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}, true
 	}
-	if v.refers || v.odd && !v.may[0].gone && !v.may[0].before {
-		return content{val: v.any("$" + name), open: true, array: v.may[0].array}, true
+	if v.isNameref || v.mayTransformValues && !v.contents[0].isUnset && !v.contents[0].isInherited {
+		return variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: v.contents[0].isArray}, true
 	}
-	return v.may[0], !v.may[0].before
+	return v.contents[0], !v.contents[0].isInherited
 }
 
 // bound reports whether the text may assign a variable.
-func (s *state) bound(name string) bool {
-	_, ok := s.vars.names[name]
-	return ok || s.vars.lost && syntax.ValidName(name)
+func (s *state) mayBeAssigned(name string) bool {
+	_, ok := s.vars.byName[name]
+	return ok || s.vars.hasUnknownAssignment && syntax.ValidName(name)
 }
 
 // hold sets the only content of a variable.
-func (s *state) hold(name string, c content) {
-	v := s.vars.names[name]
-	v.from = nil
+func (s *state) setVariableContent(name string, c variableContent) {
+	v := s.vars.byName[name]
+	v.settingsRead = nil
 	switch name {
 	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // reading them does not return the assigned value
-		c = content{val: abstract.Number("$" + name)}
+		c = variableContent{val: abstract.UnknownNumber("$" + name)}
 	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
-		c = content{val: uncomputed("$"+name, c.val), open: true}
+		c = variableContent{val: uncomputed("$"+name, c.val), mayBeUnset: true}
 	}
-	next := variable{may: []content{c}, exported: v.exported, constant: v.constant, odd: v.odd, refers: v.refers}
-	if v.constant || slices.Contains(s.watched, name) {
-		next = next.or(s.vars.get(name))
+	next := variable{contents: []variableContent{c}, isExported: v.isExported, mayBeReadonly: v.mayBeReadonly, mayTransformValues: v.mayTransformValues, isNameref: v.isNameref}
+	if v.mayBeReadonly || slices.Contains(s.trapVariables, name) {
+		next = next.merge(s.vars.get(name))
 	}
-	if v.odd && !isDecimal(c.val) { // the value may not be a valid number or key
-		s.mayFailLine()
+	if v.mayTransformValues && !isDecimal(c.val) { // the value may not be a valid number or key
+		s.recordPossibleLineExit()
 	}
-	if v.refers {
-		s.dynamic(effect.CauseUnresolved, "assigns through the nameref $"+name, c.val.From)
-		s.forget()
+	if v.isNameref {
+		s.emitDynamic(effect.CauseUnresolved, "assigns through the nameref $"+name, c.val.From)
+		s.forgetVariables()
 		return
 	}
-	if len(s.vars.names) >= maxNamed {
+	if len(s.vars.byName) >= maxVariables {
 		s.giveUp("too many assignments")
 		return
 	}
-	s.Shell.bind(name, next)
+	s.Shell.setVariable(name, next)
 }
 
 // assign assigns a variable, and walks code that runs because of its value.
 func (s *state) assign(name string, v abstract.Value) {
-	s.give(name, v)
-	s.environmentCode(name, v, v.From)
+	s.assignUnchecked(name, v)
+	s.checkEnvironmentCode(name, v, v.From)
 }
 
 // give assigns a variable without checking for code that programs run because of its name.
-func (s *state) give(name string, v abstract.Value) {
-	s.subscriptIn(v, false)
-	if commandTables[name] {
-		s.renamesCommand(name, v.From)
+func (s *state) assignUnchecked(name string, v abstract.Value) {
+	s.walkSubscripts(v, false)
+	if commandLookupArrays[name] {
+		s.recordCommandRenaming(name, v.From)
 	}
-	if old, ok := s.lookup(name); ok && old.array { // an array: assigns its first member, or in zsh replaces it
-		v = uncomputed("$"+name, append([]abstract.Value{v, old.val}, old.list...)...)
-		s.hold(name, content{val: v, array: true})
+	if old, ok := s.lookup(name); ok && old.isArray { // an array: assigns its first member, or in zsh replaces it
+		v = uncomputed("$"+name, append([]abstract.Value{v, old.val}, old.members...)...)
+		s.setVariableContent(name, variableContent{val: v, isArray: true})
 		return
 	}
-	s.hold(name, content{val: v})
+	s.setVariableContent(name, variableContent{val: v})
 }
 
 // mayGive is give for an assignment that may not happen.
-func (s *state) mayGive(name string, v abstract.Value) { s.may(func() { s.give(name, v) }) }
+func (s *state) mayAssignUnchecked(name string, v abstract.Value) {
+	s.walkPossibly(func() { s.assignUnchecked(name, v) })
+}
 
 // assignTo assigns to the name in a word: a variable, or an array member. If the name is unknown, any variable may
 // change.
@@ -205,10 +207,10 @@ func (s *state) assignTo(to, v abstract.Value) {
 	name, _, member := strings.Cut(to.Text, "[")
 	switch {
 	case !to.Known() || !syntax.ValidName(name):
-		s.subscriptIn(to, true)
-		s.unknownName(to)
+		s.walkSubscripts(to, true)
+		s.assignUnknownName(to)
 	case member:
-		s.subscriptIn(to, false)
+		s.walkSubscripts(to, false)
 		s.setMember(name, v)
 	default:
 		s.assign(name, v)
@@ -217,33 +219,33 @@ func (s *state) assignTo(to, v abstract.Value) {
 
 // unknownName handles an assignment to an unknown variable: all variables become unknown. A computed name may be a
 // variable that makes programs run code.
-func (s *state) unknownName(v abstract.Value) {
-	if v.Computed() {
-		s.dynamic(effect.CauseUnresolved, "the name of the assigned variable is unknown: "+abstract.Clip(v.String()), v.From)
+func (s *state) assignUnknownName(v abstract.Value) {
+	if v.IsComputed() {
+		s.emitDynamic(effect.CauseUnresolved, "the name of the assigned variable is unknown: "+abstract.Clip(v.String()), v.From)
 	}
-	s.forget()
+	s.forgetVariables()
 }
 
 // setMember assigns to an array member.
 func (s *state) setMember(name string, v abstract.Value) {
-	s.keeps(name, v)
-	if commandTables[name] {
-		s.renamesCommand(name, v.From)
+	s.checkMemberValue(name, v)
+	if commandLookupArrays[name] {
+		s.recordCommandRenaming(name, v.From)
 	}
 	old, _ := s.lookup(name)
-	all := append([]abstract.Value{v, old.val}, old.list...)
+	all := append([]abstract.Value{v, old.val}, old.members...)
 	if name == "argv" { // zsh: argv holds the positional parameters
 		s.setAnyPositional(all...)
 	}
-	s.hold(name, content{val: uncomputed("$"+name, all...), array: true})
+	s.setVariableContent(name, variableContent{val: uncomputed("$"+name, all...), isArray: true})
 }
 
 // forget makes all variables unknown, because an unknown variable was assigned.
-func (s *state) forget() {
-	kept := &table{names: map[string]variable{}, lost: true}
-	for name, v := range s.vars.names {
+func (s *state) forgetVariables() {
+	kept := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: true}
+	for name, v := range s.vars.byName {
 		if syntax.ValidName(name) { // else an internal name, not a variable
-			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.Forgotten), open: true}}
+			v.contents = []variableContent{{val: abstract.Variable(name, abstract.UnknownText).WithOrigin(abstract.FromUnknownAssignment), mayBeUnset: true}}
 		}
 		kept.set(name, v)
 	}
@@ -251,10 +253,10 @@ func (s *state) forget() {
 }
 
 // assignment binds a variable for NAME=VALUE.
-func (s *state) assignment(a *syntax.Assign) {
+func (s *state) walkAssignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		if a.Value != nil {
-			s.word(a.Value)
+			s.expandWord(a.Value)
 		}
 		return
 	}
@@ -262,7 +264,7 @@ func (s *state) assignment(a *syntax.Assign) {
 	switch {
 	case a.Array != nil && a.Index != nil: // zsh: assigns a slice of an array
 		s.walkIndex(a.Index)
-		s.setMember(name, uncomputed("$"+name, s.members(a.Array)...))
+		s.setMember(name, uncomputed("$"+name, s.expandArrayMembers(a.Array)...))
 		return
 	case a.Array != nil:
 		s.assignArray(name, a)
@@ -271,22 +273,22 @@ func (s *state) assignment(a *syntax.Assign) {
 		s.walkIndex(a.Index)
 		v := abstract.Value{}
 		if a.Value != nil {
-			v = s.word(a.Value)
+			v = s.expandWord(a.Value)
 		}
 		s.setMember(name, v)
 		return
 	}
-	v := s.word(a.Value)
+	v := s.expandWord(a.Value)
 	if a.Append {
 		old, ok := s.lookup(name)
 		switch {
-		case old.array:
+		case old.isArray:
 			s.setMember(name, v)
 			return
 		case ok:
 			v = abstract.Concat(old.val, v)
 		default:
-			v = abstract.Concat(s.environment(name)[0], v)
+			v = abstract.Concat(s.environmentValue(name)[0], v)
 		}
 	}
 	v.From = s.spanOf(a)
@@ -294,13 +296,13 @@ func (s *state) assignment(a *syntax.Assign) {
 }
 
 // members returns the words of an array literal.
-func (s *state) members(a *syntax.ArrayExpr) (out []abstract.Value) {
+func (s *state) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
 	for _, e := range a.Elems {
 		if e.Index != nil {
 			s.walkIndex(e.Index)
 		}
 		if e.Value != nil {
-			out = append(out, s.fields(e.Value)...)
+			out = append(out, s.expandFields(e.Value)...)
 		}
 		if len(out) > abstract.MaxFields {
 			s.giveUp("an array is too long to analyse")
@@ -312,104 +314,104 @@ func (s *state) members(a *syntax.ArrayExpr) (out []abstract.Value) {
 
 // assignArray handles NAME=(…): the members are known if each is one literal word.
 func (s *state) assignArray(name string, a *syntax.Assign) {
-	list := s.members(a.Array)
+	list := s.expandArrayMembers(a.Array)
 	for _, v := range list {
-		s.keeps(name, v)
+		s.checkMemberValue(name, v)
 	}
-	if commandTables[name] {
-		s.renamesCommand(name, s.spanOf(a))
+	if commandLookupArrays[name] {
+		s.recordCommandRenaming(name, s.spanOf(a))
 	}
 	old, bound := s.lookup(name)
 	exact := !slices.ContainsFunc(a.Array.Elems, func(e *syntax.ArrayElem) bool { return e.Index != nil }) &&
-		!slices.ContainsFunc(list, func(v abstract.Value) bool { return v.IsPattern && !v.Written })
+		!slices.ContainsFunc(list, func(v abstract.Value) bool { return v.IsPattern && !v.IsSingleWord })
 	if a.Append {
-		exact = exact && bound && old.array && old.list != nil
-		list = append(slices.Clip(old.list), list...)
+		exact = exact && bound && old.isArray && old.members != nil
+		list = append(slices.Clip(old.members), list...)
 	}
-	c := content{list: list, array: true}
+	c := variableContent{members: list, isArray: true}
 	switch {
 	case exact && list == nil:
-		c.list = []abstract.Value{}
-	case !exact && len(list) == 1 && list[0].Lines && !a.Append:
-		c = content{val: list[0], array: true}
+		c.members = []abstract.Value{}
+	case !exact && len(list) == 1 && list[0].IsPathList && !a.Append:
+		c = variableContent{val: list[0], isArray: true}
 	case !exact:
-		c = content{val: uncomputed("$"+name, append(list, old.val)...), array: true}
+		c = variableContent{val: uncomputed("$"+name, append(list, old.val)...), isArray: true}
 	}
 	if name == "argv" { // zsh: argv holds the positional parameters
 		s.setAnyPositional(list...)
 	}
 	if name == "path" && len(list) > 0 {
-		s.searchPath(list[0])
+		s.checkSearchPath(list[0])
 	}
-	s.hold(name, c)
+	s.setVariableContent(name, c)
 }
 
 // walkIndex walks code that an array subscript runs.
 func (s *state) walkIndex(x syntax.ArithmExpr) {
 	if w, ok := x.(*syntax.Word); ok {
-		s.subscriptIn(s.word(w), true)
+		s.walkSubscripts(s.expandWord(w), true)
 		return
 	}
-	s.arithm(x)
+	s.walkArithmetic(x)
 }
 
 // setPositional sets the positional parameters, from $1.
 func (s *state) setPositional(args []abstract.Value) {
-	c := content{array: true, list: []abstract.Value{}}
+	c := variableContent{isArray: true, members: []abstract.Value{}}
 	for i, v := range args {
-		if v.IsPattern && !v.Written { // may become any number of words
-			c = content{array: true, val: uncomputed("$@", args...)}
-			if v.Lines && len(args) == 1 && i == 0 {
+		if v.IsPattern && !v.IsSingleWord { // may become any number of words
+			c = variableContent{isArray: true, val: uncomputed("$@", args...)}
+			if v.IsPathList && len(args) == 1 && i == 0 {
 				c.val = v
 			}
 			break
 		}
-		s.subscriptIn(v, false)
-		c.list = append(c.list, v)
+		s.walkSubscripts(v, false)
+		c.members = append(c.members, v)
 	}
-	s.Shell.bind(positionalName, variable{may: []content{c}})
+	s.Shell.setVariable(positionalName, variable{contents: []variableContent{c}})
 }
 
 // setAnyPositional sets the positional parameters to an unknown selection of words.
 func (s *state) setAnyPositional(of ...abstract.Value) {
-	s.Shell.bind(positionalName, variable{may: []content{{array: true, val: uncomputed("$@", of...)}}})
+	s.Shell.setVariable(positionalName, variable{contents: []variableContent{{isArray: true, val: uncomputed("$@", of...)}}})
 }
 
 // parameters returns the positional parameters, from $1; false if they are unknown.
-func (s *state) parameters() (content, bool) {
+func (s *state) positionalContent() (variableContent, bool) {
 	c, ok := s.lookup(positionalName)
 	if !ok {
-		return content{array: true, list: []abstract.Value{}}, true
+		return variableContent{isArray: true, members: []abstract.Value{}}, true
 	}
-	return c, c.list != nil
+	return c, c.members != nil
 }
 
 // parameterAt returns a positional parameter and whether it is set; n counts from 1.
-func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
-	c, known := s.parameters()
+func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
+	c, known := s.positionalContent()
 	switch {
 	case !known:
-		return entry(c.val, uncomputed("$"+strconv.Itoa(n), c.val)), false
-	case n >= 1 && n <= len(c.list):
-		return c.list[n-1], true
+		return lineOrUnknown(c.val, uncomputed("$"+strconv.Itoa(n), c.val)), false
+	case n >= 1 && n <= len(c.members):
+		return c.members[n-1], true
 	}
 	return abstract.Value{}, false
 }
 
 // positional returns the values of $@.
-func (s *state) positional() []abstract.Value {
-	c, known := s.parameters()
+func (s *state) positionalValues() []abstract.Value {
+	c, known := s.positionalContent()
 	if !known {
-		return []abstract.Value{entry(c.val, uncomputed("$@", c.val))}
+		return []abstract.Value{lineOrUnknown(c.val, uncomputed("$@", c.val))}
 	}
-	return c.list
+	return c.members
 }
 
 // entry returns one line of a list of lines, or unknown if the value is not a list.
-func entry(in, unknown abstract.Value) abstract.Value {
-	if !in.Lines {
+func lineOrUnknown(in, unknown abstract.Value) abstract.Value {
+	if !in.IsPathList {
 		return unknown
 	}
-	in.Show, in.Taint = unknown.Show, unknown.Taint
+	in.Display, in.Taint = unknown.Display, unknown.Taint
 	return in
 }

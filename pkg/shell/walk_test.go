@@ -84,7 +84,7 @@ func TestFolding(t *testing.T) {
 	} {
 		var got []string
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.Word() != effect.Execute || e.Program != "echo" {
+			if e.RuleKind() != effect.Execute || e.Program != "echo" {
 				continue
 			}
 			got = append(got, strings.Join(append([]string{"echo"}, e.Args...), " "))

@@ -12,9 +12,9 @@ import (
 
 // windowsInvoke runs a program on Windows: names ignore case, and some mean a different program than on other
 // systems.
-func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !argv[0].Known() {
-		return s.unknownProgram(argv, io)
+		return s.runUnknownProgram(argv, io)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	base := strings.ToLower(programName(name))
@@ -22,24 +22,24 @@ func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstra
 	if short := strings.TrimSuffix(base, ext); (ext == ".cmd" || ext == ".bat" || ext == ".com") && command.CmdShims[short] {
 		base = short
 	}
-	if listed, ok := command.OfWindows(base); ok {
+	if listed, ok := command.WindowsEntryName(base); ok {
 		words := commandWords(argv)
 		words[0].Text = listed
-		return s.listedProgram(base, words, argv, io)
+		return s.runListedProgram(base, words, argv, io)
 	}
-	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) || windowsScript(base) {
-		return s.localProgram(argv, io)
+	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) || isWindowsScript(base) {
+		return s.runLocalProgram(argv, io)
 	}
 	// cmd.exe and PowerShell also search the working folder.
 	if p, pattern := s.place().Path(argv[0].Text, false); len(s.fileValues(p, pattern)) > 0 {
-		return s.localProgram(argv, io)
+		return s.runLocalProgram(argv, io)
 	}
 	argv[0].Text = base
-	return s.program(argv, io)
+	return s.runProgram(argv, io)
 }
 
 // windowsScript reports whether Windows executes files of this name as code.
-func windowsScript(base string) bool {
+func isWindowsScript(base string) bool {
 	switch command.FileLanguage(base) {
 	case "cmd", "powershell", "code":
 		return true
@@ -48,25 +48,25 @@ func windowsScript(base string) bool {
 }
 
 // registryKey records an access to a registry key, and reports whether the key is read and holds credentials.
-func (s *state) registryKey(base string, argv []abstract.Value, k command.Key) (secret bool) {
+func (s *state) recordRegistryAccess(base string, argv []abstract.Value, k command.RegistryKey) (secret bool) {
 	if k.Write {
-		s.registryWrite(base, argv[1:], join(argv))
+		s.recordRegistryWrite(base, argv[1:], wordsSpan(argv))
 		return false
 	}
 	key := strings.ToLower(k.Word.Text)
-	if !pwsh.SecretHive(key) {
+	if !pwsh.IsSecretHive(key) {
 		return false
 	}
-	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: base, Reason: "reads " + key, From: join(argv)})
+	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: base, Reason: "reads " + key, Span: wordsSpan(argv)})
 	return true
 }
 
 // registryWrite records a change of the registry.
-func (s *state) registryWrite(program string, words []abstract.Value, at effect.Span) {
-	e := effect.Effect{Kind: effect.ChangeSystem, Program: program, Reason: "changes the registry", From: at}
+func (s *state) recordRegistryWrite(program string, words []abstract.Value, at effect.Span) {
+	e := effect.Effect{Kind: effect.ChangeSystem, Program: program, Reason: "changes the registry", Span: at}
 	for _, v := range words {
 		key := strings.ToLower(strings.ReplaceAll(v.Text, "/", `\`))
-		if runsLater(key) {
+		if isAutorunKey(key) {
 			e.Kind, e.Path, e.Reason = effect.Persist, v.String(), "programs named in this registry key run later (persistence)"
 			break
 		}
@@ -75,7 +75,7 @@ func (s *state) registryWrite(program string, words []abstract.Value, at effect.
 }
 
 // runsLater reports whether Windows runs programs that a registry key names.
-func runsLater(key string) bool {
+func isAutorunKey(key string) bool {
 	for _, k := range [...]string{`\currentversion\run`, `\currentversion\policies\explorer\run`, `\winlogon`, `\image file execution options`, `\silentprocessexit`, `\currentversion\windows\load`, `appinit_dlls`,
 		`\services\`, `\active setup\`, `\shell\open\command`, `\environment`, `\command processor`, `userinitmprlogonscript`, `\lsa\`, `\print\monitors`, `\netsh`, `\bootexecute`, `\inprocserver32`, `\appcertdlls`, `\explorer\shell folders`, `\explorer\user shell folders`, `\powershell\`, `scrnsave.exe`} {
 		if strings.Contains(key, k) {

@@ -13,28 +13,28 @@ import (
 )
 
 // fields returns the words to which a word of the text expands.
-func (s *state) fields(w *syntax.Word) []abstract.Value {
-	if !s.step(1) {
+func (s *state) expandFields(w *syntax.Word) []abstract.Value {
+	if !s.spendSteps(1) {
 		return nil
 	}
 	at := s.spanOf(w)
 	var out []abstract.Value
-	words := s.braces(w)
+	words := s.expandWordBraces(w)
 	for _, parts := range words {
-		out = s.split(out, parts, at)
+		out = s.splitWord(out, parts, at)
 		if len(out) > abstract.MaxFields {
 			s.giveUp("a word expands to too many words")
 			return out[:abstract.MaxFields]
 		}
 	}
-	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.asZsh() { // zsh expands variables before braces, which gives other words
+	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.readsAsZsh() { // zsh expands variables before braces, which gives other words
 		return []abstract.Value{uncomputed("{…}", out...)}
 	}
 	return out
 }
 
 // plainWord returns the text of a word without quotes and expansions; false for other words.
-func plainWord(w *syntax.Word) (string, bool) {
+func literalWord(w *syntax.Word) (string, bool) {
 	if len(w.Parts) != 1 {
 		return "", false
 	}
@@ -52,101 +52,101 @@ func plainWord(w *syntax.Word) (string, bool) {
 }
 
 // A splitter collects the fields into which one word is split.
-type splitter struct {
+type fieldSplitter struct {
 	abstract.Builder
-	out    []abstract.Value
-	quoted bool // the word has quotes: an empty field counts
-	many   bool // the field may become any number of words although it is quoted
-	at     effect.Span
-	usual  bool // IFS has its default: words are split at white space
-	letter bool // IFS may contain letters
+	fields            []abstract.Value
+	hasQuotes         bool // the word has quotes: an empty field counts
+	mayBeManyWords    bool // the field may become any number of words although it is quoted
+	span              effect.Span
+	hasDefaultIFS     bool // IFS has its default: words are split at white space
+	ifsMayHaveLetters bool // IFS may contain letters
 }
 
-func (f *splitter) end() {
-	if f.quoted || f.Any && f.Lit.Len() > 0 {
+func (f *fieldSplitter) endField() {
+	if f.hasQuotes || f.HasParts && f.Text.Len() > 0 {
 		v := f.Value()
-		v.From = f.at
-		v.Written = f.quoted && !f.many
-		f.out = append(f.out, v)
+		v.From = f.span
+		v.IsSingleWord = f.hasQuotes && !f.mayBeManyWords
+		f.fields = append(f.fields, v)
 	}
 	f.Builder = abstract.Builder{}
-	f.quoted, f.many = false, false
+	f.hasQuotes, f.mayBeManyWords = false, false
 }
 
 // usualIFS is the default value of IFS.
-const usualIFS = " \t\n"
+const defaultIFS = " \t\n"
 
 // usualSplit reports whether IFS has its default value.
-func (s *state) usualSplit() bool {
+func (s *state) hasDefaultIFS() bool {
 	c, ok := s.lookup("IFS")
-	return !ok || c.gone || c.val.Known() && c.val.Text == usualIFS && !c.array
+	return !ok || c.isUnset || c.val.Known() && c.val.Text == defaultIFS && !c.isArray
 }
 
 // splitsLetters reports whether IFS may contain letters.
-func (s *state) splitsLetters() bool {
+func (s *state) ifsMayHaveLetters() bool {
 	c, ok := s.lookup("IFS")
-	return ok && (c.array || !c.val.Known() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
+	return ok && (c.isArray || !c.val.Known() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
 }
 
 // unquoted adds the result of an unquoted expansion, which is subject to word splitting.
-func (f *splitter) unquoted(v abstract.Value) {
+func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	switch {
 	case !v.Known():
-		f.Add(f.apart(v, f.begins(v)))
-		f.many = true
+		f.Add(f.addCompleteWords(v, f.completeWordsLength(v)))
+		f.mayBeManyWords = true
 		return
-	case !f.usual && (f.letter || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
+	case !f.hasDefaultIFS && (f.ifsMayHaveLetters || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
 		f.Add(uncomputed("${…}", v))
-		f.many = true
+		f.mayBeManyWords = true
 		return
 	}
 	text := v.Text
 	for text != "" {
-		i := strings.IndexAny(text, usualIFS)
+		i := strings.IndexAny(text, defaultIFS)
 		if i < 0 {
-			f.globbed(text, v)
+			f.addGlobText(text, v)
 			return
 		}
 		if i > 0 {
-			f.globbed(text[:i], v)
+			f.addGlobText(text[:i], v)
 		}
-		f.end()
-		text = strings.TrimLeft(text[i:], usualIFS)
-		if len(f.out) > abstract.MaxFields {
+		f.endField()
+		text = strings.TrimLeft(text[i:], defaultIFS)
+		if len(f.fields) > abstract.MaxFields {
 			return
 		}
 	}
 }
 
 // begins returns the length in bytes of the complete words at the start of a value with an unknown end.
-func (f *splitter) begins(v abstract.Value) int {
-	if !f.usual || v.Bare || v.Lines {
+func (f *fieldSplitter) completeWordsLength(v abstract.Value) int {
+	if !f.hasDefaultIFS || v.FullyUnknown || v.IsPathList {
 		return 0
 	}
 	known := strings.IndexAny(v.Text, `\*?[{`)
-	if known < 0 || !strings.HasPrefix(v.Show, v.Text[:known]) {
+	if known < 0 || !strings.HasPrefix(v.Display, v.Text[:known]) {
 		return 0
 	}
-	return strings.LastIndexAny(v.Text[:known], usualIFS) + 1
+	return strings.LastIndexAny(v.Text[:known], defaultIFS) + 1
 }
 
 // apart adds the complete words at the start of a value, and returns the rest of the value.
-func (f *splitter) apart(v abstract.Value, words int) abstract.Value {
+func (f *fieldSplitter) addCompleteWords(v abstract.Value, words int) abstract.Value {
 	if words == 0 {
 		return v
 	}
-	f.unquoted(abstract.Value{Text: v.Text[:words], Taint: v.Taint, Secrets: v.Secrets})
-	v.Text, v.Show = v.Text[words:], v.Show[words:]
-	if v.Bare = strings.Trim(v.Text, "*") == ""; v.Text[0] == '*' {
-		v.Lead = v.Origin
+	f.addUnquoted(abstract.Value{Text: v.Text[:words], Taint: v.Taint, SecretDescription: v.SecretDescription})
+	v.Text, v.Display = v.Text[words:], v.Display[words:]
+	if v.FullyUnknown = strings.Trim(v.Text, "*") == ""; v.Text[0] == '*' {
+		v.FirstOrigin = v.Origin
 	}
 	return v
 }
 
 // globbed adds text in which glob characters are active.
-func (f *splitter) globbed(text string, v abstract.Value) {
+func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
-		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Show: text, IsPattern: true, Taint: v.Taint, Secrets: v.Secrets})
+		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Display: text, IsPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
 		return
 	}
 	v.Text = text
@@ -154,68 +154,68 @@ func (f *splitter) globbed(text string, v abstract.Value) {
 }
 
 // split appends the fields of a word's parts.
-func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
-	f := splitter{out: out, at: at, usual: s.usualSplit()}
-	f.letter = !f.usual && s.splitsLetters()
-	for _, part := range s.asWord(parts, false) {
+func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
+	f := fieldSplitter{fields: out, span: at, hasDefaultIFS: s.hasDefaultIFS()}
+	f.ifsMayHaveLetters = !f.hasDefaultIFS && s.ifsMayHaveLetters()
+	for _, part := range s.partsInDialect(parts, false) {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			f.Unescaped(p.Value)
+			f.AddUnquotedText(p.Value)
 		case *syntax.SglQuoted:
-			f.quoted = true
-			f.Literal(sglText(p))
+			f.hasQuotes = true
+			f.AddLiteral(singleQuotedText(p))
 		case *syntax.DblQuoted:
-			s.dblQuoted(&f, p)
+			s.addDoubleQuoted(&f, p)
 		case *syntax.ParamExp:
-			vs := s.param(p)
-			if len(vs) > 1 && !f.usual { // shells differ in where one word ends and the next begins
+			vs := s.expandParameter(p)
+			if len(vs) > 1 && !f.hasDefaultIFS { // shells differ in where one word ends and the next begins
 				vs = []abstract.Value{uncomputed("${…}", vs...)}
 			}
 			for k, v := range vs {
 				if k > 0 {
-					f.end()
+					f.endField()
 				}
-				s.unsplit(&f, p, v)
+				s.addUnquotedParameter(&f, p, v)
 			}
 		default:
-			if v := s.part(part); isProcess(part) {
+			if v := s.expandPart(part); isProcessSubstitution(part) {
 				f.Add(v)
 			} else {
-				f.unquoted(v)
+				f.addUnquoted(v)
 			}
 		}
 	}
-	f.end()
-	return f.out
+	f.endField()
+	return f.fields
 }
 
-func isProcess(p syntax.WordPart) bool {
+func isProcessSubstitution(p syntax.WordPart) bool {
 	_, ok := p.(*syntax.ProcSubst)
 	return ok
 }
 
 // unsplit adds the value of an unquoted parameter, which zsh does not split.
-func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
-	blank := strings.ContainsAny(v.Text, usualIFS) || f.begins(v) > 0
+func (s *state) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abstract.Value) {
+	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsLength(v) > 0
 	switch {
-	case blank && quotedDefault(p) && v.Known():
+	case blank && hasQuotedDefault(p) && v.Known():
 		f.Add(uncomputed("${…}", v))
-	case v.Known() && v.Text == "" && quotedDefault(p): // one empty word, or none if the variable is empty
+	case v.Known() && v.Text == "" && hasQuotedDefault(p): // one empty word, or none if the variable is empty
 		f.Add(uncomputed("${…}", v))
-		f.many = true
-	case blank && s.asZsh():
-		if s.dialect.odd {
+		f.mayBeManyWords = true
+	case blank && s.readsAsZsh():
+		if s.dialect.zshOptionsChanged {
 			v = uncomputed("${…}", v)
 		}
 		f.Add(v)
-		f.many = f.many || !v.Known()
+		f.mayBeManyWords = f.mayBeManyWords || !v.Known()
 	default:
-		f.unquoted(v)
+		f.addUnquoted(v)
 	}
 }
 
 // quotedDefault reports whether an expansion such as ${x:-"a b"} contains quotes.
-func quotedDefault(p *syntax.ParamExp) bool {
+func hasQuotedDefault(p *syntax.ParamExp) bool {
 	if p.Exp == nil || p.Exp.Word == nil || p.Exp.Op >= syntax.RemSmallSuffix {
 		return false
 	}
@@ -228,50 +228,50 @@ func quotedDefault(p *syntax.ParamExp) bool {
 	})
 }
 
-func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
+func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 	// "$@" without positional parameters expands to no word.
 	lone := len(p.Parts) == 1
-	f.quoted = true
-	for _, inner := range s.asWord(p.Parts, true) {
+	f.hasQuotes = true
+	for _, inner := range s.partsInDialect(p.Parts, true) {
 		switch q := inner.(type) {
 		case *syntax.Lit:
-			f.Literal(unescapeDouble(q.Value))
+			f.AddLiteral(unescapeDouble(q.Value))
 		case *syntax.ParamExp:
-			vs := s.param(q)
-			list := isList(q)
+			vs := s.expandParameter(q)
+			list := expandsToList(q)
 			switch {
-			case quotedDefault(q) && len(vs) == 1: // shells differ in how they read single quotes here
+			case hasQuotedDefault(q) && len(vs) == 1: // shells differ in how they read single quotes here
 				vs = []abstract.Value{uncomputed("${…}", vs...)}
-			case joined(q) || len(vs) > 1 && !list:
+			case joinsMembers(q) || len(vs) > 1 && !list:
 				vs = []abstract.Value{s.joinPositional(vs)}
-			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.asZsh()): // in zsh, an empty word
+			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.readsAsZsh()): // in zsh, an empty word
 				vs = []abstract.Value{{}}
 			}
 			if len(vs) == 0 {
-				f.quoted = false
+				f.hasQuotes = false
 			}
 			for k, v := range vs {
 				if k > 0 {
-					f.end()
-					f.quoted = true
+					f.endField()
+					f.hasQuotes = true
 				}
 				f.Add(v)
-				f.many = f.many || v.IsPattern && (zshForm(q) || q.Exp != nil && q.Exp.Word != nil && s.holdsList(q.Exp.Word) || !joined(q) && (q.Index != nil || list))
+				f.mayBeManyWords = f.mayBeManyWords || v.IsPattern && (isZshExpansion(q) || q.Exp != nil && q.Exp.Word != nil && s.holdsList(q.Exp.Word) || !joinsMembers(q) && (q.Index != nil || list))
 			}
 		default:
-			f.Add(s.part(inner))
+			f.Add(s.expandPart(inner))
 		}
 	}
 }
 
 // isList reports whether an expansion gives one word for each member of a list: $@, ${a[@]}.
-func isList(p *syntax.ParamExp) bool {
+func expandsToList(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return p.Param != nil && p.Param.Value == "@" || ok && w.Lit() == "@"
 }
 
 // joined reports whether an expansion joins the members of a list to one word when quoted: "$*".
-func joined(p *syntax.ParamExp) bool {
+func joinsMembers(p *syntax.ParamExp) bool {
 	if p.Param == nil {
 		return false
 	}
@@ -284,34 +284,34 @@ func joined(p *syntax.ParamExp) bool {
 
 // joinPositional returns the values of "$*" as one word.
 func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
-	if len(vs) > 1 && !s.usualSplit() {
+	if len(vs) > 1 && !s.hasDefaultIFS() {
 		return uncomputed("$*", vs...)
 	}
 	return abstract.JoinValues(vs)
 }
 
 // part returns the value of one part of a word, without word splitting.
-func (s *state) part(part syntax.WordPart) abstract.Value {
+func (s *state) expandPart(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		return abstract.Lit(p.Value)
 	case *syntax.SglQuoted:
-		return abstract.Lit(sglText(p))
+		return abstract.Lit(singleQuotedText(p))
 	case *syntax.DblQuoted:
-		f := splitter{}
-		s.dblQuoted(&f, p)
-		f.end()
-		return s.joinPositional(f.out)
+		f := fieldSplitter{}
+		s.addDoubleQuoted(&f, p)
+		f.endField()
+		return s.joinPositional(f.fields)
 	case *syntax.ParamExp:
-		return s.joinPositional(s.param(p))
+		return s.joinPositional(s.expandParameter(p))
 	case *syntax.CmdSubst:
-		return s.substitution(p)
+		return s.walkCommandSubstitution(p)
 	case *syntax.ArithmExp:
-		return s.arithm(p.X)
+		return s.walkArithmetic(p.X)
 	case *syntax.ProcSubst:
-		return s.procSubst(p)
+		return s.walkProcessSubstitution(p)
 	case *syntax.ExtGlob:
-		return abstract.Value{Text: "*", Show: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
+		return abstract.Value{Text: "*", Display: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
 	case *syntax.BraceExp:
 		return abstract.Unknown("{…}", 0)
 	}
@@ -319,17 +319,17 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 }
 
 // word returns the value of a word without word splitting, as in assignments and redirections.
-func (s *state) word(w *syntax.Word) abstract.Value {
-	if w == nil || !s.step(1) {
+func (s *state) expandWord(w *syntax.Word) abstract.Value {
+	if w == nil || !s.spendSteps(1) {
 		return abstract.Value{}
 	}
-	f := splitter{}
-	for _, part := range s.asWord(w.Parts, false) {
+	f := fieldSplitter{}
+	for _, part := range s.partsInDialect(w.Parts, false) {
 		if l, ok := part.(*syntax.Lit); ok {
-			f.Unescaped(l.Value)
+			f.AddUnquotedText(l.Value)
 			continue
 		}
-		f.Add(s.part(part))
+		f.Add(s.expandPart(part))
 	}
 	v := f.Value()
 	v.From = s.spanOf(w)
@@ -337,7 +337,7 @@ func (s *state) word(w *syntax.Word) abstract.Value {
 }
 
 // document returns the text of a here-document.
-func (s *state) document(delim, body *syntax.Word) abstract.Value {
+func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
 	if body == nil {
 		return abstract.Value{}
 	}
@@ -348,16 +348,16 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 		}
 	}
 	var b abstract.Builder
-	for _, part := range s.asWord(body.Parts, true) {
+	for _, part := range s.partsInDialect(body.Parts, true) {
 		l, ok := part.(*syntax.Lit)
 		switch {
 		case ok && raw:
-			b.Literal(l.Value)
+			b.AddLiteral(l.Value)
 		case ok:
-			b.Literal(unescapeDouble(l.Value))
+			b.AddLiteral(unescapeDouble(l.Value))
 		default:
-			v := s.part(part)
-			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // shells differ in how they read quotes here
+			v := s.expandPart(part)
+			if p, ok := part.(*syntax.ParamExp); ok && hasQuotedDefault(p) { // shells differ in how they read quotes here
 				v = uncomputed("${…}", v)
 			}
 			b.Add(v)
@@ -389,9 +389,9 @@ func unescapeDouble(s string) string {
 	return b.String()
 }
 
-func sglText(p *syntax.SglQuoted) string {
+func singleQuotedText(p *syntax.SglQuoted) string {
 	if p.Dollar {
-		return plain.ANSIC(p.Value)
+		return plain.UnescapeANSIC(p.Value)
 	}
 	return p.Value
 }

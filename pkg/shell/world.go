@@ -11,38 +11,40 @@ import (
 // The state is not embedded: the compiler would write a method of world for each of its methods.
 type world struct{ s *state }
 
-func (w world) Step(n int) bool                        { return w.s.step(n) }
+func (w world) Step(n int) bool                        { return w.s.spendSteps(n) }
 func (w world) GiveUp(why string)                      { w.s.giveUp(why) }
 func (w world) Ended() bool                            { return w.s.gaveUp }
 func (w world) Report(e effect.Effect)                 { w.s.emitOnce(e) }
-func (w world) URL(kind effect.Kind, v abstract.Value) { w.s.url(kind, v) }
+func (w world) URL(kind effect.Kind, v abstract.Value) { w.s.emitURL(kind, v) }
 func (w world) Read(v abstract.Value) abstract.Value   { return w.s.readFile(effect.ReadFile, v) }
-func (w world) Discards(path string) bool              { return quietDevice(path) }
+func (w world) Discards(path string) bool              { return isStreamDevice(path) }
 func (w world) Secret(path string) bool                { return effect.SecretPath(path, false) }
 func (w world) Input() abstract.Value                  { return w.s.input }
 func (w world) Call(argv []abstract.Value)             { w.s.invoke(argv, abstract.Streams{}) }
 
-func (w world) Dynamic(cause effect.Cause, why string, at effect.Span) { w.s.dynamic(cause, why, at) }
+func (w world) Dynamic(cause effect.Cause, why string, at effect.Span) {
+	w.s.emitDynamic(cause, why, at)
+}
 
 func (w world) Path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
-	return w.s.path(kind, v, recursive)
+	return w.s.emitPath(kind, v, recursive)
 }
 
 func (w world) Store(path string, pattern bool, content abstract.Value) {
-	w.s.addFile(file{path: path, pattern: pattern, val: content})
+	w.s.addFile(writtenFile{path: path, pattern: pattern, val: content})
 }
 
 func (w world) Send(v abstract.Value, program string, at effect.Span) {
-	w.s.upload(v, program, at)
-	w.s.recordSentValue(v, program, w.s.lastPeers(), at)
+	w.s.recordUpload(v, program, at)
+	w.s.recordSentValue(v, program, w.s.lastNetworkPeer(), at)
 }
 
-func (w world) Environment(name string) abstract.Value { return w.s.environment(name)[0] }
+func (w world) Environment(name string) abstract.Value { return w.s.environmentValue(name)[0] }
 
-func (w world) Nested(text string, at effect.Span) abstract.Value { return w.s.nested(text, at) }
+func (w world) Nested(text string, at effect.Span) abstract.Value { return w.s.walkNested(text, at) }
 
 func (w world) Pipe(text string, at effect.Span, in abstract.Value) {
-	w.s.nestedWith(text, at, abstract.Streams{In: in})
+	w.s.walkNestedWithInput(text, at, abstract.Streams{In: in})
 }
 
 func (w world) Run(language string, code abstract.Value, how string, at effect.Span) abstract.Value {
@@ -53,17 +55,19 @@ func (w world) RunFile(path abstract.Value, language string, at effect.Span) {
 	w.s.runFile(path, language, nil, abstract.Streams{}, at)
 }
 
-func (w world) Host(kind effect.Kind, v abstract.Value) { w.s.host(kind, v) }
+func (w world) Host(kind effect.Kind, v abstract.Value) { w.s.emitHost(kind, v) }
 
 func (w world) SetEnvironment(name string, v abstract.Value, at effect.Span) {
-	w.s.environmentCode(name, v, at)
+	w.s.checkEnvironmentCode(name, v, at)
 }
 
 func (w world) SetRegistry(program string, words []abstract.Value, at effect.Span) {
-	w.s.registryWrite(program, words, at)
+	w.s.recordRegistryWrite(program, words, at)
 }
 
-func (w world) Set(name string, v abstract.Value) { w.s.hold(name, content{val: v}) }
+func (w world) Set(name string, v abstract.Value) {
+	w.s.setVariableContent(name, variableContent{val: v})
+}
 
 func (w world) Get(name string) (abstract.Value, bool) {
 	c, ok := w.s.lookup(name)
@@ -78,11 +82,11 @@ func (w world) Redirect(io *abstract.Streams, descriptor string, path abstract.V
 	w.s.redirectOut(io, descriptor, path, add)
 }
 
-func (w world) Deliver(io abstract.Streams, out abstract.Value) abstract.Value {
-	return w.s.deliver(io, out)
+func (w world) DeliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
+	return w.s.deliverOutput(io, out)
 }
 
-func (w world) Later(f func()) (release func()) {
+func (w world) DeferEffects(f func()) (release func()) {
 	mark := len(w.s.effects)
 	f()
 	held := slices.Clone(w.s.effects[min(mark, len(w.s.effects)):])
@@ -95,16 +99,16 @@ func (w world) Execute(argv []abstract.Value, program string, class effect.Class
 }
 
 func (w world) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.s.unknownProgram(argv, io)
+	return w.s.runUnknownProgram(argv, io)
 }
 
 func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.s.windowsInvoke(argv, io)
+	return w.s.invokeOnWindows(argv, io)
 }
 
 func (w world) Suspect(v abstract.Value) { w.s.recordSuspectWord(v) }
 
 func (w world) Link(path, to abstract.Value) {
 	at, pattern := w.s.place().Path(path.Text, path.IsPattern)
-	w.s.link(at, pattern, to)
+	w.s.recordLink(at, pattern, to)
 }

@@ -12,17 +12,17 @@ import (
 // nothing could limit how often.
 func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Approver, error) {
 	opts := cfg.Approve
-	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor
+	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.effectiveSettings().Approval, cfg.StateDir, p.now, p.redactor
 	if p.store == nil {
 		opts.Channels, opts.NoChannelReason = nil, "approval needs a state folder for its hourly limit; set HOME or --state"
 	} else {
 		opts.Store = p.store
 	}
-	opts.OwnChannel, opts.Kind, opts.Tool = rules.OwnChannel, p.offerKind, p.offerTool
-	opts.Binding = func(c *analysis.Case) string { return p.binding(p.approvals, c) }
+	opts.MustAskItself, opts.OfferKindApproval, opts.OfferToolClass = rules.MustAskItself, p.offerKindApproval, p.offerToolClassification
+	opts.AnswerKey = func(c *analysis.Case) string { return p.answerKey(p.approvalInstallationID, c) }
 	var err error
-	if p.person, err = approve.New(opts); err != nil {
+	if p.approver, err = approve.New(opts); err != nil {
 		return nil, fmt.Errorf("approval: %w", err)
 	}
-	return p.person, nil
+	return p.approver, nil
 }

@@ -18,43 +18,43 @@ import (
 // the user. Some questions always go to the user, and at most [maxAssists] ALLOWs of the evaluator
 // count between two answers of the user, so that a model with a systematic error cannot decide for
 // long.
-const assisted = "assisted"
+const assistedPreset = "assisted"
 
 // maxAssists is how many ALLOWs of the evaluator count in a session between two answers of the user.
-const maxAssists = 10
+const maxEvaluatorAllows = 10
 
 // assists asks the evaluator about a case under the rules of the preset assisted.
-func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdict {
+func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Case) verdict.Verdict {
 	if by := userOnlyQuestion(c); by != nil {
-		return p.forUser(c, by, by.Reasoning)
+		return p.passQuestionToUser(c, by, by.Reasoning)
 	}
-	before := len(c.Trail)
-	v := p.ask(ctx, TierEvaluate, c)
+	before := len(c.EarlierSteps)
+	v := p.askTier(ctx, TierEvaluate, c)
 	if v.Decision != verdict.Allow {
 		return v
 	}
 	why := ""
-	switch n, err := p.assisting(ctx, c); {
+	switch n, err := p.countEvaluatorAllow(ctx, c); {
 	case err != nil:
 		why = "the model's decisions in this session could not be counted: " + err.Error()
-	case n > maxAssists:
+	case n > maxEvaluatorAllows:
 		why = "the model allowed ten actions of this session since you last answered"
 	default:
 		return v
 	}
-	by := askingStep(c.Trail[:before], TierPolicy, TierApprove)
+	by := askingStep(c.EarlierSteps[:before], TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{Source: sources[TierEvaluate], Confidence: 0.5}
+		by = &verdict.Step{Source: tierSources[TierEvaluate], Confidence: 0.5}
 	}
-	return p.forUser(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
+	return p.passQuestionToUser(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
 }
 
 // forUser turns the question of an earlier tier into a question for the user.
-func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
-	f := verdict.Finding{Who: verdict.Person, Source: by.Source, Confidence: by.Confidence, Rule: by.Rule, Reasoning: reason}
+func (p *Pipeline) passQuestionToUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
+	f := verdict.Finding{Authority: verdict.Person, Source: by.Source, Confidence: by.Confidence, Rule: by.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
 	v.Trail = []verdict.Step{f.Step(TierEvaluate)}
-	return p.noted(v, TierEvaluate, c, p.now())
+	return p.addToTrail(v, TierEvaluate, c, p.now())
 }
 
 // userOnlyQuestion returns the step whose question only the user may answer, nil if the evaluator may
@@ -62,17 +62,17 @@ func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) ve
 // persistence, foreign code, shield itself, unknown effects, or data leaving the machine after
 // untrusted text came in.
 func userOnlyQuestion(c *analysis.Case) *verdict.Step {
-	by := askingStep(c.Trail, TierPolicy, TierApprove)
+	by := askingStep(c.EarlierSteps, TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{Source: sources[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyTier()}
+		by = &verdict.Step{Source: tierSources[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTier()}
 	}
 	switch {
-	case c.Unexamined != "", len(c.Effects) == 0, slices.Contains(personalRules, by.Rule):
+	case c.Unexamined != "", len(c.Effects) == 0, slices.Contains(userOnlyRules, by.Rule):
 		return by
 	}
 	untrusted := c.Remembers(effect.LabelUntrusted)
 	for i := range c.Effects {
-		if e := &c.Effects[i]; personalEffect(e) || untrusted && wayOut(e) {
+		if e := &c.Effects[i]; isUserOnlyEffect(e) || untrusted && leavesMachine(e) {
 			return by
 		}
 	}
@@ -80,21 +80,21 @@ func userOnlyQuestion(c *analysis.Case) *verdict.Step {
 }
 
 // personalRules are the rules whose questions only the user may answer, whichever effect they match.
-var personalRules = []string{
+var userOnlyRules = []string{
 	"starts_later", "agent_identity", "login_settings", "system_changes", "credential_changes", "secret_names", "sandbox_off",
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
 // localHarms are the harms that the evaluator may allow: they concern the user's own work on this
 // machine, which undo or git may restore, or reveal little.
-var localHarms = []effect.Harm{effect.Discards, effect.Conceals, effect.Hides, effect.Halts, effect.Surveys, effect.Uploads}
+var evaluatorAllowableHarms = []effect.Harm{effect.DiscardsWork, effect.ConcealsChanges, effect.HidesFiles, effect.HaltsMachine, effect.EnumeratesAccounts, effect.UploadsFiles}
 
 // personalEffect reports whether only the user may allow an effect.
-func personalEffect(e *effect.Effect) bool {
-	if e.Sure == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(localHarms, h) }) {
+func isUserOnlyEffect(e *effect.Effect) bool {
+	if e.Certainty == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(evaluatorAllowableHarms, h) }) {
 		return true
 	}
-	switch e.Word() {
+	switch e.RuleKind() {
 	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.Destroy, effect.Persist, effect.ChangeGuard,
 		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic:
 		return true
@@ -103,9 +103,9 @@ func personalEffect(e *effect.Effect) bool {
 	case effect.ChangeRemote:
 		return e.Verb == "" || e.Target == "" && e.Service == ""
 	case effect.RunCode:
-		return e.Is(effect.LabelNetwork) || e.Is(effect.LabelDecoded) || e.Is(effect.LabelUntrusted)
+		return e.HasLabel(effect.LabelNetwork) || e.HasLabel(effect.LabelDecoded) || e.HasLabel(effect.LabelUntrusted)
 	case effect.SendData:
-		return e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate)
+		return e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate)
 	case effect.ReadFile, effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
 		return e.Path == "" || effect.SecretPath(e.Path, e.Pattern)
 	}
@@ -114,7 +114,7 @@ func personalEffect(e *effect.Effect) bool {
 
 // wayOut reports whether an effect sends data to another machine or person, or changes a remote
 // resource.
-func wayOut(e *effect.Effect) bool {
+func leavesMachine(e *effect.Effect) bool {
 	switch e.Kind {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemote:
 		return true
@@ -124,48 +124,48 @@ func wayOut(e *effect.Effect) bool {
 
 // The shelf of the state that counts, for each session, the evaluator's ALLOWs.
 const (
-	assistShelf = "assisted"
-	assistGroup = "sessions"
-	assistFor   = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
-	maxSessions = 1000               // sessions whose ALLOWs are counted at the same time
+	allowCountNamespace = "assisted"
+	allowCountGroup     = "sessions"
+	allowCountLifetime  = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
+	maxCountedSessions  = 1000               // sessions whose ALLOWs are counted at the same time
 )
 
-type assistCount struct {
-	N  int       `json:"n"`
-	At time.Time `json:"at"`
+type evaluatorAllowCount struct {
+	Allows      int       `json:"n"`
+	LastAllowAt time.Time `json:"at"`
 }
 
 var errTooManySessions = errors.New("too many sessions are active")
 
 // assistKey returns the key under which the ALLOWs of a case's session are counted.
-func (p *Pipeline) assistKey(c *analysis.Case) []byte {
+func (p *Pipeline) allowCountKey(c *analysis.Case) []byte {
 	session := c.Action.Session
 	if p.host == "" {
 		session = "" // the session name is the agent's claim: all sessions it names share one count
 	}
-	return examID(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
+	return hashedKey(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
 }
 
 // assisting counts an ALLOW of the evaluator and returns how many there were since the user's last
 // answer.
-func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err error) {
+func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.Case) (n int, err error) {
 	if p.store == nil {
 		return 0, errors.New("there is no state folder; set HOME or --state")
 	}
-	key, now := p.assistKey(c), p.now()
-	err = p.store.Shelf(ctx, assistShelf, func(sh *state.Shelf) error {
-		var counted assistCount
+	key, now := p.allowCountKey(c), p.now()
+	err = p.store.UpdateNamespace(ctx, allowCountNamespace, func(sh *state.NamespaceTx) error {
+		var counted evaluatorAllowCount
 		others := 0
 		var old [][]byte
-		err := sh.Each([]byte(assistGroup), func(k, value []byte) error {
-			var one assistCount
+		err := sh.Each([]byte(allowCountGroup), func(k, value []byte) error {
+			var one evaluatorAllowCount
 			if err := json.Unmarshal(value, &one); err != nil {
 				return err
 			}
 			switch {
 			case string(k) == string(key):
 				counted = one
-			case now.Sub(one.At) > assistFor:
+			case now.Sub(one.LastAllowAt) > allowCountLifetime:
 				old = append(old, slices.Clone(k))
 			default:
 				others++
@@ -175,27 +175,27 @@ func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err 
 		if err != nil {
 			return err
 		}
-		if others >= maxSessions {
+		if others >= maxCountedSessions {
 			return errTooManySessions
 		}
 		for _, k := range old {
-			if err := sh.Put([]byte(assistGroup), k, nil); err != nil {
+			if err := sh.Put([]byte(allowCountGroup), k, nil); err != nil {
 				return err
 			}
 		}
-		n = counted.N + 1
-		value, err := json.Marshal(assistCount{min(n, maxAssists+1), now})
+		n = counted.Allows + 1
+		value, err := json.Marshal(evaluatorAllowCount{min(n, maxEvaluatorAllows+1), now})
 		if err != nil {
 			return err
 		}
-		return sh.Put([]byte(assistGroup), key, value)
+		return sh.Put([]byte(allowCountGroup), key, value)
 	})
 	return n, err
 }
 
 // answeredByUser resets the session's count of ALLOWs. If that fails, the user is asked more often.
-func (p *Pipeline) answeredByUser(ctx context.Context, c *analysis.Case) {
-	if p.assisted && p.store != nil {
-		_ = p.store.Shelf(ctx, assistShelf, func(sh *state.Shelf) error { return sh.Put([]byte(assistGroup), p.assistKey(c), nil) })
+func (p *Pipeline) resetAllowCount(ctx context.Context, c *analysis.Case) {
+	if p.usesAssistedPreset && p.store != nil {
+		_ = p.store.UpdateNamespace(ctx, allowCountNamespace, func(sh *state.NamespaceTx) error { return sh.Put([]byte(allowCountGroup), p.allowCountKey(c), nil) })
 	}
 }

@@ -28,7 +28,7 @@ func assistedPipeline(t *testing.T, u *pupil, change func(*Config)) *Pipeline {
 		if _, err := p.Exam(t.Context(), fixed(1)); err != nil {
 			t.Fatal(err)
 		}
-		if why := p.Licence(t.Context()).Why; why != "" {
+		if why := p.Licence(t.Context()).UnlicensedReason; why != "" {
 			t.Fatal(why)
 		}
 		u.calls = 0
@@ -71,7 +71,7 @@ func TestAssisted(t *testing.T) {
 		`{"type":"mcp__acme__frob","payload":{"x":"y"}}`:                      "person",
 	} {
 		before := u.calls
-		v := p.outcome(t.Context(), item{Line: 1, Action: parse(t, record)}, Range{TierPolicy, TierEvaluate}).Verdict
+		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 		got := "below"
 		switch asked := u.calls > before; {
 		case v.Decision == verdict.Escalate && v.NextTier == TierApprove && !asked:
@@ -94,7 +94,7 @@ func TestAssistedAfterUntrustedText(t *testing.T) {
 	u := &pupil{name: "wary", says: wary}
 	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.Enabled, c.Host = true, "claude-code" })
 	say := func(record string) verdict.Verdict {
-		return p.outcome(t.Context(), item{Line: 1, Action: parse(t, record)}, Range{TierPolicy, TierEvaluate}).Verdict
+		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
 	const mail = `{"type":"send_email","session":"s","payload":{"to":"a@acme.com","subject":"hi","body":"see you"}}`
 	if v := say(mail); v.Decision != verdict.Allow {
@@ -113,11 +113,11 @@ func TestAssistedIsBounded(t *testing.T) {
 	p := assistedPipeline(t, u, func(c *Config) { c.Host = "claude-code" })
 	say := func(session string, i int) verdict.Verdict {
 		record := fmt.Sprintf(`{"type":"send_email","session":%q,"payload":{"to":"a@acme.com","subject":"hi %d","body":"see you"}}`, session, i)
-		return p.outcome(t.Context(), item{Line: 1, Action: parse(t, record)}, Range{TierPolicy, TierEvaluate}).Verdict
+		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
 	for i := range 13 {
 		want := verdict.Allow
-		if i >= maxAssists {
+		if i >= maxEvaluatorAllows {
 			want = verdict.Escalate
 		}
 		if v := say("one", i); v.Decision != want {
@@ -128,7 +128,7 @@ func TestAssistedIsBounded(t *testing.T) {
 		t.Errorf("in another session: %v: %s", v.Decision, v.Reasoning)
 	}
 	a := parse(t, `{"type":"send_email","session":"one","payload":{"to":"a@acme.com"}}`)
-	p.answeredByUser(t.Context(), p.analyze(a, nil))
+	p.resetAllowCount(t.Context(), p.analyze(a, nil))
 	if v := say("one", 50); v.Decision != verdict.Allow {
 		t.Errorf("after an answer: %v: %s", v.Decision, v.Reasoning)
 	}
@@ -146,7 +146,7 @@ func TestAssistedWithoutModel(t *testing.T) {
 		"not examined": func(c *Config) { c.Provider = &pupil{name: "new", says: allows} },
 	} {
 		p := assistedPipeline(t, nil, func(c *Config) { c.Provider = nil; change(c) })
-		v := p.outcome(t.Context(), item{Line: 1, Action: parse(t, mail)}, All).Verdict
+		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers).Verdict
 		if v.Decision != verdict.Block {
 			t.Errorf("%s: %v by tier %d: %s", name, v.Decision, v.Tier, v.Reasoning)
 		}
@@ -154,9 +154,9 @@ func TestAssistedWithoutModel(t *testing.T) {
 	// With a spent budget no one decides where no user can be asked.
 	u := &pupil{name: "wary", says: wary}
 	p := assistedPipeline(t, u, func(c *Config) { c.DailyBudget, c.Settings.FailClosed = 1, false })
-	p.outcome(t.Context(), item{Line: 1, Action: parse(t, mail)}, All)
+	p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers)
 	second := parse(t, `{"type":"send_email","payload":{"to":"b@acme.com","subject":"hi","body":"see you"}}`)
-	if v := p.outcome(t.Context(), item{Line: 2, Action: second}, All).Verdict; v.Decision != verdict.Block || v.Error != "budget" {
+	if v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 2, Action: second}, AllTiers).Verdict; v.Decision != verdict.Block || v.Error != "budget" {
 		t.Errorf("budget spent: %v by tier %d: %s", v.Decision, v.Tier, v.Reasoning)
 	}
 }
@@ -176,10 +176,10 @@ func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
 	asked, left := 0, 0
 	for line := range strings.Lines(string(text)) {
 		a := parse(t, line)
-		up := offline.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, TierClassify}).Verdict
+		up := offline.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify}).Verdict
 		before := u.calls
-		v := p.outcome(t.Context(), item{Line: 1, Action: parse(t, line)}, Range{TierPolicy, TierEvaluate}).Verdict
-		p.background.Wait() // for a probe, which follows a call
+		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, line)}, TierRange{TierPolicy, TierEvaluate}).Verdict
+		p.runningProbes.Wait() // for a probe, which follows a call
 		switch model := u.calls > before; {
 		case up.Decision != verdict.Escalate && (model || v.Decision != up.Decision):
 			t.Errorf("%.200s: offline says %v, assisted %v, asked %t", line, up.Decision, v.Decision, model)

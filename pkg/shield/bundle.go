@@ -17,8 +17,8 @@ import (
 )
 
 // BundleOf returns the storage of a configuration's signed policy, nil if it has none.
-func BundleOf(cfg Config) (*bundle.Kept, error) {
-	s := cfg.settings().Bundle
+func BundleOf(cfg Config) (*bundle.StoredBundle, error) {
+	s := cfg.effectiveSettings().Bundle
 	if s.Source == "" {
 		return nil, nil
 	}
@@ -26,11 +26,11 @@ func BundleOf(cfg Config) (*bundle.Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy.keys: %w", err)
 	}
-	return &bundle.Kept{Dir: cfg.Bundles, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
+	return &bundle.StoredBundle{Dir: cfg.Bundles, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
 }
 
 // bundle returns the signed policy in force, nil if the configuration has none.
-func (cfg *Config) bundle() (*bundle.Bundle, error) {
+func (cfg *Config) loadBundle() (*bundle.Bundle, error) {
 	kept, err := BundleOf(*cfg)
 	if kept == nil || err != nil {
 		return nil, err
@@ -39,11 +39,11 @@ func (cfg *Config) bundle() (*bundle.Bundle, error) {
 }
 
 // follow makes the pipeline stop when the bundle of its policy has expired.
-func (p *Pipeline) follow(b *bundle.Bundle, grace time.Duration) {
+func (p *Pipeline) enforceBundleExpiry(b *bundle.Bundle, grace time.Duration) {
 	if b == nil {
 		return
 	}
-	p.current = func() error {
+	p.checkPolicyExpiry = func() error {
 		if _, err := b.Usable(p.now(), grace); err != nil {
 			return fmt.Errorf("policy bundle: %w", err)
 		}
@@ -62,12 +62,12 @@ type BundleUpdate struct {
 }
 
 // The shelf of the state that remembers the newest bundle of each source.
-const bundleShelf = "bundles"
+const bundleNamespace = "bundles"
 
 var (
-	bundleVersion = []byte("version")
-	bundleName    = []byte("name")
-	bundleDigest  = []byte("digest")
+	bundleVersionKey = []byte("version")
+	bundleNameKey    = []byte("name")
+	bundleDigestKey  = []byte("digest")
 )
 
 // UpdateBundle fetches the signed policy of a configuration and stores it, if it is usable and not
@@ -83,14 +83,14 @@ func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (Bundle
 	case cfg.Bundles == "" || cfg.StateDir == "":
 		return BundleUpdate{}, errors.New("policy bundle: there is no state folder to keep it in; set HOME or --state")
 	}
-	u, err := update(ctx, cfg, kept, roots)
+	u, err := fetchAndStoreBundle(ctx, cfg, kept, roots)
 	if err != nil {
-		return u, fmt.Errorf("policy bundle %s: %w", bundle.Shown(kept.Source), err)
+		return u, fmt.Errorf("policy bundle %s: %w", bundle.DisplaySource(kept.Source), err)
 	}
 	return u, nil
 }
 
-func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.CertPool) (u BundleUpdate, err error) {
+func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBundle, roots *x509.CertPool) (u BundleUpdate, err error) {
 	archive, err := bundle.Fetch(ctx, kept.Source, roots)
 	if err != nil {
 		return u, err
@@ -131,7 +131,7 @@ func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.Cert
 
 // recordNewestBundle remembers a bundle as the newest of its source. It refuses an older bundle, one
 // with another name, and one of the same version with other content.
-func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, was []byte) error {
+func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.StoredBundle, b *bundle.Bundle, was []byte) error {
 	opts, err := StateOptions(cfg, cfg.now)
 	if err != nil {
 		return err
@@ -142,9 +142,9 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *b
 		return err
 	}
 	group := []byte(kept.ID())
-	err = store.Shelf(ctx, bundleShelf, func(s *state.Shelf) error {
-		version, name, digest := int64(0), string(s.Get(group, bundleName)), string(s.Get(group, bundleDigest))
-		known := s.Get(group, bundleVersion)
+	err = store.UpdateNamespace(ctx, bundleNamespace, func(s *state.NamespaceTx) error {
+		version, name, digest := int64(0), string(s.Get(group, bundleNameKey)), string(s.Get(group, bundleDigestKey))
+		known := s.Get(group, bundleVersionKey)
 		if known != nil {
 			var err error
 			if version, err = strconv.ParseInt(string(known), 10, 64); err != nil {
@@ -165,7 +165,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *b
 		case known != nil && b.Version == version:
 			return nil
 		}
-		for key, value := range map[string]string{string(bundleVersion): strconv.FormatInt(b.Version, 10), string(bundleName): b.Name, string(bundleDigest): b.Digest} {
+		for key, value := range map[string]string{string(bundleVersionKey): strconv.FormatInt(b.Version, 10), string(bundleNameKey): b.Name, string(bundleDigestKey): b.Digest} {
 			if err := s.Put(group, []byte(key), []byte(value)); err != nil {
 				return err
 			}

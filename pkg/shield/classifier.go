@@ -17,21 +17,23 @@ import (
 )
 
 // noModel is the classifier fingerprint of a Tier 1 without a model.
-const noModel = "none"
+const noModelFingerprint = "none"
 
 // classifier returns the settings of Tier 1's model; they are zero if no model is set.
-func (cfg *Config) classifier() config.Classifier { return cfg.settings().Classifier.InUse() }
+func (cfg *Config) classifierSettings() config.Classifier {
+	return cfg.effectiveSettings().Classifier.EffectiveSettings()
+}
 
 // OpenModel opens the model that a configuration names. It returns nil if none is set. The error wraps
 // [classify.ErrNoRuntime] if the configuration uses the default model and runtime and this build has
 // no runtime: Tier 1 then works with rules alone.
 func OpenModel(cfg Config) (*classify.Model, error) {
-	c := cfg.classifier()
+	c := cfg.classifierSettings()
 	files, digest := models.Default(unpackedTo(cfg, "model")), models.Digest
 	switch {
-	case c.Model == "" || c.Model == noModel:
+	case c.Model == "" || c.Model == noModelFingerprint:
 		return nil, nil
-	case isFolder(c.Model):
+	case isModelFolder(c.Model):
 		files, digest = owner.DirFS(c.Model), ""
 	case c.Model != "default":
 		dir, err := modelstore.Open(cfg.Models, nil, nil).Find(c.Model)
@@ -41,7 +43,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 		files, digest = owner.DirFS(dir), ""
 	}
 	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
-		return nil, noRuntime(c)
+		return nil, noRuntimeError(c)
 	}
 	if c.ONNXRuntime != "" { // otherwise a wrong path would show only at the first action that needs the model
 		if err := ortlib.Check(c.ONNXRuntime); err != nil {
@@ -57,7 +59,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 
 // noRuntime returns the error for a build that cannot run a model. Tier 1 works without a model only
 // if the settings name neither a model nor a runtime.
-func noRuntime(c config.Classifier) error {
+func noRuntimeError(c config.Classifier) error {
 	fix := "install a shield that was built with cgo for this system"
 	if classify.Native {
 		fix = "name a library with --onnxruntime FILE"
@@ -70,7 +72,7 @@ func noRuntime(c config.Classifier) error {
 
 // runtimePath returns the path of the ONNX Runtime library, which it unpacks on first use.
 func runtimePath(cfg Config) (string, error) {
-	if path := cfg.classifier().ONNXRuntime; path != "" {
+	if path := cfg.classifierSettings().ONNXRuntime; path != "" {
 		return path, ortlib.Check(path)
 	}
 	if cfg.CacheDir == "" {
@@ -92,10 +94,10 @@ func unpackedTo(cfg Config, name string) string {
 func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Classifier, string, error) {
 	place := &p.analyzer.Place
 	var clock func() time.Time
-	if p.timed {
+	if p.measuresLatency {
 		clock = p.now
 	}
-	s, c := cfg.settings(), cfg.classifier()
+	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
 	opts := classify.Options{
 		NoHeuristic: !s.Heuristic.Enabled, Home: place.Home, Roots: place.Roots, Clock: clock,
 		Threshold: s.Classifier.Threshold, FailOpen: !s.FailClosed,
@@ -107,27 +109,27 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 			return nil, "", err
 		}
 		opts.Model, opts.SkipTypes = m, c.SkipTypes.List
-		p.sidecar = true
+		p.usesSidecar = true
 		return classify.New(opts), "sidecar:" + addr, nil // the model behind the sidecar is not known
 	}
-	m, err := cfg.pool.model(cfg)
+	m, err := cfg.pool.sharedModel(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
-		p.note = "only rules judge, since the model cannot be used: " + err.Error()
-		opts.Note = p.note
-		return classify.New(opts), noModel, nil
+		p.missingPart = "only rules judge, since the model cannot be used: " + err.Error()
+		opts.Note = p.missingPart
+		return classify.New(opts), noModelFingerprint, nil
 	case err != nil:
 		return nil, "", err
 	case m == nil:
-		return classify.New(opts), noModel, nil
+		return classify.New(opts), noModelFingerprint, nil
 	}
-	m.Single = cfg.Single
-	opts.Model, opts.Facts = m, c.Model == "default"
+	m.SingleUse = cfg.Single
+	opts.Model, opts.DecideByEffects = m, c.Model == "default"
 	opts.Threshold = cmp.Or(c.Threshold, m.Card.Threshold)
 	if c.Threshold == 0 {
 		opts.Thresholds = m.Card.Thresholds
 	}
-	opts.Safe, opts.Doubts = m.Card.SafeThresholds, m.Card.Doubts
+	opts.SafeThresholds, opts.DoubtThresholds = m.Card.SafeThresholds, m.Card.DoubtThresholds
 	if opts.SkipTypes = c.SkipTypes.List; c.SkipTypes.Auto {
 		opts.SkipTypes = m.Card.SkipTypes
 	}
@@ -135,12 +137,12 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 }
 
 // Note names a configured part that this pipeline works without, "" if there is none.
-func (p *Pipeline) Note() string {
+func (p *Pipeline) MissingPartNote() string {
 	switch {
-	case p.lost == nil:
-		return p.note
-	case p.note == "":
-		return p.lost.Error()
+	case p.ineffectiveEntries == nil:
+		return p.missingPart
+	case p.missingPart == "":
+		return p.ineffectiveEntries.Error()
 	}
-	return p.note + "; " + p.lost.Error()
+	return p.missingPart + "; " + p.ineffectiveEntries.Error()
 }

@@ -51,7 +51,7 @@ func TestSidecar(t *testing.T) {
 	} {
 		answer = tt.answer
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": "touch a.txt"}}
-		o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
 		if o.Verdict.Decision != tt.want || o.Verdict.Error != tt.err {
 			t.Errorf("%s: %v %q (%s), want %v %q", tt.answer, o.Verdict.Decision, o.Verdict.Error, o.Verdict.Reasoning, tt.want, tt.err)
 		}
@@ -126,19 +126,19 @@ func TestHeuristicsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ortlib.Available() {
-		if p.Note() != "" {
-			t.Errorf("note %q", p.Note())
+		if p.MissingPartNote() != "" {
+			t.Errorf("note %q", p.MissingPartNote())
 		}
 		t.Skip("this build carries ONNX Runtime")
 	}
-	if !strings.HasPrefix(p.Note(), "only rules judge, since the model cannot be used: this build has no ONNX Runtime; ") {
-		t.Errorf("note %q", p.Note())
+	if !strings.HasPrefix(p.MissingPartNote(), "only rules judge, since the model cannot be used: this build has no ONNX Runtime; ") {
+		t.Errorf("note %q", p.MissingPartNote())
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}
-		o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
 		trail := o.Trail()
-		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.Note()) != said {
+		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.MissingPartNote()) != said {
 			t.Errorf("%s: %+v", command, trail)
 		}
 	}

@@ -14,29 +14,29 @@ import (
 // which the seal covers, stays as received.
 //
 // It returns the redacted payload for the log, if there is a log.
-func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first bool) any {
+func (p *Pipeline) redactVerdict(v *verdict.Verdict, o *Outcome, c *analysis.Case, first bool) any {
 	var payload any
 	r := p.redactor
-	if p.log != nil || p.trace || !sameForAll(v, c) {
+	if p.log != nil || p.tracesVerdicts || !cannotQuoteAction(v, c) {
 		payload, r = r.Learn(c.Action.Payload, audit.MaxString)
 	}
-	v.Reasoning, o.forLog = r.String(v.Reasoning), r.String(o.forLog)
-	for _, text := range []*string{&v.Told.What, &v.Told.Why, &v.Told.Instead, &v.Told.Cause} {
+	v.Reasoning, o.logReasoning = r.String(v.Reasoning), r.String(o.logReasoning)
+	for _, text := range []*string{&v.Explanation.ActionText, &v.Explanation.EffectAndHarm, &v.Explanation.Alternative, &v.Explanation.Cause} {
 		*text = r.String(*text)
 	}
-	for i := range c.Trail {
-		c.Trail[i].Reasoning = r.String(c.Trail[i].Reasoning)
+	for i := range c.EarlierSteps {
+		c.EarlierSteps[i].Reasoning = r.String(c.EarlierSteps[i].Reasoning)
 	}
-	if p.trace && first && len(c.Trail) > 0 {
-		c.Trail[0].Effects, _ = c.EffectsJSON(r)
-		c.Trail[0].Views, _ = c.ViewsJSON(r)
+	if p.tracesVerdicts && first && len(c.EarlierSteps) > 0 {
+		c.EarlierSteps[0].Effects, _ = c.EffectsJSON(r)
+		c.EarlierSteps[0].Views, _ = c.ViewsJSON(r)
 	}
 	if c.Evidence != nil {
-		for i := range c.Evidence.Uncovered {
-			c.Evidence.Uncovered[i] = r.String(c.Evidence.Uncovered[i])
+		for i := range c.Evidence.TextsWithoutEffect {
+			c.Evidence.TextsWithoutEffect[i] = r.String(c.Evidence.TextsWithoutEffect[i])
 		}
-		for i := range c.Evidence.Weighed {
-			c.Evidence.Weighed[i].Reasoning = r.String(c.Evidence.Weighed[i].Reasoning)
+		for i := range c.Evidence.Findings {
+			c.Evidence.Findings[i].Reasoning = r.String(c.Evidence.Findings[i].Reasoning)
 		}
 		for i := range c.Evidence.Doubts {
 			c.Evidence.Doubts[i].Reason = r.String(c.Evidence.Doubts[i].Reason)
@@ -47,9 +47,9 @@ func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first
 
 // sameForAll reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
 // question of Tier 0 that a later tier answers.
-func sameForAll(v *verdict.Verdict, c *analysis.Case) bool {
-	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Told != (verdict.Told{}) {
+func cannotQuoteAction(v *verdict.Verdict, c *analysis.Case) bool {
+	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {
 		return false
 	}
-	return v.Fixed && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return !s.Fixed })
+	return v.FixedReasoning && !slices.ContainsFunc(c.EarlierSteps, func(s verdict.Step) bool { return !s.FixedReasoning })
 }

@@ -52,12 +52,12 @@ func TestReasonsOfActionsWithSecrets(t *testing.T) {
 				}
 				o := p.EvaluateUntil(context.Background(), act, TierClassify)
 				given := strings.Contains(string(raw), "assword="+secret) || strings.Contains(string(raw), "--token "+secret) || strings.Contains(string(raw), ":"+secret+"@") || strings.Contains(string(raw), "assword: "+secret)
-				for _, s := range append(o.Trail(), verdict.Step{Reasoning: o.Verdict.Reasoning, Fixed: o.Verdict.Fixed}) {
+				for _, s := range append(o.Trail(), verdict.Step{Reasoning: o.Verdict.Reasoning, FixedReasoning: o.Verdict.FixedReasoning}) {
 					has := strings.Contains(strings.ToLower(s.Reasoning), strings.ToLower(secret))
-					if s.Fixed {
+					if s.FixedReasoning {
 						fixed++
 					}
-					if has && s.Fixed {
+					if has && s.FixedReasoning {
 						t.Errorf("%s, %s, %s: a fixed reason quotes the action: %s", preset, name, raw, s.Reasoning)
 					}
 					if has && given {

@@ -63,12 +63,12 @@ type Config struct {
 	// or the setting "container" is no.
 	Container *container.Container
 
-	Layer    analysis.Layer // files that replace those of the disk; nil for none
-	LookBack bool           // the actions have already run: a denial is not compared with later actions of its session
-	Timed    bool           // the steps of [Outcome.Trail] carry their latency
-	Trace    bool           // every verdict carries its trail, with latencies, effects and views
-	NoAction bool           // leave the action out of verdicts
-	Single   bool           // the process judges a single action: prepare at once what it needs, and skip what pays off only later
+	Layer    analysis.FileOverlay // files that replace those of the disk; nil for none
+	LookBack bool                 // the actions have already run: a denial is not compared with later actions of its session
+	Timed    bool                 // the steps of [Outcome.Trail] carry their latency
+	Trace    bool                 // every verdict carries its trail, with latencies, effects and views
+	NoAction bool                 // leave the action out of verdicts
+	Single   bool                 // the process judges a single action: prepare at once what it needs, and skip what pays off only later
 
 	// Host is the host program that reports actions one by one and vouches for their session names. ""
 	// means that session names are the agent's claim.
@@ -111,7 +111,7 @@ func Defaults() config.Settings {
 }
 
 // settings returns the settings in force.
-func (cfg *Config) settings() config.Settings {
+func (cfg *Config) effectiveSettings() config.Settings {
 	var s config.Settings
 	if cfg.Settings != nil {
 		s = *cfg.Settings
@@ -138,7 +138,7 @@ func (cfg *Config) lineage() session.Lineage {
 
 // auditFile returns the path of the audit log, or "" if there is none.
 func (cfg *Config) auditFile() string {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	return s.AuditFile(cfg.StateDir)
 }
 
@@ -183,7 +183,7 @@ var notFingerprinted = map[string]string{
 // fingerprint returns the hex SHA-256 of all that can change a verdict besides policy, rules and
 // model.
 func (cfg *Config) fingerprint() (string, error) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	h := sha256.New()
 	_, _ = io.WriteString(h, s.Fingerprint()) // writing to a hash does not fail
 	for v, i := reflect.ValueOf(*cfg), 0; i < v.NumField(); i++ {

@@ -59,7 +59,7 @@ func TestFieldsStandForSettings(t *testing.T) {
 	cfg := Config{Policy: "strict", Roots: []string{"/w"}, OnnxThreshold: 0.5, CanaryToken: "c", RateLimit: 1, DailyBudget: 2}
 	want := Defaults()
 	want.Policy, want.Roots, want.Classifier.Threshold, want.Evaluator.CanaryToken, want.RateLimit, want.DailyBudget = "strict", []string{"/w"}, 0.5, "c", 1, 2
-	if got := cfg.settings(); !reflect.DeepEqual(got, want) {
+	if got := cfg.effectiveSettings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	a, _ := cfg.fingerprint()

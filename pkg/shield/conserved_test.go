@@ -234,7 +234,7 @@ func TestInputsAreConserved(t *testing.T) {
 			args[i] = programs.Word{Text: f}
 		}
 		use := programs.Interpret(args)
-		if use.Input && use.Stdin != programs.Code || use.Stdin == programs.Upload || wordless[fields[0]] || fields[0] == "m4" || fields[0] == "tar" {
+		if use.StdinKnown && use.Stdin != programs.Code || use.Stdin == programs.Upload || wordless[fields[0]] || fields[0] == "m4" || fields[0] == "tar" {
 			continue // a filter, which says so, or what sends it on; m4 prints what is no macro, and tar wants an archive
 		}
 		if use.Stdin == programs.Code && use.Language != "" && use.Language != "shell" && use.Language != "code" {

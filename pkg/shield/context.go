@@ -17,7 +17,7 @@ import (
 
 // softRules are the rules of the presets whose question is answered when the user has named the
 // object: they are about sending data, and destroying or changing something.
-var softRules = []string{
+var rulesAnsweredByNaming = []string{
 	"force_push_main", "cannot_be_undone", "changes_elsewhere", "ask_before_sending", "ask_before_uploading", "ask_before_changing_by_request", "ask_before_deleting",
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
@@ -30,20 +30,20 @@ var softRules = []string{
 // and of untrusted texts. The user's words decide first. An action that would otherwise be allowed, or
 // that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
-func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory) verdict.Verdict {
-	if !p.inSession(r) || v.Error != "" || v.Decision == verdict.Block || r.session().Err() != nil {
+func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory) verdict.Verdict {
+	if !p.isHostSession(r) || v.Error != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
 		return v
 	}
-	if named, spoken := r.session().Named(); spoken {
-		v = p.asSaid(ctx, tier, v, c, r, named)
+	if named, spoken := r.loadSession().NamedObjects(); spoken {
+		v = p.applyUserWords(ctx, tier, v, c, r, named)
 	}
 	if tier == TierClassify && v.Decision == verdict.Escalate {
-		if own, ok := p.ownInstructions(ctx, v, c, r); ok {
+		if own, ok := p.answerInstructionEdit(ctx, v, c, r); ok {
 			return own
 		}
 	}
 	if v.Decision == verdict.Allow || tier == TierClassify && v.NextTier < TierApprove {
-		if why := p.suggested(ctx, c, r); why != "" {
+		if why := p.untrustedSuggestion(ctx, c, r); why != "" {
 			return p.askUser(why, tier, c)
 		}
 	}
@@ -52,34 +52,34 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 
 // addFinding adds a finding of a tier to the trail and returns the verdict that the finding gives.
 func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
-	c.Trail = append(c.Trail, f.Step(tier))
+	c.EarlierSteps = append(c.EarlierSteps, f.Step(tier))
 	return f.Verdict(tier)
 }
 
 // byContext is the source of a trail step that is based on the user's and untrusted texts.
-const byContext = "context"
+const contextSource = "context"
 
 // inSession reports whether a memory belongs to a session of a host.
-func (p *Pipeline) inSession(r *sessionMemory) bool {
-	return r != nil && r.known == nil && p.host != "" && r.key.ID != ""
+func (p *Pipeline) isHostSession(r *sessionMemory) bool {
+	return r != nil && r.priorStageMemory == nil && p.host != "" && r.key.ID != ""
 }
 
 // askUser turns a verdict into a question for the user, with the reason why.
 func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdict {
-	return p.noted(verdict.Finding{Who: verdict.Person, Confidence: 1, Fixed: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
+	return p.addToTrail(verdict.Finding{Authority: verdict.Person, Confidence: 1, FixedReasoning: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
 // asSaid returns what a verdict of the lower tiers becomes given the words of the session's user. An
 // ALLOW becomes a question if the user said that the action is not wanted, or if it deletes or
 // overwrites a remote resource that the user did not name. A question about objects that the user has
 // named, with a verb for what the action does, is answered.
-func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory, named []grounding.Named) verdict.Verdict {
+func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject) verdict.Verdict {
 	key := p.sessions.NameKey
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.Forbidden(c, named, key); name != "" {
 			why = "the user said not to change " + name + "; ask the user first"
-		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.userNamesFor(ctx, c, r, named, destroysOnly(c)) == nil {
+		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.namesGivenByUser(ctx, c, r, named, destroysRemoteFunc(c)) == nil {
 			why = "deletes or overwrites a remote resource that the user did not name; ask the user to confirm"
 		}
 		if why == "" {
@@ -87,37 +87,37 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 		}
 		return p.askUser(why, tier, c)
 	}
-	if tier < TierClassify || p.strict || c.Action.MinTier > TierClassify || p.deniedBefore(c) || objects.Forbidden(c, named, key) != "" {
+	if tier < TierClassify || p.isStrictPreset || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) || objects.Forbidden(c, named, key) != "" {
 		return v
 	}
-	findings, met, err := p.findings(ctx, c)
-	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(softRules, f) }) {
+	findings, met, err := p.ruleFindings(ctx, c)
+	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(rulesAnsweredByNaming, f) }) {
 		return v
 	}
-	if kind.Personal(c, findings) != nil { // a person decides these each time
+	if kind.CheckReusable(c, findings) != nil { // a person decides these each time
 		return v
 	}
 	asked := func(i int) bool { return met[i] }
-	by := p.userNamesFor(ctx, c, r, named, asked)
+	by := p.namesGivenByUser(ctx, c, r, named, asked)
 	if by == nil {
 		return v
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
+	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
 }
 
 // suggested names the untrusted text that mentioned what an action fetches, installs or sends to, when
 // neither the user nor the project mentioned it; "" if none did.
-func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMemory) string {
-	s := r.session()
+func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r *sessionMemory) string {
+	s := r.loadSession()
 	if s.UntrustedTexts() == 0 {
 		return ""
 	}
-	parts := objects.Parts(c)
+	parts := objects.ExternalParts(c)
 	lists := make([][]string, len(parts))
 	for i := range parts {
 		lists[i] = parts[i].Names
 	}
-	all, more, err := p.sessions.HasHeard(ctx, s, lists...)
+	all, more, err := p.sessions.FirstUntrustedMentions(ctx, s, lists...)
 	for i, part := range parts {
 		heard := all[i]
 		switch {
@@ -126,10 +126,10 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMe
 		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.Names):
 			continue
 		case heard == nil:
-			heard = &session.Heard{In: "source unknown", At: s.Start()}
+			heard = &session.UntrustedText{Origin: "source unknown", At: s.Start()}
 		}
-		if !c.Holds(part.Names, heard.At) {
-			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.Names[0], heard.In)
+		if !c.WorkspaceContainsName(part.Names, heard.At) {
+			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.Names[0], heard.Origin)
 		}
 	}
 	return ""
@@ -137,15 +137,15 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMe
 
 // userNamesFor returns the names by which the user named the objects of an action; nil unless the user
 // named all, and no untrusted text has one of these names.
-func (p *Pipeline) userNamesFor(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.Named, met func(i int) bool) (names []string) {
+func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject, met func(i int) bool) (names []string) {
 	needs, err := objects.Needs(c, met)
 	if err != nil || len(needs) == 0 {
 		return nil
 	}
 	var all []string
 	for i := range needs {
-		by := needs[i].Met(named, p.sessions.NameKey)
-		where := by == "" && needs[i].Place && p.sessions.UserWrote(r.session(), needs[i].Names) // the user has mentioned the place
+		by := needs[i].MatchedName(named, p.sessions.NameKey)
+		where := by == "" && needs[i].IsOnlyPlace && p.sessions.UserWrote(r.loadSession(), needs[i].Names) // the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}
@@ -154,53 +154,53 @@ func (p *Pipeline) userNamesFor(ctx context.Context, c *analysis.Case, r *sessio
 			names = append(names, by)
 		}
 	}
-	if heard, more, err := p.sessions.HasHeard(ctx, r.session(), all); heard[0] != nil || more || err != nil {
+	if heard, more, err := p.sessions.FirstUntrustedMentions(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
 		return nil
 	}
 	return names
 }
 
 // destroysOnly returns a function that reports whether effect i destroys a remote resource.
-func destroysOnly(c *analysis.Case) func(i int) bool {
+func destroysRemoteFunc(c *analysis.Case) func(i int) bool {
 	return func(i int) bool { return c.Effects[i].Kind == effect.ChangeRemote && c.Effects[i].Destroys() }
 }
 
 // keepsAsking reports whether an approval for several actions does not cover this one: the session's
 // user said that it is not wanted, or an untrusted text named its object.
-func (p *Pipeline) keepsAsking(ctx context.Context, c *analysis.Case) bool {
+func (p *Pipeline) mustStillAsk(ctx context.Context, c *analysis.Case) bool {
 	r, ok := c.Memory.(*sessionMemory)
-	if !ok || !p.inSession(r) {
+	if !ok || !p.isHostSession(r) {
 		return false
 	}
-	named, spoken := r.session().Named()
-	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != "" || p.suggested(ctx, c, r) != ""
+	named, spoken := r.loadSession().NamedObjects()
+	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != "" || p.untrustedSuggestion(ctx, c, r) != ""
 }
 
 // userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
 // that an untrusted text mentions too.
-func (p *Pipeline) userMentions(ctx context.Context, c *analysis.Case, r *sessionMemory) (out []analysis.Said) {
-	if !p.inSession(r) || r.session().Err() != nil {
+func (p *Pipeline) userMentions(ctx context.Context, c *analysis.Case, r *sessionMemory) (out []analysis.UserMention) {
+	if !p.isHostSession(r) || r.loadSession().Err() != nil {
 		return nil
 	}
-	named, spoken := r.session().Named()
+	named, spoken := r.loadSession().NamedObjects()
 	if !spoken {
 		return nil
 	}
 	key := p.sessions.NameKey
 	if name := objects.Forbidden(c, named, key); name != "" {
-		out = append(out, analysis.Said{Name: name, Not: true})
+		out = append(out, analysis.UserMention{Name: name, Unwanted: true})
 	}
 	var names []string
 	var lists [][]string
-	for _, n := range objects.Each(c) {
-		if by := n.Met(named, key); by != "" {
+	for _, n := range objects.NamedNeeds(c) {
+		if by := n.MatchedName(named, key); by != "" {
 			names, lists = append(names, by), append(lists, n.Names)
 		}
 	}
-	heard, more, err := p.sessions.HasHeard(ctx, r.session(), lists...)
+	heard, more, err := p.sessions.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
 	for i, by := range names {
-		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.Said{Name: by}) {
-			out = append(out, analysis.Said{Name: by})
+		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMention{Name: by}) {
+			out = append(out, analysis.UserMention{Name: by})
 		}
 	}
 	return out

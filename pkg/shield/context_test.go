@@ -19,12 +19,12 @@ func saidThen(t *testing.T, p *Pipeline, root, session, prompt, heard, command s
 	t.Helper()
 	if heard != "" {
 		page := toolAction(t, root, "web_fetch", session, `{"url":"https://pages.example.net/a"}`)
-		if _, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{page}, Result: heard}); err != nil {
+		if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, Result: heard}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if prompt != "" {
-		if err := p.Prompted(t.Context(), Prompt{Session: session, Text: prompt}); err != nil {
+		if err := p.RecordPrompt(t.Context(), Prompt{Session: session, Text: prompt}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,22 +156,22 @@ func TestPendingPrompts(t *testing.T) {
 	}
 	wait := func(id string) {
 		t.Helper()
-		if err := p.Prompted(t.Context(), Prompt{Session: "s", ID: id, Text: prompt, Pending: true}); err != nil {
+		if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", ID: id, Text: prompt, AuthorPending: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	settle := func(id, text string, written bool) {
 		t.Helper()
-		if err := p.Settle(t.Context(), "s", id, text, written); err != nil {
+		if err := p.ResolvePendingPrompt(t.Context(), "s", id, text, written); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wait("1")
-	if ids := p.Pending(t.Context(), "s"); len(ids) != 1 || ids[0] != "1" || allowed() {
+	if ids := p.PendingPromptIDs(t.Context(), "s"); len(ids) != 1 || ids[0] != "1" || allowed() {
 		t.Errorf("%q waits", ids)
 	}
 	settle("1", prompt, false)
-	if ids := p.Pending(t.Context(), "s"); len(ids) != 0 || allowed() {
+	if ids := p.PendingPromptIDs(t.Context(), "s"); len(ids) != 0 || allowed() {
 		t.Errorf("%q waits, though the model has written it", ids)
 	}
 	wait("2")
@@ -208,7 +208,7 @@ func TestNamedForEvaluator(t *testing.T) {
 	}
 	t.Cleanup(func() { p.Close() })
 	const command = "scp src/a staging.example.com:/srv/ && scp src/a prod.example.com:/srv/"
-	if err := p.Prompted(t.Context(), Prompt{Session: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
+	if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
 		t.Fatal(err)
 	}
 	facts := func(session string) string {

@@ -108,7 +108,7 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 	before = p.EvaluateUntil(t.Context(), act("before"), TierClassify).Verdict
 	for _, turn := range row.Turns {
 		if turn.User != "" {
-			if err := p.Prompted(t.Context(), Prompt{Session: "s", Text: turn.User}); err != nil {
+			if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", Text: turn.User}); err != nil {
 				t.Fatal(row.ID, err)
 			}
 		}
@@ -119,7 +119,7 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 			} else if r.URL != "" {
 				read = toolAction(t, root, "web_fetch", "s", `{"url":`+quotedJSON(r.URL)+`}`)
 			}
-			if _, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{read}, Result: r.Text}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, Result: r.Text}); err != nil {
 				t.Fatal(row.ID, err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestTaskPrompts(t *testing.T) {
 			for ; said < min(s.Turn, len(task.Prompts)); said++ {
 				objects, _ := grounding.Extract(task.Prompts[said], 0)
 				named += len(objects)
-				if err := p.Prompted(t.Context(), Prompt{Session: "spoken", Text: task.Prompts[said]}); err != nil {
+				if err := p.RecordPrompt(t.Context(), Prompt{Session: "spoken", Text: task.Prompts[said]}); err != nil {
 					t.Fatal(err)
 				}
 			}

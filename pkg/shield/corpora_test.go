@@ -141,7 +141,7 @@ func (c *corpora) row(raw []byte) {
 func uncleared(o *Outcome) string {
 	if e := o.Evidence(); e != nil {
 		for _, d := range e.Doubts {
-			if d.Final() {
+			if d.NeedsMoreThanModel() {
 				return d.Cause + ": " + d.Reason
 			}
 		}
@@ -157,8 +157,8 @@ func reasonOf(o *Outcome) string {
 		return "a rule matched"
 	case e == nil:
 		return "tier 0 decided"
-	case e.For != "":
-		kind, _, _ := strings.Cut(e.For, ":")
+	case e.AllowReason != "":
+		kind, _, _ := strings.Cut(e.AllowReason, ":")
 		return kind + " without it"
 	case len(e.Doubts) == 0:
 		return "nothing says that it is ordinary"

@@ -20,33 +20,33 @@ import (
 // newEvaluator returns Tier 2. An evaluator that is not configured, or cannot be set up, returns
 // verdicts that say so.
 func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evaluator, error) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: person,
-		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, Why: shippedWhy, BudgetAsks: p.assisted,
+		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, Why: shippedReason, AskWhenBudgetSpent: p.usesAssistedPreset,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
-		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))
+		opts.Provider, opts.ProviderError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
 	}
-	if opts.Provider == nil && opts.Cause == nil {
-		p.unreviewed = noModelNoChannel
+	if opts.Provider == nil && opts.ProviderError == nil {
+		p.noReviewerText = noModelNoChannel
 		if len(s.Approval.Channels) == 0 {
-			p.unreviewed = noModelNoPerson
+			p.noReviewerText = noModelNoPerson
 		}
 	}
 	if opts.Provider != nil && p.store == nil {
 		return nil, errors.New("the evaluator needs a state folder for its budget; set HOME or --state")
 	}
 	if p.store != nil {
-		opts.Limits = limits{p}
-		opts.Cache = cache{p}
+		opts.Limits = evaluationLimits{p}
+		opts.Cache = verdictCache{p}
 	}
-	p.asked, p.judgeName = opts, judgeName(cfg)
+	p.evaluatorOptions, p.evaluatorModelName = opts, evaluatorModelName(cfg)
 	if opts.CanaryToken != "" && opts.Provider != nil {
-		_, _ = CanarySince(context.Background(), cfg, p.store) // an error shows when the state is next used
+		_, _ = CanaryFirstUse(context.Background(), cfg, p.store) // an error shows when the state is next used
 	}
 	if opts.Provider != nil {
-		opts.Unlicensed, opts.Asks = p.unlicensed, p.asksOffline
+		opts.WhyUnlicensed, opts.AskingStep = p.unlicensedReason, p.offlineQuestion
 	}
 	return evaluate.New(opts)
 }
@@ -59,7 +59,7 @@ type Named interface {
 }
 
 // judgeName returns the name of the evaluator's model to which an exam result is bound.
-func judgeName(cfg Config) string {
+func evaluatorModelName(cfg Config) string {
 	if cfg.Provider == nil {
 		ep := cfg.Endpoint()
 		return ep.Identity()
@@ -72,58 +72,58 @@ func judgeName(cfg Config) string {
 
 // endpoint returns the address of a configuration's language model; facts learned about it are kept in
 // the state file.
-func endpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
+func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
 	ep := cfg.Endpoint()
 	if store != nil {
-		ep.Memory = memory{store, now}
+		ep.Memory = endpointMemory{store, now}
 	}
 	return ep
 }
 
 // LearnedForm returns the answer format that the configuration's language model turned out to need,
 // see [evaluate.LearnedForm].
-func LearnedForm(ctx context.Context, cfg Config, store *state.Store) string {
-	return evaluate.LearnedForm(ctx, endpoint(cfg, store, cfg.Clock))
+func LearnedAnswerFormat(ctx context.Context, cfg Config, store *state.Store) string {
+	return evaluate.LearnedForm(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
 }
 
 // memory keeps facts learned about model services in the cache of the state file.
-type memory struct {
+type endpointMemory struct {
 	store *state.Store
 	now   func() time.Time
 }
 
-func (m memory) Recall(ctx context.Context, key string) (string, bool) {
+func (m endpointMemory) Recall(ctx context.Context, key string) (string, bool) {
 	text, ok, err := m.store.Get(ctx, key)
 	return string(text), ok && err == nil
 }
 
-func (m memory) Remember(ctx context.Context, key, text string, keep time.Duration) {
+func (m endpointMemory) Remember(ctx context.Context, key, text string, keep time.Duration) {
 	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if it cannot be kept it is learned again
 }
 
 // leastWarned is the smallest daily budget near whose end shield warns.
-const leastWarned = 10
+const minWarnedBudget = 10
 
 // limits counts evaluations in the state file.
-type limits struct{ p *Pipeline }
+type evaluationLimits struct{ pipeline *Pipeline }
 
-func (l limits) Admit(ctx context.Context) error {
-	used, rise, err := l.p.store.Admit(ctx, l.p.limits.PerMinute, l.p.limits.PerDay)
+func (l evaluationLimits) Admit(ctx context.Context) error {
+	used, rise, err := l.pipeline.store.Admit(ctx, l.pipeline.limits.PerMinute, l.pipeline.limits.PerDay)
 	if err == nil && rise != nil {
-		l.p.Tell(audit.KindBudget, "evaluations are rising: "+rise.String())
+		l.pipeline.LogAndNotify(audit.KindBudget, "evaluations are rising: "+rise.String())
 	}
-	if budget := l.p.limits.PerDay; err == nil && budget >= leastWarned && used == budget-budget/5 {
-		l.p.Tell(audit.KindBudget, fmt.Sprintf("%d of %d evaluations used today; when none is left, actions that need one are blocked; raise daily_budget, or use the preset assisted or offline", used, budget))
+	if budget := l.pipeline.limits.PerDay; err == nil && budget >= minWarnedBudget && used == budget-budget/5 {
+		l.pipeline.LogAndNotify(audit.KindBudget, fmt.Sprintf("%d of %d evaluations used today; when none is left, actions that need one are blocked; raise daily_budget, or use the preset assisted or offline", used, budget))
 	}
-	return refused(err)
+	return toEvaluateError(err)
 }
 
-func (l limits) TakeRate(ctx context.Context) error {
-	return refused(l.p.store.TakeRate(ctx, l.p.limits.PerMinute))
+func (l evaluationLimits) TakeRate(ctx context.Context) error {
+	return toEvaluateError(l.pipeline.store.TakeRate(ctx, l.pipeline.limits.PerMinute))
 }
 
 // refused converts errors of the state file to those of package evaluate.
-func refused(err error) error {
+func toEvaluateError(err error) error {
 	switch {
 	case errors.Is(err, state.ErrRateExceeded):
 		return evaluate.ErrRateLimited
@@ -135,10 +135,10 @@ func refused(err error) error {
 }
 
 // cache keeps verdicts of Tier 2 in the state file until they expire.
-type cache struct{ p *Pipeline }
+type verdictCache struct{ pipeline *Pipeline }
 
 // kept is the stored part of a verdict.
-type kept struct {
+type cachedVerdict struct {
 	Decision   verdict.Decision `json:"decision"`
 	Confidence float64          `json:"confidence"`
 	Reasoning  string           `json:"reasoning"`
@@ -147,43 +147,43 @@ type kept struct {
 
 // key returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
 // new prompt version asks again.
-func (c cache) key(cs *analysis.Case) string {
-	return c.p.binding("evaluate", cs, fmt.Sprint(cs.Said), evaluate.PromptHash())
+func (c verdictCache) cacheKey(cs *analysis.Case) string {
+	return c.pipeline.answerKey("evaluate", cs, fmt.Sprint(cs.UserMentions), evaluate.PromptHash())
 }
 
-func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
-	key := c.key(cs)
+func (c verdictCache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
+	key := c.cacheKey(cs)
 	if key == "" {
 		return verdict.Verdict{}, false
 	}
-	data, ok, err := c.p.store.Get(ctx, key)
-	var k kept
+	data, ok, err := c.pipeline.store.Get(ctx, key)
+	var k cachedVerdict
 	if err != nil || !ok || json.Unmarshal(data, &k) != nil {
 		return verdict.Verdict{}, false
 	}
 	return verdict.Verdict{Decision: k.Decision, Confidence: k.Confidence, Reasoning: k.Reasoning, NextTier: k.NextTier}, true
 }
 
-func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
-	data, err := json.Marshal(kept{v.Decision, v.Confidence, v.Reasoning, v.NextTier})
-	key := c.key(cs)
+func (c verdictCache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
+	data, err := json.Marshal(cachedVerdict{v.Decision, v.Confidence, v.Reasoning, v.NextTier})
+	key := c.cacheKey(cs)
 	if err != nil || key == "" {
 		return
 	}
 	// A verdict that cannot be cached only costs another evaluation.
-	_ = c.p.store.Put(ctx, key, data, c.p.now().Add(c.p.ttl))
+	_ = c.pipeline.store.Put(ctx, key, data, c.pipeline.now().Add(c.pipeline.verdictLifetime))
 }
 
 // binding returns the key of an answer that may be used again: only for the same action in the same
 // place, with the same effects and the same content of the files that it uses, under the same policy,
 // rules, model and configuration. "" means that no answer may be used again.
-func (p *Pipeline) binding(use string, c *analysis.Case, also ...string) string {
-	inputs, err := c.Inputs()
+func (p *Pipeline) answerKey(use string, c *analysis.Case, also ...string) string {
+	inputs, err := c.InputsDigest()
 	if err != nil {
 		return ""
 	}
 	h := sha256.New()
-	parts := []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), inputs, p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)}
+	parts := []string{use, p.caller.User, c.Action.Hash, c.Place().CWD, c.Action.Session, c.Digest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, labelNames(c)}
 	for _, part := range append(parts, also...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // writing to a hash does not fail
@@ -193,7 +193,7 @@ func (p *Pipeline) binding(use string, c *analysis.Case, also ...string) string 
 
 // Endpoint returns the address of a configuration's evaluator and how to reach it.
 func (cfg *Config) Endpoint() evaluate.Endpoint {
-	return evaluate.Endpoint{Evaluator: cfg.settings().Evaluator, LookupEnv: cfg.Lookup}
+	return evaluate.Endpoint{Evaluator: cfg.effectiveSettings().Evaluator, LookupEnv: cfg.Lookup}
 }
 
 // auditFingerprints converts the fingerprints of a verdict for its log entry.

@@ -55,7 +55,7 @@ func TestEvaluatorReadsResults(t *testing.T) {
 			cfg := withEvaluator(t, server, c.model, mode)
 			cfg.Settings.FailClosed = !c.open
 			p := pipelineOf(t, cfg)
-			e, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{parse(t, `{"session":"s","type":"WebFetch","payload":{"url":"https://a.test"}}`)}, Result: text})
+			e, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, `{"session":"s","type":"WebFetch","payload":{"url":"https://a.test"}}`)}, Result: text})
 			if err != nil || (e.Withheld != "") != strings.Contains(c.withheld, mode) || (len(e.Findings) == 1) != (c.kind != "") {
 				t.Fatalf("%s, %s: %+v, %v", c.model, mode, e, err)
 			}
@@ -89,9 +89,9 @@ func TestEvaluatorOfResultsIsCounted(t *testing.T) {
 	cfg := withEvaluator(t, server, "allow", "clean")
 	cfg.Settings.DailyBudget = 2
 	p := pipelineOf(t, cfg)
-	r := Returned{Actions: []*action.Action{parse(t, `{"type":"WebFetch","payload":{"url":"https://a.test"}}`)}, Result: "nine o'clock"}
+	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"WebFetch","payload":{"url":"https://a.test"}}`)}, Result: "nine o'clock"}
 	for i := range 3 {
-		e, err := p.Returned(t.Context(), r)
+		e, err := p.HandleToolResult(t.Context(), r)
 		if err != nil || (e.Withheld != "") != (i == 2) {
 			t.Errorf("result %d: %+v, %v", i, e, err)
 		}
@@ -99,13 +99,13 @@ func TestEvaluatorOfResultsIsCounted(t *testing.T) {
 	if used := p.Status().Tier2Used; used != 2 || len(server.Requests()) != 2 {
 		t.Errorf("%d evaluations charged, %d requests", used, len(server.Requests()))
 	}
-	local := Returned{Actions: []*action.Action{parse(t, `{"type":"Read","payload":{"file_path":"a"}}`)}, Result: "nine o'clock"}
-	if e, err := p.Returned(t.Context(), local); err != nil || e.Withheld != "" {
+	local := ToolResult{Actions: []*action.Action{parse(t, `{"type":"Read","payload":{"file_path":"a"}}`)}, Result: "nine o'clock"}
+	if e, err := p.HandleToolResult(t.Context(), local); err != nil || e.Withheld != "" {
 		t.Errorf("a local file: %+v, %v", e, err)
 	}
 	cfg = withEvaluator(t, server, "block", "block")
 	cfg.Settings.Sanitize.Evaluator = false
-	if e, err := pipelineOf(t, cfg).Returned(t.Context(), r); err != nil || e.Withheld != "" {
+	if e, err := pipelineOf(t, cfg).HandleToolResult(t.Context(), r); err != nil || e.Withheld != "" {
 		t.Errorf("not set: %+v, %v", e, err)
 	}
 	if n := len(server.Requests()); n != 2 {
@@ -119,7 +119,7 @@ func TestReview(t *testing.T) {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
 	server.On("slow", func(http.ResponseWriter, *http.Request, evaltest.Request) { panic(http.ErrAbortHandler) })
-	r := Returned{Actions: []*action.Action{parse(t, `{"type":"mcp__web__get","payload":{}}`)}, Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "carry it over"}}}}
+	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"mcp__web__get","payload":{}}`)}, Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "carry it over"}}}}
 	for _, c := range []struct {
 		model, mode string
 		found       bool

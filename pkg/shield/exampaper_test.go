@@ -16,7 +16,7 @@ func TestExamIsAsked(t *testing.T) {
 	t.Parallel()
 	bad := map[string]int{}
 	for seed := range uint64(3) {
-		paper, err := exam.Draw(rand.New(rand.NewPCG(seed, 7)))
+		paper, err := exam.DrawExam(rand.New(rand.NewPCG(seed, 7)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,10 +34,10 @@ func TestExamIsAsked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, TierClassify})
+			o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify})
 			if o.Verdict.Decision != verdict.Escalate {
-				key := q.Pair
-				if !q.Attack {
+				key := q.PairName
+				if !q.IsAttack {
 					key += " honest"
 				}
 				if bad[key]++; bad[key] == 1 {

@@ -60,10 +60,10 @@ func ExamplePipeline_Stream() {
 	in := strings.NewReader(`{"type":"read_file","payload":{"path":"main.go"}}
 {"type":"read_file","payload":{"path":"~/.ssh/id_ed25519"}}
 `)
-	err = p.Stream(context.Background(), shield.Actions(in, "actions", 1<<20), func(j *shield.Judged) error {
+	err = p.Stream(context.Background(), shield.Actions(in, "actions", 1<<20), func(j *shield.RecordResult) error {
 		fmt.Println(j.Verdict.Line, j.Verdict.Decision, j.Verdict.Rule)
 		return nil
-	}, shield.StreamOptions{Tiers: shield.All})
+	}, shield.StreamOptions{Tiers: shield.AllTiers})
 	if err != nil {
 		panic(err)
 	}

@@ -27,19 +27,19 @@ func TestHeldBack(t *testing.T) {
 			p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", Clock: instant})
 			written := make(awaiting)
 			p.tiers[tier] = written
-			p.sidecar = tier == TierClassify
+			p.usesSidecar = tier == TierClassify
 			asks := deletes
 			if tier == TierClassify {
 				asks = listing
 			}
 			in := Actions(strings.NewReader(read+"\n"+asks+"\n"+read+"\n"), "in", 1<<20)
 			var decisions []string
-			err := p.Stream(t.Context(), in, func(j *Judged) error {
+			err := p.Stream(t.Context(), in, func(j *RecordResult) error {
 				if decisions = append(decisions, j.Verdict.Decision.String()); len(decisions) == 1 {
 					close(written)
 				}
 				return nil
-			}, StreamOptions{Tiers: All})
+			}, StreamOptions{Tiers: AllTiers})
 			if got := strings.Join(decisions, " "); err != nil || got != "ALLOW BLOCK ALLOW" {
 				t.Errorf("tier %d: %s, %v", tier, got, err)
 			}
@@ -54,13 +54,13 @@ func TestMore(t *testing.T) {
 	const n = 200
 	in := Actions(strings.NewReader(strings.Repeat(read+"\n", n)), "in", 1<<20)
 	together, verdicts, more := 0, 0, false
-	err := p.Stream(t.Context(), in, func(j *Judged) error {
+	err := p.Stream(t.Context(), in, func(j *RecordResult) error {
 		verdicts++
-		if more = j.More; more {
+		if more = j.MoreReady; more {
 			together++
 		}
 		return nil
-	}, StreamOptions{Tiers: All})
+	}, StreamOptions{Tiers: AllTiers})
 	if err != nil || verdicts != n || more {
 		t.Errorf("%d verdicts of %d, more to come: %v, %v", verdicts, n, more, err)
 	}

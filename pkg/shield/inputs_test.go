@@ -164,7 +164,7 @@ func TestAnswersMeanTheContent(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(usesFile)) {
 		line, unknown := strings.CutSuffix(strings.TrimSpace(line), "!")
 		before()
-		was, again := p.binding("x", caseOf(line)), p.binding("x", caseOf(line))
+		was, again := p.answerKey("x", caseOf(line)), p.answerKey("x", caseOf(line))
 		if (was == "") != unknown && !unknown || was != again {
 			t.Errorf("%s: binding %q, then %q with the same files; whether it can be told should be %v", line, was, again, !unknown)
 		}
@@ -189,23 +189,23 @@ func TestAnswersMeanTheContent(t *testing.T) {
 		} {
 			before()
 			change()
-			if now := p.binding("x", caseOf(line)); now != "" && now == was {
+			if now := p.answerKey("x", caseOf(line)); now != "" && now == was {
 				t.Errorf("%s: an answer holds though the file is another", line)
 			}
 		}
 	}
 	before()
 	for line := range strings.Lines(strings.TrimSpace(usesNone)) {
-		if p.binding("x", caseOf(strings.TrimSpace(line))) == "" {
-			_, err := caseOf(strings.TrimSpace(line)).Inputs()
+		if p.answerKey("x", caseOf(strings.TrimSpace(line))) == "" {
+			_, err := caseOf(strings.TrimSpace(line)).InputsDigest()
 			t.Errorf("%s: no answer can be kept: %v", strings.TrimSpace(line), err)
 		}
 	}
 	// What was judged is what counts, not what is there when the answer comes.
 	c := caseOf("ssh prod < in.txt")
-	was := p.binding("x", c)
+	was := p.answerKey("x", c)
 	write("in.txt", "rm -rf /srv\n")
-	if p.binding("x", c) != was || p.binding("x", caseOf("ssh prod < in.txt")) == was {
+	if p.answerKey("x", c) != was || p.answerKey("x", caseOf("ssh prod < in.txt")) == was {
 		t.Error("the answer is kept for a file that nobody was asked about")
 	}
 }
@@ -224,7 +224,7 @@ func TestPushOfAWorktree(t *testing.T) {
 	}
 	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: filepath.Join(dir, "tree"), StateDir: t.TempDir(), Clock: instant})
 	binding := func() string {
-		return p.binding("x", p.analyzer.Case(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
+		return p.answerKey("x", p.analyzer.Case(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
 	}
 	first := map[string]string{
 		"tree/.git": "gitdir: ../main/.git/worktrees/tree\n", "main/.git/worktrees/tree/HEAD": "ref: refs/heads/x\n", "main/.git/worktrees/tree/commondir": "../..\n",
@@ -282,7 +282,7 @@ func TestPushOfAnotherRepository(t *testing.T) {
 	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: filepath.Join(dir, "work"), StateDir: t.TempDir(), Clock: instant})
 	for _, command := range []string{"push origin main", "subtree push --prefix=sub origin main", "subtree -P sub push origin main", "lfs push origin main", "send-pack h.test:a main"} {
 		binding := func(options string) string {
-			return p.binding("x", p.analyzer.Case(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
+			return p.answerKey("x", p.analyzer.Case(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
 		}
 		write("1111\n")
 		was := binding("-C ../main")
@@ -329,7 +329,7 @@ func TestInputsThatCannotBeTold(t *testing.T) {
 		`{"type":"execute_command","payload":{"command":"ssh prod < /proc/self/environ"}}`,
 		`{"type":"execute_command","cwd":"/no/such/folder","payload":{"command":"ssh prod < in.txt"}}`,
 	} {
-		if b := p.binding("x", p.analyzer.Case(parse(t, action))); b != "" {
+		if b := p.answerKey("x", p.analyzer.Case(parse(t, action))); b != "" {
 			t.Errorf("%s: can be told", action)
 		}
 	}

@@ -13,59 +13,59 @@ import (
 )
 
 // asksForInstructions are the findings about an edit of an agent instruction file.
-var asksForInstructions = []string{"agent_identity", "doubt later"}
+var instructionEditFindings = []string{"agent_identity", "doubt later"}
 
 // ownInstructions answers the question about an edit of the project's own agent instruction file that
 // the user saw in this session: the added and removed lines only describe facts, and no untrusted text
 // has come in since.
-func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, bool) {
-	edit, ok := c.Edits()
-	if !ok || !c.Tracked(edit.Path) {
+func (p *Pipeline) answerInstructionEdit(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, bool) {
+	edit, ok := c.InstructionsEdit()
+	if !ok || !c.IsTracked(edit.Path) {
 		return v, false
 	}
-	s := r.session()
+	s := r.loadSession()
 	i, now := s.Instruction(p.sessions, edit.Path)
-	committed := c.Committed(edit.Path)
+	committed := c.IsCommitted(edit.Path)
 	next := p.sessions.NewInstruction(edit.Path)
 	if i != nil {
 		next = *i
-		next.OthersChanged = !committed && (i.OthersChanged || i.Sum != now)
+		next.ChangedByOthers = !committed && (i.ChangedByOthers || i.ContentHash != now)
 	} else {
-		next.OthersChanged = !committed
+		next.ChangedByOthers = !committed
 	}
 	if i == nil || *i != next {
 		if p.sessions.Add(context.WithoutCancel(ctx), s, &session.Delta{Instruction: &next}) != nil {
 			return v, false
 		}
 	}
-	if i == nil || next.OthersChanged || i.Sum == "" || now == "" || i.Texts != s.UntrustedTexts() || !p.trustsProject || c.Action.MinTier > TierClassify || p.deniedBefore(c) {
+	if i == nil || next.ChangedByOthers || i.ContentHash == "" || now == "" || i.UntrustedTexts != s.UntrustedTexts() || !p.trustsProject || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) {
 		return v, false
 	}
-	if named, _ := s.Named(); objects.Forbidden(c, named, p.sessions.NameKey) != "" {
+	if named, _ := s.NamedObjects(); objects.Forbidden(c, named, p.sessions.NameKey) != "" {
 		return v, false
 	}
-	unplain := func(line string) bool { return !grounding.Plain(line) }
-	if slices.ContainsFunc(edit.Come, unplain) || slices.ContainsFunc(edit.Gone, unplain) {
+	unplain := func(line string) bool { return !grounding.IsPlainStatement(line) }
+	if slices.ContainsFunc(edit.AddedLines, unplain) || slices.ContainsFunc(edit.RemovedLines, unplain) {
 		return v, false
 	}
-	findings, _, err := p.findings(ctx, c)
-	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(asksForInstructions, f) }) {
+	findings, _, err := p.ruleFindings(ctx, c)
+	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(instructionEditFindings, f) }) {
 		return v, false
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1,
+	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1,
 		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 
 // noteInstructionEdit records the content of an agent instruction file after an edit.
 func (p *Pipeline) noteInstructionEdit(ctx context.Context, c *analysis.Case, r *sessionMemory) error {
-	edit, ok := c.Edits()
+	edit, ok := c.InstructionsEdit()
 	if !ok {
 		return nil
 	}
-	i, now := r.session().Instruction(p.sessions, edit.Path)
+	i, now := r.loadSession().Instruction(p.sessions, edit.Path)
 	if i == nil || now == "" {
 		return nil
 	}
-	i.Sum, i.Texts = now, r.session().UntrustedTexts()
-	return p.sessions.Add(context.WithoutCancel(ctx), r.session(), &session.Delta{Instruction: i})
+	i.ContentHash, i.UntrustedTexts = now, r.loadSession().UntrustedTexts()
+	return p.sessions.Add(context.WithoutCancel(ctx), r.loadSession(), &session.Delta{Instruction: i})
 }

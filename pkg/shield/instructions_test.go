@@ -65,7 +65,7 @@ func TestOwnInstructions(t *testing.T) {
 		"after a page": {second: fine, want: verdict.Escalate, between: func(t *testing.T, p *Pipeline, root string) {
 			t.Helper()
 			page := toolAction(t, root, "web_fetch", "s", `{"url":"https://pages.example.net/a"}`)
-			if _, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{page}, Result: "hello"}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, Result: "hello"}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -75,7 +75,7 @@ func TestOwnInstructions(t *testing.T) {
 		}},
 		"after what the user said": {second: fine, want: verdict.Escalate, between: func(t *testing.T, p *Pipeline, _ string) {
 			t.Helper()
-			if err := p.Prompted(t.Context(), Prompt{Session: "s", Text: "Do not touch AGENTS.md again."}); err != nil {
+			if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", Text: "Do not touch AGENTS.md again."}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -107,7 +107,7 @@ func TestOwnInstructions(t *testing.T) {
 				t.Fatalf("an edit that the user has refused is %v: %s", v.Decision, v.Reasoning)
 			}
 			put(t, root, map[string]string{file: first})
-			if _, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{edit("s", first)}, Result: "ok", Heard: test.forged}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, Result: "ok", Unverified: test.forged}); err != nil {
 				t.Fatal(err)
 			}
 			if test.between != nil {
@@ -129,7 +129,7 @@ func TestInstructionsDifference(t *testing.T) {
 	root := projectRoot(t, map[string]string{"AGENTS.md": "# App\nOne.\nTwo.\n"})
 	p := contextPipeline(t, root, "offline")
 	a := toolAction(t, root, "write_file", "s", `{"path":"AGENTS.md","content":"# App\nOne.\nThree.\n"}`)
-	e, ok := p.analyze(a, nil).Edits()
+	e, ok := p.analyze(a, nil).InstructionsEdit()
 	if got := e.Difference(); !ok || got != "- Two.\n+ Three.\n" {
 		t.Errorf("%q", got)
 	}

@@ -16,14 +16,14 @@ import (
 // UndoStore returns the store that keeps files before they are deleted or overwritten; nil if the
 // configuration keeps none.
 func UndoStore(cfg Config) *undo.Store {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	if !s.Undo.Enabled || cfg.StateDir == "" {
 		return nil
 	}
 	limits := undo.DefaultLimits
-	limits.Keep, limits.Total = s.Undo.Keep.Std(), s.Undo.MaxBytes
+	limits.MaxAge, limits.MaxTotalBytes = s.Undo.Keep.Std(), s.Undo.MaxBytes
 	return undo.New(undo.Options{
-		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, Secret: analysis.HoldsCredential, Output: analysis.MadeAgain,
+		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, IsSecret: analysis.HoldsCredential, IsBuildOutput: analysis.IsBuildOutput,
 	})
 }
 
@@ -31,43 +31,43 @@ func UndoStore(cfg Config) *undo.Store {
 // about losses. An evaluator is asked first; see design section 13.
 func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	if cfg.Keeps {
-		p.undo = UndoStore(cfg)
+		p.undoStore = UndoStore(cfg)
 	}
-	counts := rules.AcceptsKept() && (p.assisted || cfg.Provider == nil && cfg.settings().Evaluator.Provider == "")
-	p.asksLosses = counts
-	p.keptCounts = counts && (p.undo != nil || cfg.IfKept)
+	counts := rules.DistinguishesBackups() && (p.usesAssistedPreset || cfg.Provider == nil && cfg.effectiveSettings().Evaluator.Provider == "")
+	p.asksAboutLosses = counts
+	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.IfKept)
 }
 
 // keptInstead judges a case that the first tiers do not allow again, as if its losses (files deleted
 // or overwritten) were kept. The new verdict counts if it is ALLOW and this process can keep the
 // losses.
-func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
-	if !p.keptCounts || v.Decision != verdict.Escalate || v.Error != "" {
+func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
+	if !p.allowsWithBackup || v.Decision != verdict.Escalate || v.Error != "" {
 		return v, c
 	}
-	k := c.Kept()
+	k := c.AssumingBackup()
 	if k == nil {
 		return v, c
 	}
-	again := p.ask(ctx, TierPolicy, k)
-	if strict := r.stricter(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
+	again := p.askTier(ctx, TierPolicy, k)
+	if strict := r.tightenVerdict(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
 		return v, c
 	}
-	k.Trail[0].Session = r.told()
+	k.EarlierSteps[0].Session = r.encodeForNextStage()
 	if again.Decision == verdict.Escalate && again.NextTier <= TierClassify {
-		again = p.ask(ctx, TierClassify, k)
+		again = p.askTier(ctx, TierClassify, k)
 	}
 	if again.Decision != verdict.Allow {
 		return v, c
 	}
-	if p.undo == nil {
-		again.Conditions = []string{verdict.Kept}
+	if p.undoStore == nil {
+		again.Conditions = []string{verdict.ConditionBackedUp}
 		again.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return again, k
 	}
-	kept, err := p.keep(ctx, again, k, k.Losses().List)
+	kept, err := p.backUpFiles(ctx, again, k, k.Losses().List)
 	if err != nil {
-		c.Trail[len(c.Trail)-1].Reasoning += "; " + err.Error()
+		c.EarlierSteps[len(c.EarlierSteps)-1].Reasoning += "; " + err.Error()
 		v.Reasoning += "; " + err.Error()
 		return v, c
 	}
@@ -76,66 +76,66 @@ func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analys
 
 // keepLosses keeps what an allowed action deletes or overwrites. If that fails, and files would be
 // lost for good that no rule covers, the next tiers are asked.
-func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
-	if p.undo == nil {
-		return p.withoutStore(v, c)
+func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+	if p.undoStore == nil {
+		return p.judgeLossesWithoutUndo(v, c)
 	}
-	if slices.Contains(v.Conditions, verdict.Kept) {
+	if slices.Contains(v.Conditions, verdict.ConditionBackedUp) {
 		return v
 	}
 	l := c.Losses()
-	if len(l.List) == 0 || l.Outside && v.Tier < TierEvaluate {
+	if len(l.List) == 0 || l.OutsideWorkspace && v.Tier < TierEvaluate {
 		return v
 	}
-	kept, err := p.keep(ctx, v, c, l.List)
-	if err != nil && len(l.Needed) > 0 {
-		kept, err = p.keep(ctx, v, c, l.Needed)
+	kept, err := p.backUpFiles(ctx, v, c, l.List)
+	if err != nil && len(l.NeedingBackup) > 0 {
+		kept, err = p.backUpFiles(ctx, v, c, l.NeedingBackup)
 	}
-	if err == nil || v.Tier >= TierEvaluate || len(l.Needed) == 0 {
+	if err == nil || v.Tier >= TierEvaluate || len(l.NeedingBackup) == 0 {
 		return kept
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.noted(verdict.Finding{
-		Who: verdict.Evaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
+	return p.addToTrail(verdict.Finding{
+		Authority: verdict.Evaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
 // withoutStore returns the verdict where losses cannot be kept because it is not known who runs the
 // command: a command that loses local work becomes a question, or is allowed on condition that its
 // losses are kept first. Writes of file tools are not affected: hosts show them.
-func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
-	if !p.asksLosses || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.Conditions, verdict.Kept) {
+func (p *Pipeline) judgeLossesWithoutUndo(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+	if !p.asksAboutLosses || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.Conditions, verdict.ConditionBackedUp) {
 		return v
 	}
 	l := c.Losses()
-	lost := c.Lost(l)
+	lost := c.PermanentLoss(l)
 	switch {
 	case lost == "":
 		return v
-	case p.keptCounts && l.Open == "":
-		v.Conditions = []string{verdict.Kept}
+	case p.allowsWithBackup && l.WhyUnknown == "":
+		v.Conditions = []string{verdict.ConditionBackedUp}
 		v.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return v
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.noted(verdict.Finding{
-		Who: verdict.Evaluator, Confidence: 1,
+	return p.addToTrail(verdict.Finding{
+		Authority: verdict.Evaluator, Confidence: 1,
 		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.String(lost) + "; commit or stash them first",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
 // keep keeps what an action deletes or overwrites, and returns the verdict that says so. If none of
 // these files exist, the verdict is unchanged.
-func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.Loss) (verdict.Verdict, error) {
-	set, err := p.undo.Keep(ctx, undo.About{
-		Session: c.Action.Session, Host: p.host, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash, What: p.redactor.String(shownAction(c)),
+func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.FileLoss) (verdict.Verdict, error) {
+	set, err := p.undoStore.Keep(ctx, undo.ActionInfo{
+		Session: c.Action.Session, Host: p.host, CWD: c.Place().CWD, Type: c.Action.Type, Hash: c.Action.Hash, Description: p.redactor.String(actionSummary(c)),
 	}, losses)
 	if err != nil || set == nil {
 		return v, err
 	}
-	v.Undo, v.Conditions = set.ID, []string{verdict.Kept}
+	v.Undo, v.Conditions = set.ID, []string{verdict.ConditionBackedUp}
 	v.Reasoning += "; kept as " + set.ID
-	if set.Said {
+	if set.MentionInAnswer {
 		v.Reasoning += fmt.Sprintf(" (%d files, %d MB)", set.Names, set.Bytes>>20)
 	}
 	return v, nil
@@ -143,18 +143,18 @@ func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case
 
 // noteFilesAfterRun records the state that executed actions left of the files kept for them.
 func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Action) {
-	if p.undo == nil {
+	if p.undoStore == nil {
 		return
 	}
 	for _, a := range actions {
-		if _, err := p.undo.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
+		if _, err := p.undoStore.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
 			p.notify("the stored copies can only be restored beside newer files: " + p.redactor.String(err.Error()))
 		}
 	}
 }
 
 // shownAction describes an action in a list.
-func shownAction(c *analysis.Case) string {
+func actionSummary(c *analysis.Case) string {
 	for _, field := range [...]string{"command", "path", "source"} {
 		if text := c.Action.Text(field); text != "" {
 			return text

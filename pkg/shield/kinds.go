@@ -18,7 +18,7 @@ import (
 
 // findings returns what the rules of tiers 0 and 1 and the model find in a case, and for each effect
 // whether a rule asks about it.
-func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string, met []bool, err error) {
+func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.Case) (all []string, met []bool, err error) {
 	all, met, err = p.rules.Findings(ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +49,7 @@ func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string
 
 // kindOf returns the kind of a case, or an error that says why it has none.
 func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, findings []string, err error) {
-	findings, met, err := p.findings(ctx, c)
+	findings, met, err := p.ruleFindings(ctx, c)
 	if err != nil {
 		return k, nil, err
 	}
@@ -63,22 +63,22 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 // within names the session in which an approval of a kind holds, with its user, host, roots and
 // fingerprints; "" if an approval can hold in none. Without a host the session is the agent's claim,
 // so the approval stays in its stream.
-func (p *Pipeline) within(c *analysis.Case) string {
+func (p *Pipeline) kindApprovalScope(c *analysis.Case) string {
 	stream := ""
 	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
-		stream = r.p.stream
+		stream = r.pipeline.streamID
 	}
-	if p.host == "" && stream == "" || p.host != "" && c.Action.Session == "" || len(c.At().Roots) == 0 {
+	if p.host == "" && stream == "" || p.host != "" && c.Action.Session == "" || len(c.Place().Roots) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{
-		p.approvals, p.caller.User, p.host, stream, c.Action.Session, strings.Join(c.At().Roots, "\n"),
-		p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config,
+		p.approvalInstallationID, p.caller.User, p.host, stream, c.Action.Session, strings.Join(c.Place().Roots, "\n"),
+		p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config,
 	})
 }
 
 // labelsEndingAnswers returns the session's labels that end approvals given before the label came.
-func labelsEndingAnswers(c *analysis.Case) string {
+func approvalEndingLabels(c *analysis.Case) string {
 	var out []string
 	if c.Memory != nil {
 		for _, l := range c.Memory.Labels() {
@@ -92,62 +92,62 @@ func labelsEndingAnswers(c *analysis.Case) string {
 }
 
 // standing returns the approval that a person can give for the kind of a case.
-func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.AdvanceApproval {
-	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: labelsEndingAnswers(c), Session: c.Action.Session}
+func (p *Pipeline) newKindApproval(c *analysis.Case, k kind.Kind) approve.AdvanceApproval {
+	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: approvalEndingLabels(c), Session: c.Action.Session}
 }
 
 // offerKind describes what an approval of all actions of a case's kind would cover in its session, and
 // returns the function that saves it.
-func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, func(ctx context.Context, by string) error) {
-	p = p.judging(c)
-	within := p.within(c)
-	if p.kinds == nil || within == "" || p.deniedBefore(c) {
+func (p *Pipeline) offerKindApproval(ctx context.Context, c *analysis.Case) (string, func(ctx context.Context, by string) error) {
+	p = p.judgingPipeline(c)
+	within := p.kindApprovalScope(c)
+	if p.kindApprovals == nil || within == "" || p.wasDeniedBefore(c) {
 		return "", nil
 	}
 	k, _, err := p.kindOf(ctx, c)
 	if err != nil {
 		return "", nil
 	}
-	s := p.standing(c, k)
+	s := p.newKindApproval(c, k)
 	return k.String(), func(ctx context.Context, by string) error {
 		s.By = by
-		return p.kinds.AddKind(ctx, within, s)
+		return p.kindApprovals.AddKind(ctx, within, s)
 	}
 }
 
 // deniedBefore reports whether an action like this was denied in the session.
-func (p *Pipeline) deniedBefore(c *analysis.Case) bool {
+func (p *Pipeline) wasDeniedBefore(c *analysis.Case) bool {
 	r, ok := c.Memory.(*sessionMemory)
-	return ok && r != nil && r.known == nil && (r.session().DenialOfSame(c) != nil || r.denials().DenialOfSame(c) != nil)
+	return ok && r != nil && r.priorStageMemory == nil && (r.loadSession().DenialOfSameTarget(c) != nil || r.denialSession().DenialOfSameTarget(c) != nil)
 }
 
 // answered returns an ALLOW if a person has approved all actions of a case's kind.
-func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
+func (p *Pipeline) allowedByKind(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	var none verdict.Verdict
-	if p.kinds == nil || !answerCounts(c) {
+	if p.kindApprovals == nil || !acceptsPersonAnswer(c) {
 		return none, false
 	}
 	var list []approve.AdvanceApproval
-	if within := p.within(c); within != "" {
-		kinds, err := p.kinds.Kinds(ctx, within)
+	if within := p.kindApprovalScope(c); within != "" {
+		kinds, err := p.kindApprovals.Kinds(ctx, within)
 		if err != nil {
 			return none, false // when in doubt, ask
 		}
-		labels := labelsEndingAnswers(c)
+		labels := approvalEndingLabels(c)
 		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.Labels != labels })
 	}
-	if p.answers != "" {
-		stored, err := approve.Answers(p.answers)
+	if p.answersFile != "" {
+		stored, err := approve.Answers(p.answersFile)
 		if err != nil && p.notify != nil {
 			p.notify("the answers of 'shield allow' in answers.yaml do not count: " + err.Error())
 		}
 		for _, s := range stored {
-			if s.Project == "" || slices.Contains(c.At().Roots, s.Project) {
+			if s.Project == "" || slices.Contains(c.Place().Roots, s.Project) {
 				list = append(list, s)
 			}
 		}
 	}
-	if len(list) == 0 || p.deniedBefore(c) || p.keepsAsking(ctx, c) {
+	if len(list) == 0 || p.wasDeniedBefore(c) || p.mustStillAsk(ctx, c) {
 		return none, false
 	}
 	own, findings, err := p.kindOf(ctx, c)
@@ -158,9 +158,9 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 		if s.Kind.IsExact() && slices.Contains(s.Kind.Facts, "action "+c.Action.Hash) {
 			if exact == nil {
 				if findings == nil {
-					findings, _, _ = p.findings(ctx, c)
+					findings, _, _ = p.ruleFindings(ctx, c)
 				}
-				if k, err := kind.Exact(c, findings); err == nil && findings != nil {
+				if k, err := kind.OfSingleAction(c, findings); err == nil && findings != nil {
 					exact = &k
 				} else {
 					exact = &kind.Kind{}
@@ -176,7 +176,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 			case s.Session == "":
 				scope = "in this project"
 			}
-			v := addFinding(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name)})
+			v := addFinding(c, TierApprove, verdict.Finding{Authority: verdict.Person, Source: tierSources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name)})
 			v.Channel, v.By = "kind", s.By
 			return v, true
 		}
@@ -185,36 +185,36 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 }
 
 // describe adds to a refusal what an approval of several actions would cover.
-func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis.Case) {
-	r.KindSession = p.within(c)
-	for _, root := range c.At().Roots {
-		if cwd := c.At().CWD; cwd == root || strings.HasPrefix(cwd, root+"/") {
+func (p *Pipeline) describeKindApproval(ctx context.Context, r *approve.Refusal, c *analysis.Case) {
+	r.KindSession = p.kindApprovalScope(c)
+	for _, root := range c.Place().Roots {
+		if cwd := c.Place().CWD; cwd == root || strings.HasPrefix(cwd, root+"/") {
 			r.Roots = append(r.Roots, root)
 		}
 	}
 	k, findings, err := p.kindOf(ctx, c)
-	if p.deniedBefore(c) {
+	if p.wasDeniedBefore(c) {
 		r.NoKindReason = "an action of the same kind was denied in this session"
 		return
 	}
 	if err == nil {
-		s := p.standing(c, k)
-		r.Kind, r.KindExamples = &s, p.neighbours(ctx, c.Action, &k)
+		s := p.newKindApproval(c, k)
+		r.KindApproval, r.KindExamples = &s, p.kindExamples(ctx, c.Action, &k)
 	} else {
 		r.NoKindReason = err.Error()
 	}
 	if findings == nil {
 		return
 	}
-	if k, err := kind.Exact(c, findings); err == nil {
-		s := p.standing(c, k)
-		r.ExactKind = &s
+	if k, err := kind.OfSingleAction(c, findings); err == nil {
+		s := p.newKindApproval(c, k)
+		r.ExactActionApproval = &s
 	}
 }
 
 // neighbours returns example actions that an approval of the kind would cover as well.
-func (p *Pipeline) neighbours(ctx context.Context, a *action.Action, k *kind.Kind) (out []string) {
-	covered := kind.Neighbours(a, func(n *action.Action) bool {
+func (p *Pipeline) kindExamples(ctx context.Context, a *action.Action, k *kind.Kind) (out []string) {
+	covered := kind.CoveredVariants(a, func(n *action.Action) bool {
 		own, _, err := p.kindOf(ctx, p.analyzer.Case(n))
 		return err == nil && k.Covers(&own)
 	})

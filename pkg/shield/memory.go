@@ -20,26 +20,26 @@ import (
 // A streamTurn is the turn of an action in its stream: Tier 0 judges actions one after another, so
 // that each sees the effects of earlier ones.
 type streamTurn struct {
-	before <-chan struct{} // closed when the action before it has had its turn; nil for the first
-	done   chan struct{}
+	previousDone <-chan struct{} // closed when the action before it has had its turn; nil for the first
+	done         chan struct{}
 }
 
 // wait waits for the turn to come.
 func (t *streamTurn) wait() {
-	if t != nil && t.before != nil {
-		<-t.before
-		t.before = nil
+	if t != nil && t.previousDone != nil {
+		<-t.previousDone
+		t.previousDone = nil
 	}
 }
 
 // hasCome reports whether the turn has come, without waiting.
 func (t *streamTurn) hasCome() bool {
-	if t == nil || t.before == nil {
+	if t == nil || t.previousDone == nil {
 		return true
 	}
 	select {
-	case <-t.before:
-		t.before = nil
+	case <-t.previousDone:
+		t.previousDone = nil
 		return true
 	default:
 		return false
@@ -47,7 +47,7 @@ func (t *streamTurn) hasCome() bool {
 }
 
 // end gives the turn to the next action. It may be called again.
-func (t *streamTurn) end() {
+func (t *streamTurn) passTurn() {
 	if t == nil || t.done == nil {
 		return
 	}
@@ -59,64 +59,64 @@ func (t *streamTurn) end() {
 // A sessionMemory is the memory of the session of one action, read when it is first
 // needed: a plain read needs none. It implements [analysis.Memory].
 type sessionMemory struct {
-	p     *Pipeline
-	ctx   context.Context
-	key   session.Key
-	alias string
-	disk  *disk
-	flows bool                // the action sends a session value, or a part of one
-	now   *session.Session    // loaded when needed
-	own   *session.Session    // counts the denials of this connection; nil until it is needed
-	known *memoryForNextStage // what an earlier stage was told; nil if there was none
-	left  *session.Delta      // what the action adds to the session, once known
+	pipeline          *Pipeline
+	ctx               context.Context
+	key               session.Key
+	claimedSession    string
+	fileChecks        *fileCheckCache
+	sendsValue        bool                // the action sends a session value, or a part of one
+	loaded            *session.Session    // loaded when needed
+	connectionDenials *session.Session    // counts the denials of this connection; nil until it is needed
+	priorStageMemory  *memoryForNextStage // what an earlier stage was told; nil if there was none
+	streamDelta       *session.Delta      // what the action adds to the session, once known
 }
 
 // A disk caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
 // is given out: until then none of the waiting actions can have run.
-type disk struct {
-	handed *atomic.Uint64 // how often verdicts were given out
-	at     uint64
-	looked *analysis.Identifier
+type fileCheckCache struct {
+	forwardCount       *atomic.Uint64 // how often verdicts were given out
+	cachedForwardCount uint64
+	cachedIdentifier   *analysis.Identifier
 }
 
 // identifier returns the file checker for the next action. A nil disk caches nothing.
-func (d *disk) identifier(an *analysis.Analyzer) *analysis.Identifier {
+func (d *fileCheckCache) identifier(an *analysis.Analyzer) *analysis.Identifier {
 	if d == nil {
 		return an.Identifier()
 	}
-	if at := d.handed.Load(); d.looked == nil || d.at != at {
-		d.looked, d.at = an.Identifier(), at
+	if at := d.forwardCount.Load(); d.cachedIdentifier == nil || d.cachedForwardCount != at {
+		d.cachedIdentifier, d.cachedForwardCount = an.Identifier(), at
 	}
-	return d.looked
+	return d.cachedIdentifier
 }
 
 // memoryForNextStage is what Tier 0 was told of a session, for the next stage of a pipe, which cannot
 // read it: the session of a stream ends with its stage.
 type memoryForNextStage struct {
-	Labels []effect.Label            `json:"labels,omitempty"`
-	Files  map[string][]effect.Label `json:"files,omitempty"`
-	Made   []string                  `json:"made,omitempty"`
+	SessionLabels []effect.Label            `json:"labels,omitempty"`
+	FileLabels    map[string][]effect.Label `json:"files,omitempty"`
+	CreatedPaths  []string                  `json:"made,omitempty"`
 }
 
 // recall returns the memory for an action, or nil if there is none.
-func (p *Pipeline) recall(ctx context.Context, it *item) *sessionMemory {
-	if p.sessions == nil || it.Action == nil || p.apart && it.Action.Session == "" {
+func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemory {
+	if p.sessions == nil || it.Action == nil || p.isolatesSessions && it.Action.Session == "" {
 		return nil
 	}
-	r := &sessionMemory{p: p, ctx: ctx, key: session.Key{User: p.caller.User}, disk: it.Disk}
+	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileChecks: it.FileChecks}
 	if p.host == "" {
-		r.alias = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
-		if p.kept != nil || it.Only {
-			r.key = session.Stream(p.caller.User)
+		r.claimedSession = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
+		if p.persistentSessions != nil || it.OnlyInStream {
+			r.key = session.StreamKey(p.caller.User)
 		}
 	} else if it.Action.Session != "" {
 		r.key.Host, r.key.ID = p.host, it.Action.Session
 	}
-	if it.Resume != nil && it.Stages&verdict.Policy != 0 {
-		r.known = &memoryForNextStage{}
-		for i := range it.Resume.Trail {
-			if raw := it.Resume.Trail[i].Session; len(raw) > 0 {
-				_ = json.Unmarshal(raw, r.known) // sealed by this installation, so it is valid
+	if it.EarlierVerdict != nil && it.EarlierStages&verdict.Policy != 0 {
+		r.priorStageMemory = &memoryForNextStage{}
+		for i := range it.EarlierVerdict.Trail {
+			if raw := it.EarlierVerdict.Trail[i].Session; len(raw) > 0 {
+				_ = json.Unmarshal(raw, r.priorStageMemory) // sealed by this installation, so it is valid
 			}
 		}
 	}
@@ -124,71 +124,71 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *sessionMemory {
 }
 
 // session returns the session as first read.
-func (r *sessionMemory) session() *session.Session {
-	if r.now == nil {
-		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.lineage, r.alias)
-		r.now.Identify(r.disk.identifier(r.p.analyzer))
+func (r *sessionMemory) loadSession() *session.Session {
+	if r.loaded == nil {
+		r.loaded = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.lineage, r.claimedSession)
+		r.loaded.Identify(r.fileChecks.identifier(r.pipeline.analyzer))
 	}
-	return r.now
+	return r.loaded
 }
 
 // denials returns the session whose denials are counted.
-func (r *sessionMemory) denials() *session.Session {
-	if r.p.connection == "" || r.key.ID == "" {
-		return r.session()
+func (r *sessionMemory) denialSession() *session.Session {
+	if r.pipeline.denialConnection == "" || r.key.ID == "" {
+		return r.loadSession()
 	}
-	if r.own == nil {
+	if r.connectionDenials == nil {
 		key := r.key
-		key.ID += " " + r.p.connection
-		r.own = r.p.sessions.Load(r.ctx, key, session.Lineage{}, "")
+		key.ID += " " + r.pipeline.denialConnection
+		r.connectionDenials = r.pipeline.sessions.Load(r.ctx, key, session.Lineage{}, "")
 	}
-	return r.own
+	return r.connectionDenials
 }
 
 func (r *sessionMemory) Labels() []effect.Label {
-	if r.known != nil {
-		return r.known.Labels
+	if r.priorStageMemory != nil {
+		return r.priorStageMemory.SessionLabels
 	}
-	return r.session().Labels()
+	return r.loadSession().Labels()
 }
 
 func (r *sessionMemory) Origin(path string) []effect.Label {
-	if r.known != nil {
-		return r.known.Files[path]
+	if r.priorStageMemory != nil {
+		return r.priorStageMemory.FileLabels[path]
 	}
-	return r.session().Origin(path)
+	return r.loadSession().Origin(path)
 }
 
-func (r *sessionMemory) Made(path string) bool {
-	if r.known != nil {
-		return slices.Contains(r.known.Made, path)
+func (r *sessionMemory) HasCreated(path string) bool {
+	if r.priorStageMemory != nil {
+		return slices.Contains(r.priorStageMemory.CreatedPaths, path)
 	}
-	return r.session().Made(path)
+	return r.loadSession().HasCreated(path)
 }
 
-func (r *sessionMemory) Brought() *effect.Paths {
-	if r.known == nil {
-		return r.session().Brought()
+func (r *sessionMemory) ImportedPaths() *effect.PathList {
+	if r.priorStageMemory == nil {
+		return r.loadSession().ImportedPaths()
 	}
 	var paths []string
-	for path, labels := range r.known.Files {
-		if path != valueFlowName && session.Downloaded(labels) {
+	for path, labels := range r.priorStageMemory.FileLabels {
+		if path != valueFlowName && session.IsDownloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
 	sorted.Strings(paths)
-	return effect.NewPaths(paths)
+	return effect.NewPathList(paths)
 }
 
-func (r *sessionMemory) After(kinds []string, within time.Duration, actions int) bool {
-	return r.session().After(kinds, within, actions)
+func (r *sessionMemory) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
+	return r.loadSession().HasRecentAction(kinds, within, actions)
 }
 
 func (r *sessionMemory) Err() error {
-	if r.now == nil {
+	if r.loaded == nil {
 		return nil
 	}
-	return r.now.Err()
+	return r.loaded.Err()
 }
 
 // analyze returns the case of an action with a memory, which may be nil.
@@ -197,14 +197,14 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.Case {
 	if r == nil {
 		c = p.analyzer.Case(a)
 	} else {
-		c = p.analyzer.Recall(a, r)
+		c = p.analyzer.CaseWithMemory(a, r)
 	}
-	p.classify(c)
-	if p.trace {
+	p.classifyTool(c)
+	if p.tracesVerdicts {
 		c.Evidence = &analysis.Evidence{}
 	}
-	if p.trace || r != nil && p.host != "" {
-		c.Met = make([][]analysis.RuleMatch, len(c.Effects))
+	if p.tracesVerdicts || r != nil && p.host != "" {
+		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
 	}
 	return c
 }
@@ -212,16 +212,16 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.Case {
 // refresh returns the case with what the session knows after the turns of earlier actions. It repeats
 // the analysis if that concerns files.
 func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
-	if r == nil || r.known != nil || r.now == nil {
+	if r == nil || r.priorStageMemory != nil || r.loaded == nil {
 		return c
 	}
-	was := r.now
-	r.now = nil
-	if was.SameAnswers(r.session()) {
+	was := r.loaded
+	r.loaded = nil
+	if was.SameAnswers(r.loadSession()) {
 		return c
 	}
-	again := r.p.analyze(c.Action, r)
-	again.Trail, again.MinTier = c.Trail, max(again.MinTier, c.MinTier)
+	again := r.pipeline.analyze(c.Action, r)
+	again.EarlierSteps, again.MinTier = c.EarlierSteps, max(again.MinTier, c.MinTier)
 	return again
 }
 
@@ -230,41 +230,41 @@ func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 const valueFlowName = "value flow"
 
 // carries marks in a case that the action sends a value which the session has read.
-func (r *sessionMemory) carries(c *analysis.Case) error {
-	if r == nil || !c.MayTell() {
+func (r *sessionMemory) markSentValues(c *analysis.Case) error {
+	if r == nil || !c.MayHaveOutgoing() {
 		return nil
 	}
 	before := len(c.Effects)
-	err := r.p.sessions.Carries(r.ctx, r.session(), c)
-	r.flows = len(c.Effects) > before
-	r.session().Pushes(c)
+	err := r.pipeline.sessions.MarkSentValues(r.ctx, r.loadSession(), c)
+	r.sendsValue = len(c.Effects) > before
+	r.loadSession().MarkForeignPush(c)
 	return err
 }
 
 // stricter returns the verdict of Tier 0 with what the session's memory adds to its rules.
-func (r *sessionMemory) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) tightenVerdict(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
-	s := r.now
-	if r.p.host != "" && r.known == nil {
-		if s = r.session(); s.Err() == nil {
-			s = r.denials()
+	s := r.loaded
+	if r.pipeline.host != "" && r.priorStageMemory == nil {
+		if s = r.loadSession(); s.Err() == nil {
+			s = r.denialSession()
 		}
 	}
 	switch {
 	case s == nil:
 	case s.Err() != nil:
-		if !c.Harmless() {
+		if !c.HasOnlyHarmlessEffects() {
 			return unreadableSession(s.Err())
 		}
 	case s.Stopped():
 		return stoppedVerdict(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
-		if d := s.DenialOfSame(c); d != nil {
+		if d := s.DenialOfSameTarget(c); d != nil {
 			return verdict.Finding{
-				Who: verdict.Person, Confidence: 1, Rule: v.Rule, Fixed: true,
-				Reasoning: "an action that does the same to the same target was denied" + ago(s.Since(d.At)) + byRule(d.Rule) + "; do what the denial advised, or ask the user to confirm",
+				Authority: verdict.Person, Confidence: 1, Rule: v.Rule, FixedReasoning: true,
+				Reasoning: "an action that does the same to the same target was denied" + agoText(s.Since(d.At)) + byRuleText(d.Rule) + "; do what the denial advised, or ask the user to confirm",
 			}.Verdict(TierPolicy)
 		}
 	}
@@ -273,17 +273,17 @@ func (r *sessionMemory) stricter(v verdict.Verdict, c *analysis.Case) verdict.Ve
 
 // unreadableSession returns the BLOCK for an action whose session cannot be read.
 func unreadableSession(err error) verdict.Verdict {
-	return refusal(TierPolicy, "session", "blocked: the record of this session cannot be read: "+err.Error())
+	return failureVerdict(TierPolicy, "session", "blocked: the record of this session cannot be read: "+err.Error())
 }
 
-func ago(d time.Duration) string {
+func agoText(d time.Duration) string {
 	if d < time.Minute {
 		return " a moment ago"
 	}
 	return fmt.Sprintf(" %d minutes ago", int(d/time.Minute))
 }
 
-func byRule(rule string) string {
+func byRuleText(rule string) string {
 	if rule == "" {
 		return ""
 	}
@@ -291,15 +291,15 @@ func byRule(rule string) string {
 }
 
 // told returns the session's memory for the next stage of a pipe: nil if it is empty.
-func (r *sessionMemory) told() []byte {
-	if r == nil || r.now == nil {
+func (r *sessionMemory) encodeForNextStage() []byte {
+	if r == nil || r.loaded == nil {
 		return nil
 	}
-	t := memoryForNextStage{r.now.Labels(), r.now.LabelledFiles(), r.now.MadePaths()}
-	if r.flows {
-		t.Files[valueFlowName] = []effect.Label{effect.LabelCredential}
+	t := memoryForNextStage{r.loaded.Labels(), r.loaded.LabelledFiles(), r.loaded.CreatedPaths()}
+	if r.sendsValue {
+		t.FileLabels[valueFlowName] = []effect.Label{effect.LabelCredential}
 	}
-	if len(t.Labels)+len(t.Files)+len(t.Made) == 0 {
+	if len(t.SessionLabels)+len(t.FileLabels)+len(t.CreatedPaths) == 0 {
 		return nil
 	}
 	raw, err := json.Marshal(t)
@@ -310,87 +310,87 @@ func (r *sessionMemory) told() []byte {
 }
 
 // settle adds to the session the effects of an action, or its denial, after all tiers have judged.
-func (r *sessionMemory) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) addEffectsOrDenial(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if v.Decision == verdict.Block {
-		return r.deny(v, c)
+		return r.addDenial(v, c)
 	}
-	return r.keep(v, c)
+	return r.addEffects(v, c)
 }
 
 // keep adds the effects of an action that is not denied to the session. If that fails the action is
 // blocked, because the next action would not know of it.
-func (r *sessionMemory) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) addEffects(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
-	d, err := r.learn(c)
+	d, err := r.learnDelta(c)
 	if err != nil {
 		return sessionNotSaved(v, err)
 	}
-	if r.now == nil && d.Empty() {
+	if r.loaded == nil && d.Empty() {
 		return v
 	}
-	if r.p.kept != nil && v.Decision == verdict.Escalate && r.session().IsNew(&d) && r.p.blocks(c) {
+	if r.pipeline.persistentSessions != nil && v.Decision == verdict.Escalate && r.loadSession().IsNew(&d) && r.pipeline.isBlockedByRule(c) {
 		return v
 	}
-	return r.add(v, r.session(), &d)
+	return r.addDelta(v, r.loadSession(), &d)
 }
 
 // blocks reports whether a rule of Tier 1 blocks an action. The next action of a stream is judged
 // before later tiers have judged this one, and must not see effects of an action that is then refused.
 // All stages of a pipe know the rules, but not the answers of a model or a person.
-func (p *Pipeline) blocks(c *analysis.Case) bool {
+func (p *Pipeline) isBlockedByRule(c *analysis.Case) bool {
 	k, ok := p.tiers[TierClassify].(*classify.Classifier)
 	return ok && k.Blocks(c)
 }
 
 // learn returns what an action adds to its session.
-func (r *sessionMemory) learn(c *analysis.Case) (session.Delta, error) {
-	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
+func (r *sessionMemory) learnDelta(c *analysis.Case) (session.Delta, error) {
+	d := r.pipeline.sessions.Learn(c, r.pipeline.policyEvents, r.pipeline.countsActions)
 	if session.WritesFile(c) {
-		if err := r.p.sessions.AddSecretFiles(r.ctx, r.session(), c, &d); err != nil {
+		if err := r.pipeline.sessions.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
 			return d, err
 		}
 	}
-	if r.p.host == "" {
+	if r.pipeline.host == "" {
 		left := d
-		r.left = &left
+		r.streamDelta = &left
 	}
 	return d, nil
 }
 
 // A lastingRecord is what an allowed action of a stream adds to sessions after the stream.
-type lastingRecord struct {
-	alias string
-	delta session.Delta
+type laterSessionDelta struct {
+	claimedSession string
+	delta          session.Delta
 }
 
 // lastingOf returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
-func (r *sessionMemory) lastingOf(v verdict.Verdict, c *analysis.Case) (*lastingRecord, error) {
-	if r == nil || r.p.host != "" || v.Decision != verdict.Allow {
+func (r *sessionMemory) laterSessionDelta(v verdict.Verdict, c *analysis.Case) (*laterSessionDelta, error) {
+	if r == nil || r.pipeline.host != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
-	if r.left == nil {
-		if _, err := r.learn(c); err != nil {
+	if r.streamDelta == nil {
+		if _, err := r.learnDelta(c); err != nil {
 			return nil, err
 		}
 	}
-	if r.left.Empty() && len(r.left.Shown) == 0 && !r.left.MovesFiles {
+	if r.streamDelta.Empty() && len(r.streamDelta.PrintedFiles) == 0 && !r.streamDelta.MayMoveFiles {
 		return nil, nil
 	}
-	return &lastingRecord{r.alias, *r.left}, nil
+	return &laterSessionDelta{r.claimedSession, *r.streamDelta}, nil
 }
 
 // keepLasting stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
-func (p *Pipeline) keepLasting(ctx context.Context, l *lastingRecord) error {
-	kept := p.kept
+func (p *Pipeline) storeLaterDelta(ctx context.Context, l *laterSessionDelta) error {
+	kept := p.persistentSessions
 	if kept == nil {
 		kept = p.sessions
 	}
-	key, add := session.Key{ID: l.alias, User: p.caller.User}, kept.Add
-	if l.alias == "" {
+	key, add := session.Key{ID: l.claimedSession, User: p.caller.User}, kept.Add
+	if l.claimedSession == "" {
 		add = kept.AddShared
 	}
 	s := kept.Load(ctx, key, session.Lineage{}, "")
@@ -402,21 +402,21 @@ func (p *Pipeline) keepLasting(ctx context.Context, l *lastingRecord) error {
 }
 
 // deny adds a denial to the session of a host.
-func (r *sessionMemory) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) addDenial(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	unasked := v.Error == "unavailable"
-	if r == nil || r.p.host == "" || r.p.lookBack || v.Error != "" && !unasked || r.p.probes(c.Action) {
+	if r == nil || r.pipeline.host == "" || r.pipeline.judgesPastActions || v.Error != "" && !unasked || r.pipeline.isProbeAction(c.Action) {
 		return v
 	}
-	d := session.Denied(c, v.Rule)
+	d := session.NewDenial(c, v.Rule)
 	d.NoPerson = unasked
-	return r.add(v, r.denials(), &session.Delta{Denial: d})
+	return r.addDelta(v, r.denialSession(), &session.Delta{Denial: d})
 }
 
-func (r *sessionMemory) add(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
+func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
 	if s.Err() != nil && d.Empty() {
 		return v
 	}
-	if err := r.p.sessions.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
+	if err := r.pipeline.sessions.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
 		return sessionNotSaved(v, err)
 	}
 	return v
@@ -424,20 +424,20 @@ func (r *sessionMemory) add(v verdict.Verdict, s *session.Session, d *session.De
 
 // sessionNotSaved is the BLOCK for an action whose effects could not be saved for the next action.
 func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
-	return refusal(v.Tier, "session", "blocked: the action could not be recorded in its session: "+err.Error())
+	return failureVerdict(v.Tier, "session", "blocked: the action could not be recorded in its session: "+err.Error())
 }
 
 // remember stores what the action of an outcome adds, if it is one of a stream. A failure makes the
 // verdict a BLOCK.
-func (p *Pipeline) remember(ctx context.Context, o *Outcome) {
-	if o.lasting == nil {
+func (p *Pipeline) storeStreamEffects(ctx context.Context, o *Outcome) {
+	if o.laterDelta == nil {
 		return
 	}
-	if err := p.keepLasting(context.WithoutCancel(ctx), o.lasting); err != nil {
-		p.replace(o, sessionNotSaved(o.Verdict, err))
-		p.prepare(o, o.action)
+	if err := p.storeLaterDelta(context.WithoutCancel(ctx), o.laterDelta); err != nil {
+		p.replaceVerdict(o, sessionNotSaved(o.Verdict, err))
+		p.buildLogEntry(o, o.action)
 	}
-	o.lasting, o.action = nil, nil
+	o.laterDelta, o.action = nil, nil
 }
 
 // labelNames returns the labels of the session of a case, for bindings.

@@ -9,22 +9,22 @@ import (
 
 // see fills the telemetry of an outcome: time, duration and the steps of the tiers, but nothing of the
 // action except its type. If latencies are measured for telemetry only, it removes them from the trail.
-func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
+func (p *Pipeline) fillTelemetry(o *Outcome, a *action.Action, start time.Time) {
 	if p.observe == nil {
 		return
 	}
-	o.seen = telemetry.Action{Start: start, Latency: o.latency}
+	o.telemetry = telemetry.Action{Start: start, Latency: o.latency}
 	if a != nil {
-		o.seen.Type = a.Type
+		o.telemetry.Type = a.Type
 	}
 	for i := range o.trail {
 		s := &o.trail[i]
-		o.seen.Steps = append(o.seen.Steps, telemetry.Step{
+		o.telemetry.Steps = append(o.telemetry.Steps, telemetry.Step{
 			Source: s.Source, Tier: s.Tier, Decision: s.Decision.String(), Rule: s.Rule, Error: s.Error,
 			Latency: time.Duration(s.Latency) * time.Microsecond,
 		})
 	}
-	if p.unseen {
+	if p.hidesLatencies {
 		for i := range o.trail {
 			o.trail[i].Latency = 0
 		}
@@ -35,14 +35,14 @@ func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
 }
 
 // told passes an outcome that was logged to Config.Observe.
-func (p *Pipeline) told(o *Outcome) {
+func (p *Pipeline) reportTelemetry(o *Outcome) {
 	if p.observe == nil {
 		return
 	}
 	v := &o.Verdict
-	if o.seen.Start.IsZero() { // the record was not an action
-		o.seen.Start = p.now()
+	if o.telemetry.Start.IsZero() { // the record was not an action
+		o.telemetry.Start = p.now()
 	}
-	o.seen.Decision, o.seen.Tier, o.seen.Rule, o.seen.Error = v.Decision.String(), v.Tier, v.Rule, v.Error
-	p.observe(o.seen)
+	o.telemetry.Decision, o.telemetry.Tier, o.telemetry.Rule, o.telemetry.Error = v.Decision.String(), v.Tier, v.Rule, v.Error
+	p.observe(o.telemetry)
 }

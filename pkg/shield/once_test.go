@@ -89,7 +89,7 @@ func TestOnce(t *testing.T) {
 	d := newDesk(t)
 	d.write("a.txt", "one")
 	v := d.judge("s1", forcePush)
-	if v.Decision != verdict.Block || len(v.Ref) < 3 || v.Told.Remedy != "shield allow "+v.Ref {
+	if v.Decision != verdict.Block || len(v.Ref) < 3 || v.Explanation.Remedy != "shield allow "+v.Ref {
 		t.Fatalf("%+v", v)
 	}
 	if err := d.allow(v.Ref); err != nil {
@@ -114,11 +114,11 @@ func TestOnce(t *testing.T) {
 	if err := d.allow(v.Ref); err != nil {
 		t.Fatal(err)
 	}
-	d.clock = d.clock.Add(approve.GrantFor)
+	d.clock = d.clock.Add(approve.GrantLifetime)
 	if v = d.judge("s1", forcePush); v.Decision != verdict.Block {
 		t.Errorf("it runs later: %+v", v)
 	}
-	d.clock = d.clock.Add(approve.AllowableFor)
+	d.clock = d.clock.Add(approve.AllowableDuration)
 	if err := d.allow(v.Ref); !errors.Is(err, approve.ErrOldRef) {
 		t.Errorf("an old refusal: %v", err)
 	}
@@ -163,13 +163,13 @@ func TestOnceNeedsAll(t *testing.T) {
 			t.Fatal(err)
 		} else {
 			c := p.analyze(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q},"cwd":%q,"session":"s1"}`, command, d.work)), nil)
-			if (v.Ref != "") != (p.once(c) != "" && p.allowable(&v, c)) {
-				t.Errorf("%s: reference %q, binding %q", command, v.Ref, p.once(c))
+			if (v.Ref != "") != (p.allowOnceKey(c) != "" && p.isAllowable(&v, c)) {
+				t.Errorf("%s: reference %q, binding %q", command, v.Ref, p.allowOnceKey(c))
 			}
 			p.Close()
 		}
 	}
-	if v := d.judge("s1", "rm -rf /"); v.Ref != "" || v.Told.Remedy != "" || strings.Contains(v.ForAgent(), "unless") {
+	if v := d.judge("s1", "rm -rf /"); v.Ref != "" || v.Explanation.Remedy != "" || strings.Contains(v.ForAgent(), "unless") {
 		t.Errorf("the protected core: %+v", v)
 	}
 	d.cfg.Once = false
@@ -200,7 +200,7 @@ func TestOnceTogether(t *testing.T) {
 	wg.Wait()
 	for _, s := range stores {
 		wg.Go(func() {
-			_, ok := s.Take(t.Context(), r.Binding)
+			_, ok := s.TakeGrant(t.Context(), r.ActionKey)
 			taken <- ok
 		})
 	}
@@ -249,7 +249,7 @@ func TestForgedRefusals(t *testing.T) {
 		t.Errorf("with another key: %v, %v", list, err)
 	}
 	// A permission that another key marked.
-	forged := approve.Refusal{Binding: r.Binding, Payload: []byte("{}")}
+	forged := approve.Refusal{ActionKey: r.ActionKey, Payload: []byte("{}")}
 	if err := other.Add(t.Context(), &forged); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 // PolicyOptions returns the folders that a configuration's policy refers to.
 func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	links := func(path string) string { return path }
-	if place.Linker != nil {
-		links = place.Linker()
+	if place.NewCachedLinks != nil {
+		links = place.NewCachedLinks()
 	}
 	canonical := func(paths ...string) (out []string) {
 		for _, p := range paths {
@@ -31,8 +31,8 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 		}
 		return out
 	}
-	secret, trusted, rules := cfg.secrets(), cfg.trusted(), cfg.policyFiles()
-	above, ways := cfg.folders(append(append(append([]string{}, secret...), trusted...), rules...))
+	secret, trusted, rules := cfg.secretFiles(), cfg.readOnlyFiles(), cfg.policyFiles()
+	above, ways := cfg.parentFolders(append(append(append([]string{}, secret...), trusted...), rules...))
 	return policy.Options{Vars: map[string][]string{
 		"HOME":           canonical(cfg.Home),
 		"WORKSPACE":      place.Roots,
@@ -42,19 +42,19 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 		"SHIELD_CACHE":   canonical(cfg.CacheDir),
 		"SHIELD_ABOVE":   canonical(above...),
 		"SHIELD_WAY":     canonical(ways...),
-	}, Heuristic: heuristicRule}
+	}, Heuristic: lookUpHeuristicRule}
 }
 
 // heuristicRule reports whether there is a heuristic rule with an ID, and whether it blocks under all
 // settings.
-func heuristicRule(id string) (exists, always bool) {
-	return classify.Known(id), classify.Always(id)
+func lookUpHeuristicRule(id string) (exists, always bool) {
+	return classify.IsRuleID(id), classify.AlwaysBlocks(id)
 }
 
 // secrets returns the files and folders that the agent must neither read nor
 // change.
-func (cfg *Config) secrets() []string {
-	s := cfg.settings()
+func (cfg *Config) secretFiles() []string {
+	s := cfg.effectiveSettings()
 	files := []string{
 		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
 		s.Approval.NotifyFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile,
@@ -62,16 +62,16 @@ func (cfg *Config) secrets() []string {
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}
-	return append(cfg.absolute(cfg.Own...), cfg.absolute(append(files, cfg.Bundles)...)...)
+	return append(cfg.absolutePaths(cfg.Own...), cfg.absolutePaths(append(files, cfg.Bundles)...)...)
 }
 
 // trusted returns the files and folders that the agent must not change, because shield runs or relies
 // on their content.
-func (cfg *Config) trusted() []string {
-	s, c := cfg.settings(), cfg.classifier()
-	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socket(c.Addr), socket(s.Store))
-	if isFolder(c.Model) {
-		out = append(out, cfg.absolute(c.Model)...)
+func (cfg *Config) readOnlyFiles() []string {
+	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
+	out := cfg.absolutePaths(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socketPath(c.Addr), socketPath(s.Store))
+	if isModelFolder(c.Model) {
+		out = append(out, cfg.absolutePaths(c.Model)...)
 	}
 	for _, arg := range s.Approval.Command { // the program, and a script among its arguments
 		if filepath.IsAbs(arg) {
@@ -83,21 +83,21 @@ func (cfg *Config) trusted() []string {
 
 // policyFiles returns the paths that the policy in force is read from; none for a preset.
 func (cfg *Config) policyFiles() (out []string) {
-	source := cfg.settings().Bundle.Source
+	source := cfg.effectiveSettings().Bundle.Source
 	if name, preset := cfg.policyName(); source == "" && !preset {
 		out = append(out, name)
 	}
 	if !bundle.IsURL(source) {
 		out = append(out, source)
 	}
-	for _, l := range cfg.layers() {
+	for _, l := range cfg.policyLayers() {
 		out = append(out, l.file)
 	}
-	return cfg.absolute(out...)
+	return cfg.absolutePaths(out...)
 }
 
 // absolute returns the non-empty paths, with relative ones joined to the working folder.
-func (cfg *Config) absolute(paths ...string) (out []string) {
+func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 	for _, p := range paths {
 		if p == "" {
 			continue
@@ -113,7 +113,7 @@ func (cfg *Config) absolute(paths ...string) (out []string) {
 // folders returns the parent folders of some files, and those that are symbolic links or do not exist:
 // replacing one decides which files shield finds below it. The home folder and its parents are left
 // out.
-func (cfg *Config) folders(files []string) (above, ways []string) {
+func (cfg *Config) parentFolders(files []string) (above, ways []string) {
 	seen := map[string]bool{cfg.Home: true}
 	for _, p := range files {
 		for dir := filepath.Dir(p); !seen[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -131,13 +131,13 @@ func (cfg *Config) folders(files []string) (above, ways []string) {
 }
 
 // isFolder reports whether a model is named by its folder.
-func isFolder(model string) bool {
+func isModelFolder(model string) bool {
 	return strings.ContainsAny(model, `/\`) || model == "."
 }
 
 // socket returns the path in an address of the form unix:PATH, of the classifier or the store; "" for
 // other addresses.
-func socket(addr string) string {
+func socketPath(addr string) string {
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {
 		return ""

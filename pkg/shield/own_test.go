@@ -108,7 +108,7 @@ func asAction(t *testing.T, text string) string {
 // tier0 returns the verdict of Tier 0.
 func tier0(t *testing.T, p *Pipeline, record string) verdict.Verdict {
 	t.Helper()
-	return p.outcome(t.Context(), item{Line: 1, Action: parse(t, record)}, Range{First: TierPolicy, Last: TierPolicy}).Verdict
+	return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{First: TierPolicy, Last: TierPolicy}).Verdict
 }
 
 func TestGuardProtectsItself(t *testing.T) {

@@ -29,80 +29,80 @@ import (
 
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
-	analyzer   *analysis.Analyzer
-	rules      *policy.Policy
-	tiers      [4]Tier
-	sealer     *verdict.Sealer // nil without a state folder
-	now        func() time.Time
-	ttl        time.Duration
-	trace      bool
-	timed      bool // steps carry their latency
-	unseen     bool // latencies are measured but left out of verdicts and log
-	observe    func(telemetry.Action)
-	noAction   bool
-	limits     state.Limits
-	store      *state.Store                      // nil without a state folder
-	refusals   *approve.Refusals                 // nil if actions cannot be allowed once
-	kinds      *approve.Refusals                 // approvals of kinds; nil without a state folder
-	answers    string                            // a person's file of answers; "" for none
-	which      func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
-	strict     bool                              // an object named by the user does not replace a question
-	approvals  string                            // binds approvals to this installation, also where the store is shared
-	person     *approve.Approver
-	log        *audit.Log // nil without an audit file
-	locks      []string   // lock files for which a log entry may have to wait
-	redactor   *redact.Redactor
-	sanitize   config.Sanitize
-	chats      bool // a person is asked in a chat, where other people's texts may come in
-	caller     audit.Caller
-	prints     audit.Fingerprints
-	sidecar    bool          // Tier 1 asks another process
-	note       string        // the missing part, see [Pipeline.Note]
-	lost       error         // policy entries that have no effect
-	current    func() error  // why the policy is no longer valid; nil if it never expires
-	unreviewed string        // text of a denial without a model and a person to ask; "" if there is a model
-	noPerson   func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
-	notify     func(text string)
+	analyzer               *analysis.Analyzer
+	rules                  *policy.Policy
+	tiers                  [4]Tier
+	sealer                 *verdict.Sealer // nil without a state folder
+	now                    func() time.Time
+	verdictLifetime        time.Duration
+	tracesVerdicts         bool
+	measuresLatency        bool // steps carry their latency
+	hidesLatencies         bool // latencies are measured but left out of verdicts and log
+	observe                func(telemetry.Action)
+	omitsAction            bool
+	limits                 state.Limits
+	store                  *state.Store                      // nil without a state folder
+	refusals               *approve.Refusals                 // nil if actions cannot be allowed once
+	kindApprovals          *approve.Refusals                 // approvals of kinds; nil without a state folder
+	answersFile            string                            // a person's file of answers; "" for none
+	toolLookup             func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
+	isStrictPreset         bool                              // an object named by the user does not replace a question
+	approvalInstallationID string                            // binds approvals to this installation, also where the store is shared
+	approver               *approve.Approver
+	log                    *audit.Log // nil without an audit file
+	lockFiles              []string   // lock files for which a log entry may have to wait
+	redactor               *redact.Redactor
+	sanitize               config.Sanitize
+	asksInChat             bool // a person is asked in a chat, where other people's texts may come in
+	caller                 audit.Caller
+	fingerprints           audit.Fingerprints
+	usesSidecar            bool          // Tier 1 asks another process
+	missingPart            string        // the missing part, see [Pipeline.MissingPartNote]
+	ineffectiveEntries     error         // policy entries that have no effect
+	checkPolicyExpiry      func() error  // why the policy is no longer valid; nil if it never expires
+	noReviewerText         string        // text of a denial without a model and a person to ask; "" if there is a model
+	noPersonReason         func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
+	notify                 func(text string)
 
-	sessions   *session.Store // nil without memory
-	kept       *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
-	stream     string         // names this stream; "" if a host vouches for sessions
-	host       string         // the host that vouches for sessions, see [Config]
-	lineage    session.Lineage
-	apart      bool
-	lookBack   bool                  // denials are not remembered
-	connection string                // of a session, whose denials are counted apart; "" if they are not
-	values     [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
-	events     []string              // earlier events that the policy refers to
-	counts     bool
+	sessions           *session.Store // nil without memory
+	persistentSessions *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
+	streamID           string         // names this stream; "" if a host vouches for sessions
+	host               string         // the host that vouches for sessions, see [Config]
+	lineage            session.Lineage
+	isolatesSessions   bool
+	judgesPastActions  bool                  // denials are not remembered
+	denialConnection   string                // of a session, whose denials are counted apart; "" if they are not
+	credentialHashKey  [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
+	policyEvents       []string              // earlier events that the policy refers to
+	countsActions      bool
 
-	asked      evaluate.Options // options of requests to the evaluator's model
-	judgeName  string           // the name that an exam result is bound to; "" if there is none
-	reference  func() (*policy.Policy, error)
-	blind      func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
-	background *sync.WaitGroup                    // probes that run
-	single     bool
-	warm       func() // prepares the classifier
-	assisted   bool   // the policy is the preset assisted or extends it
+	evaluatorOptions   evaluate.Options // options of requests to the evaluator's model
+	evaluatorModelName string           // the name that an exam result is bound to; "" if there is none
+	offlinePolicy      func() (*policy.Policy, error)
+	textOnlyAnalyzer   func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
+	runningProbes      *sync.WaitGroup                    // probes that run
+	judgesSingleAction bool
+	warmClassifier     func() // prepares the classifier
+	usesAssistedPreset bool   // the policy is the preset assisted or extends it
 
-	undo       *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
-	keptCounts bool        // an action whose losses are kept can be allowed
-	asksLosses bool        // a command whose losses are not kept is a question
+	undoStore        *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
+	allowsWithBackup bool        // an action whose losses are kept can be allowed
+	asksAboutLosses  bool        // a command whose losses are not kept is a question
 
 	trustsProject bool // a project's own instruction file is asked about once per session
 
-	lent bool // a [Pool] closes it
+	ownedByPool bool // a [Pool] closes it
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state folder is unusable.
 func NewPipeline(cfg Config) (*Pipeline, error) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.timed(), unseen: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, noAction: cfg.NoAction, which: cfg.Which, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
+	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.Std(), tracesVerdicts: cfg.Trace, measuresLatency: cfg.measuresLatency(), hidesLatencies: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, omitsAction: cfg.NoAction, toolLookup: cfg.Which, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
 	p.limits = Limits(cfg)
-	p.chats = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.Messenger(name) != "" })
+	p.asksInChat = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.Messenger(name) != "" })
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
@@ -112,17 +112,17 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Container != nil && !rules.Excepts(string(effect.CauseContained)) {
+	if cfg.Container != nil && !rules.HasExceptionFor(string(effect.CauseInContainer)) {
 		cfg.Container = nil
 		if p.analyzer, err = NewAnalyzer(cfg); err != nil {
 			return nil, err
 		}
 	}
-	p.rules, p.lost = rules, rules.Lost()
+	p.rules, p.ineffectiveEntries = rules, rules.IneffectiveEntries()
 	preset, err := PolicyPreset(cfg)
-	p.trustsProject = err == nil && (preset == assisted || preset == "offline" || preset == "permissive")
-	p.strict, p.assisted = err != nil || preset == "strict", err == nil && preset == assisted
-	p.follow(from, s.Bundle.Grace.Std())
+	p.trustsProject = err == nil && (preset == assistedPreset || preset == "offline" || preset == "permissive")
+	p.isStrictPreset, p.usesAssistedPreset = err != nil || preset == "strict", err == nil && preset == assistedPreset
+	p.enforceBundleExpiry(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)
 	classifier, model, err := p.newClassifier(cfg, rules)
 	if err != nil {
@@ -141,20 +141,20 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.noPerson = sync.OnceValue(func() string {
+	p.noPersonReason = sync.OnceValue(func() string {
 		if usable, why := person.Usable(); !usable {
 			return why
 		}
 		return ""
 	})
-	p.background, p.single, p.warm = new(sync.WaitGroup), cfg.Single, classifier.Warm
-	p.blind = sync.OnceValues(func() (*analysis.Analyzer, error) {
+	p.runningProbes, p.judgesSingleAction, p.warmClassifier = new(sync.WaitGroup), cfg.Single, classifier.Warm
+	p.textOnlyAnalyzer = sync.OnceValues(func() (*analysis.Analyzer, error) {
 		blind := cfg
 		blind.NoFiles = true
 		return NewAnalyzer(blind)
 	})
-	p.reference = sync.OnceValues(func() (*policy.Policy, error) { return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.Place)) })
-	evaluator, err := p.newEvaluator(cfg, func() bool { return p.noPerson() == "" })
+	p.offlinePolicy = sync.OnceValues(func() (*policy.Policy, error) { return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.Place)) })
+	evaluator, err := p.newEvaluator(cfg, func() bool { return p.noPersonReason() == "" })
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 }
 
 // timed reports whether the latency of each step is measured.
-func (cfg *Config) timed() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
+func (cfg *Config) measuresLatency() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
 
 func (cfg *Config) now() time.Time {
 	if cfg.Clock == nil {
@@ -179,7 +179,7 @@ func (cfg *Config) now() time.Time {
 
 // openState opens the files of the state folder: seal key, state file and log.
 func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
-	p.prints = auditFingerprints(prints)
+	p.fingerprints = auditFingerprints(prints)
 	if cfg.StateDir == "" {
 		return nil
 	}
@@ -195,16 +195,16 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	p.values = sessionKey(key, opts.Remote)
-	installation := derive(key, "approvals")
-	p.approvals = "approve " + hex.EncodeToString(installation[:8])
-	p.answers, p.kinds = cfg.Answers, Refusals(key, p.store, p.now)
+	p.credentialHashKey = sessionKey(key, opts.Remote)
+	installation := deriveKey(key, "approvals")
+	p.approvalInstallationID = "approve " + hex.EncodeToString(installation[:8])
+	p.answersFile, p.kindApprovals = cfg.Answers, Refusals(key, p.store, p.now)
 	if cfg.Once {
-		p.refusals = p.kinds
+		p.refusals = p.kindApprovals
 	}
 	if file := cfg.auditFile(); file != "" {
-		max := int64(cfg.settings().Audit.MaxBytes)
-		p.locks = append(state.Locks(cfg.StateDir), audit.LockFile(file))
+		max := int64(cfg.effectiveSettings().Audit.MaxBytes)
+		p.lockFiles = append(state.LockFiles(cfg.StateDir), audit.LockFile(file))
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
@@ -212,36 +212,36 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 
 // openSessions opens the memory of sessions, if the settings enable it.
 func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	if !s.Session.Enabled {
 		return
 	}
 	opts := SessionOptions(cfg, p.now)
-	opts.Key = p.values
+	opts.Key = p.credentialHashKey
 	p.sessions = session.NewStore(p.store, opts)
-	p.host, p.lineage, p.apart, p.lookBack = cfg.Host, cfg.lineage(), cfg.Apart, cfg.LookBack
-	p.events, p.counts = rules.Remembers()
+	p.host, p.lineage, p.isolatesSessions, p.judgesPastActions = cfg.Host, cfg.lineage(), cfg.Apart, cfg.LookBack
+	p.policyEvents, p.countsActions = rules.RememberedEvents()
 }
 
 // SessionOptions returns the options of a configuration's session store.
 func SessionOptions(cfg Config, now func() time.Time) session.Options {
-	s := cfg.settings().Session
-	return session.Options{Clock: now, Keep: s.Keep.Std(), MaxFiles: s.MaxFiles, MaxDenials: s.MaxDenials, Apart: cfg.Apart}
+	s := cfg.effectiveSettings().Session
+	return session.Options{Clock: now, Keep: s.Keep.Std(), MaxFiles: s.MaxFiles, MaxDenials: s.MaxDenials, IsolateSessions: cfg.Apart}
 }
 
 // Limits returns the limits of a configuration.
 func Limits(cfg Config) state.Limits {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	return state.Limits{PerMinute: s.RateLimit, PerDay: s.DailyBudget, PerHour: s.Approval.MaxPerHour}
 }
 
 // StateOptions returns the options of a configuration's state file.
 func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
-	if cfg.settings().BudgetReset == "utc" {
+	if cfg.effectiveSettings().BudgetReset == "utc" {
 		opts.Location = nil
 	}
-	opts.Used = func() (string, error) { return used(cfg) }
+	opts.PriorUseEvidence = func() (string, error) { return priorUseEvidence(cfg) }
 	var err error
 	opts.Remote, err = Remote(cfg)
 	return opts, err
@@ -249,7 +249,7 @@ func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 
 // used says which file shows that an installation was used before. The seal key is created after the
 // state file, so a key without a state file means that the state file was removed.
-func used(cfg Config) (string, error) {
+func priorUseEvidence(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
 			return "the audit log has entries", err
@@ -279,11 +279,11 @@ func sessionKey(key [verdict.KeySize]byte, shared *state.Remote) [verdict.KeySiz
 	if shared != nil {
 		key = shared.Key
 	}
-	return derive(key, "credentials of sessions")
+	return deriveKey(key, "credentials of sessions")
 }
 
 // derive returns a key for one use, from which the original key cannot be computed.
-func derive(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
+func deriveKey(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte(use)) // writing to a hash does not fail
 	copy(out[:], mac.Sum(nil))
@@ -293,11 +293,11 @@ func derive(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
 // Close waits until everything is on disk and closes the state. It does not close a pipeline of a
 // [Pool].
 func (p *Pipeline) Close() error {
-	if p.lent {
+	if p.ownedByPool {
 		return nil
 	}
-	p.background.Wait()
-	errs := []error{p.person.Close()}
+	p.runningProbes.Wait()
+	errs := []error{p.approver.Close()}
 	if p.sessions != nil {
 		errs = append(errs, p.sessions.Flush(context.Background()))
 	}
@@ -325,7 +325,7 @@ func (p *Pipeline) Status() Status {
 		return s
 	}
 	s.State, s.Err = p.store.Status(context.Background(), p.limits)
-	s.Tier2Used = s.State.Used
+	s.Tier2Used = s.State.BudgetUsed
 	if s.Err != nil {
 		s.Tier2Used = s.Tier2Budget
 	}

@@ -19,12 +19,12 @@ import (
 )
 
 // maxPolicy is the size of the largest policy file that is read, in bytes.
-const maxPolicy = 4 << 20
+const maxPolicyBytes = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	opts := analysis.Options{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles, Layer: cfg.Layer, Page: approve.Page(cfg.StateDir), Trusted: analysis.Trusted(cfg.settings().Trusted)}
-	if cfg.Container != nil && cfg.settings().Container == "auto" {
+	opts := analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.effectiveSettings().Roots, FoldCase: cfg.FoldCase, UseLocalFiles: !cfg.NoFiles, Overlay: cfg.Layer, ApprovalPage: approve.PageState(cfg.StateDir), Trusted: analysis.Trusted(cfg.effectiveSettings().Trusted)}
+	if cfg.Container != nil && cfg.effectiveSettings().Container == "auto" {
 		opts.Container = cfg.Container
 	}
 	return analysis.New(opts)
@@ -33,7 +33,7 @@ func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
 // policyName returns the name of the policy that a configuration asks for, and
 // whether it is a preset's rather than a file's.
 func (cfg *Config) policyName() (name string, preset bool) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	name = s.Policy
 	if name == "" || name == "auto" {
 		name = "offline"
@@ -53,12 +53,12 @@ func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
 
 // loadPolicy is [LoadPolicy]; it also returns the bundle of the policy, nil if it is from none.
 func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle, error) {
-	p, from, err := loadHighest(cfg, opts)
+	p, from, err := loadTopPolicy(cfg, opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	var lower []*policy.Policy
-	for _, l := range cfg.layers() {
+	for _, l := range cfg.policyLayers() {
 		data, err := ReadPolicyFile(l.file)
 		if err != nil {
 			return nil, nil, fmt.Errorf("load the %s layer of the policy: %w", l.name, err)
@@ -72,8 +72,8 @@ func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle
 	return p.Over(lower...), from, nil
 }
 
-func loadHighest(cfg Config, opts policy.Options) (p *policy.Policy, from *bundle.Bundle, err error) {
-	if from, err = cfg.bundle(); from != nil || err != nil {
+func loadTopPolicy(cfg Config, opts policy.Options) (p *policy.Policy, from *bundle.Bundle, err error) {
+	if from, err = cfg.loadBundle(); from != nil || err != nil {
 		if err == nil {
 			p, err = policy.Load(from.String(), from.Policy(), opts)
 		}
@@ -96,12 +96,12 @@ func loadHighest(cfg Config, opts policy.Options) (p *policy.Policy, from *bundl
 }
 
 // A layer is a policy file that the policy is combined with.
-type layer struct{ name, file string }
+type policyLayer struct{ name, file string }
 
 // layers returns the layers of a configuration, the highest first.
-func (cfg *Config) layers() (out []layer) {
-	s := cfg.settings().Layers
-	for _, l := range []layer{{"team", s.Team}, {"user", s.User}, {"project", s.Project}} {
+func (cfg *Config) policyLayers() (out []policyLayer) {
+	s := cfg.effectiveSettings().Layers
+	for _, l := range []policyLayer{{"team", s.Team}, {"user", s.User}, {"project", s.Project}} {
 		if l.file != "" {
 			out = append(out, l)
 		}
@@ -111,7 +111,7 @@ func (cfg *Config) layers() (out []layer) {
 
 // policyText returns the text of the policy without its layers; nil for a preset.
 func (cfg *Config) policyText() ([]byte, error) {
-	if b, err := cfg.bundle(); b != nil || err != nil {
+	if b, err := cfg.loadBundle(); b != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (cfg *Config) policyText() ([]byte, error) {
 // file it names extends.
 func PolicyPreset(cfg Config) (string, error) {
 	name, preset := cfg.policyName()
-	if preset && cfg.settings().Bundle.Source == "" {
+	if preset && cfg.effectiveSettings().Bundle.Source == "" {
 		return name, nil
 	}
 	data, err := cfg.policyText()
@@ -147,7 +147,7 @@ func PolicyPreset(cfg Config) (string, error) {
 
 // ReadPolicyFile reads a policy or a table of cases, up to [maxPolicy] bytes.
 func ReadPolicyFile(name string) ([]byte, error) {
-	data, _, err := owner.ReadFile(name, maxPolicy)
+	data, _, err := owner.ReadFile(name, maxPolicyBytes)
 	return data, err
 }
 

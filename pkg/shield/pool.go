@@ -18,25 +18,25 @@ import (
 )
 
 // maxPooled is how many unused pipelines a pool keeps.
-const maxPooled = 64
+const maxPooledPipelines = 64
 
 // A Pool lends pipelines, for a process that judges for many others. The files that a configuration
 // names are checked on each loan, and a pipeline that would now be built differently is not lent.
 // Goroutines may share a pool; the zero Pool is empty.
 type Pool struct {
-	mu     sync.Mutex
-	kept   map[poolKey]*pooled
-	models map[poolKey]*classify.Model
-	loans  uint64
+	mu        sync.Mutex
+	pipelines map[poolKey]*pooledPipeline
+	models    map[poolKey]*classify.Model
+	loanCount uint64
 }
 
 type poolKey [sha256.Size]byte
 
-type pooled struct {
-	p    *Pipeline
-	lent int    // number of users
-	last uint64 // number of its last loan
-	gone bool   // close it when its last user has returned it
+type pooledPipeline struct {
+	pipeline        *Pipeline
+	users           int    // number of users
+	lastLoan        uint64 // number of its last loan
+	closeWhenUnused bool   // close it when its last user has returned it
 }
 
 // Lend returns a pipeline that judges like one from [NewPipeline], and a function to call when it is
@@ -44,7 +44,7 @@ type pooled struct {
 func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	once := cfg.Once
 	cfg.pool, cfg.Single, cfg.Once = l, false, true
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	if err := s.Check(); err != nil {
 		return nil, nil, fmt.Errorf("settings: %w", err)
 	}
@@ -52,38 +52,38 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := cfg.key(&analyzer.Place)
+	key, err := cfg.buildKey(&analyzer.Place)
 	if err != nil {
 		return nil, nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	has := l.kept[key]
+	has := l.pipelines[key]
 	if has == nil {
 		made, err := NewPipeline(cfg)
 		if err != nil {
 			return nil, nil, err
 		}
-		if l.kept == nil {
-			l.kept = map[poolKey]*pooled{}
+		if l.pipelines == nil {
+			l.pipelines = map[poolKey]*pooledPipeline{}
 		}
-		has = &pooled{p: made}
-		l.kept[key] = has
+		has = &pooledPipeline{pipeline: made}
+		l.pipelines[key] = has
 	}
-	l.loans++
-	has.lent++
-	has.last = l.loans
+	l.loanCount++
+	has.users++
+	has.lastLoan = l.loanCount
 	l.evict()
-	lent := *has.p
-	lent.lent, lent.analyzer, lent.caller, lent.notify, lent.which = true, analyzer, cfg.Caller, cfg.Notify, cfg.Which
-	lent.host, lent.lineage, lent.apart = cfg.Host, cfg.lineage(), cfg.Apart
-	lent.lookBack = cfg.LookBack
-	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.timed(), cfg.NoAction
+	lent := *has.pipeline
+	lent.ownedByPool, lent.analyzer, lent.caller, lent.notify, lent.toolLookup = true, analyzer, cfg.Caller, cfg.Notify, cfg.Which
+	lent.host, lent.lineage, lent.isolatesSessions = cfg.Host, cfg.lineage(), cfg.Apart
+	lent.judgesPastActions = cfg.LookBack
+	lent.tracesVerdicts, lent.measuresLatency, lent.omitsAction = cfg.Trace, cfg.measuresLatency(), cfg.NoAction
 	if !once {
 		lent.refusals = nil
 	}
-	lent.unseen, lent.observe = !cfg.Timed && !cfg.Trace, cfg.Observe
-	return &lent, sync.OnceFunc(func() { l.back(has) }), nil
+	lent.hidesLatencies, lent.observe = !cfg.Timed && !cfg.Trace, cfg.Observe
+	return &lent, sync.OnceFunc(func() { l.returnPipeline(has) }), nil
 }
 
 // Warm loads the models of the pool and of a configuration.
@@ -106,32 +106,32 @@ func (l *Pool) Warm(cfg Config) error {
 }
 
 // back returns a pipeline to the pool.
-func (l *Pool) back(has *pooled) {
+func (l *Pool) returnPipeline(has *pooledPipeline) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if has.lent--; has.gone && has.lent == 0 {
-		_ = has.p.Close() // each verdict was on disk before it was returned
+	if has.users--; has.closeWhenUnused && has.users == 0 {
+		_ = has.pipeline.Close() // each verdict was on disk before it was returned
 	}
 }
 
 // evict closes the pipelines that were not used for the longest time.
 func (l *Pool) evict() {
-	for len(l.kept) > maxPooled {
+	for len(l.pipelines) > maxPooledPipelines {
 		var key poolKey
-		var oldest *pooled
-		for k, e := range l.kept {
-			if oldest == nil || e.last < oldest.last {
+		var oldest *pooledPipeline
+		for k, e := range l.pipelines {
+			if oldest == nil || e.lastLoan < oldest.lastLoan {
 				key, oldest = k, e
 			}
 		}
-		l.drop(key, oldest)
+		l.dropPipeline(key, oldest)
 	}
 }
 
-func (l *Pool) drop(key poolKey, e *pooled) {
-	delete(l.kept, key)
-	if e.gone = true; e.lent == 0 {
-		_ = e.p.Close()
+func (l *Pool) dropPipeline(key poolKey, e *pooledPipeline) {
+	delete(l.pipelines, key)
+	if e.closeWhenUnused = true; e.users == 0 {
+		_ = e.pipeline.Close()
 	}
 }
 
@@ -139,15 +139,15 @@ func (l *Pool) drop(key poolKey, e *pooled) {
 func (l *Pool) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, e := range l.kept {
-		l.drop(key, e)
+	for key, e := range l.pipelines {
+		l.dropPipeline(key, e)
 	}
 	l.models = nil
 }
 
 // model returns the model of a configuration, shared by all pipelines that load the same files. The
 // caller holds the mutex.
-func (l *Pool) model(cfg Config) (*classify.Model, error) {
+func (l *Pool) sharedModel(cfg Config) (*classify.Model, error) {
 	if l == nil {
 		return OpenModel(cfg)
 	}
@@ -160,7 +160,7 @@ func (l *Pool) model(cfg Config) (*classify.Model, error) {
 	}
 	m, err := OpenModel(cfg)
 	if m != nil && err == nil {
-		if l.models == nil || len(l.models) >= maxPooled {
+		if l.models == nil || len(l.models) >= maxPooledPipelines {
 			l.models = map[poolKey]*classify.Model{}
 		}
 		l.models[key] = m
@@ -170,7 +170,7 @@ func (l *Pool) model(cfg Config) (*classify.Model, error) {
 
 // key returns the key of pipelines that are built the same way: the configuration with the current
 // state of its files and folders.
-func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
+func (cfg *Config) buildKey(place *effect.Place) (key poolKey, err error) {
 	own, err := cfg.fingerprint()
 	if err != nil {
 		return key, err
@@ -184,14 +184,14 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 		return key, err
 	}
 	policy := []string{string(text)}
-	for _, l := range cfg.layers() {
+	for _, l := range cfg.policyLayers() {
 		if text, err = ReadPolicyFile(l.file); err != nil {
 			return key, fmt.Errorf("load policy: %w", err)
 		}
 		policy = append(policy, l.name, string(text))
 	}
 	var api string
-	if name := cfg.settings().Evaluator.APIKeyEnv; name != "" && cfg.Lookup != nil {
+	if name := cfg.effectiveSettings().Evaluator.APIKeyEnv; name != "" && cfg.Lookup != nil {
 		api, _ = cfg.Lookup(name)
 	}
 	var seal [verdict.KeySize]byte
@@ -204,17 +204,17 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 			return key, err
 		}
 	}
-	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.timed(), cfg.Keeps, cfg.IfKept, place.Home, place.CWD, place.Roots,
+	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.Keeps, cfg.IfKept, place.Home, place.CWD, place.Roots,
 		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 
 // modelKey returns the key of a model: for one in a folder it includes the folder's files.
 func (cfg *Config) modelKey() (poolKey, error) {
-	c := cfg.classifier()
+	c := cfg.classifierSettings()
 	dir := ""
 	switch {
-	case c.Model == "" || c.Model == noModel || c.Model == "default":
-	case isFolder(c.Model):
+	case c.Model == "" || c.Model == noModelFingerprint || c.Model == "default":
+	case isModelFolder(c.Model):
 		dir = c.Model
 	default:
 		var err error
@@ -236,11 +236,11 @@ func (cfg *Config) modelKey() (poolKey, error) {
 			files = append(files, fmt.Sprintf("%s %d %d", e.Name(), info.Size(), info.ModTime().UnixNano()))
 		}
 	}
-	return digest(c, cfg.CacheDir, cfg.Models, files)
+	return hashAsJSON(c, cfg.CacheDir, cfg.Models, files)
 }
 
 // digest returns the SHA-256 of values, as JSON.
-func digest(parts ...any) (key poolKey, err error) {
+func hashAsJSON(parts ...any) (key poolKey, err error) {
 	h := sha256.New()
 	for _, part := range parts {
 		text, err := json.Marshal(part)

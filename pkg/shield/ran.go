@@ -18,7 +18,7 @@ import (
 
 // Talks reports whether findings of a kind are, or may be, prompt injection: text that addresses its
 // reader.
-func Talks(kind sanitize.Kind) bool {
+func MayBeInjection(kind sanitize.Kind) bool {
 	switch kind {
 	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags, sanitize.Unexamined:
 		return true
@@ -27,9 +27,9 @@ func Talks(kind sanitize.Kind) bool {
 }
 
 // Ran adds to the session of some actions their effects and what came back; talks says that the result
-// may contain prompt injection. It is for results that the caller has examined; [Pipeline.Returned]
+// may contain prompt injection. It is for results that the caller has examined; [Pipeline.HandleToolResult]
 // does both.
-func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
+func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, talks bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("internal error: a tool result was not recorded, panic: %.200q; please report this", fmt.Sprint(x))
@@ -38,44 +38,44 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	if len(r.Actions) == 0 {
 		return nil
 	}
-	m := p.recall(ctx, &item{Action: r.Actions[0]})
+	m := p.memoryFor(ctx, &judgeRequest{Action: r.Actions[0]})
 	if m == nil {
 		return nil
 	}
-	did := session.Completed{Files: r.Files, Texts: textsOf(r.Result), UntrustedResult: talks, Heard: r.Heard}
+	did := session.CompletedCall{ChangedFiles: r.ChangedFiles, ResultTexts: resultTexts(r.Result), UntrustedResult: talks, Unverified: r.Unverified}
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
-	if err := p.sessions.Returned(context.WithoutCancel(ctx), m.session(), did); err != nil {
+	if err := p.sessions.AddCompleted(context.WithoutCancel(ctx), m.loadSession(), did); err != nil {
 		return fmt.Errorf("a tool result could not be recorded: %w", err)
 	}
 	if p.host == "" || m.key.ID == "" {
 		return nil
 	}
 	for _, c := range did.Cases {
-		if r.Heard {
+		if r.Unverified {
 			break
 		}
 		if err := p.noteInstructionEdit(ctx, c, m); err != nil {
 			return fmt.Errorf("a changed instruction file could not be recorded: %w", err)
 		}
 	}
-	from := slices.IndexFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) })
+	from := slices.IndexFunc(did.Cases, func(c *analysis.Case) bool { return p.mayReturnExternalText(c.Action) || readsImportedFile(c) })
 	if from < 0 {
 		if talks { // the file may be the project's
-			return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Texts: true})
+			return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{UntrustedText: true})
 		}
 		return nil
 	}
-	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), p.source(did.Cases[from]), did.Texts); err != nil {
+	if err := p.sessions.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.textSource(did.Cases[from]), did.ResultTexts); err != nil {
 		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil
 }
 
 // source describes for people which action a text came from.
-func (p *Pipeline) source(c *analysis.Case) (h session.Heard) {
-	h.In = p.redactor.String(approve.EffectText(c, nil))
+func (p *Pipeline) textSource(c *analysis.Case) (h session.UntrustedText) {
+	h.Origin = p.redactor.String(approve.EffectText(c, nil))
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.Host == "" {
 			h.Host = e.Host
@@ -85,7 +85,7 @@ func (p *Pipeline) source(c *analysis.Case) (h session.Heard) {
 }
 
 // broughtIn reports whether an action reads a file that was downloaded or cloned.
-func broughtIn(c *analysis.Case) bool {
+func readsImportedFile(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && c.Memory != nil && len(c.Memory.Origin(e.Path)) > 0
 	})
@@ -93,13 +93,13 @@ func broughtIn(c *analysis.Case) bool {
 
 // Denied records in the session that an action was denied by the host or the user, not by shield, and
 // did not run.
-func (p *Pipeline) Denied(ctx context.Context, a *action.Action) (err error) {
+func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("a denial was not recorded: panic: %.200q", fmt.Sprint(x))
 		}
 	}()
-	m := p.recall(ctx, &item{Action: a})
+	m := p.memoryFor(ctx, &judgeRequest{Action: a})
 	if m == nil || p.host == "" {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p *Pipeline) Denied(ctx context.Context, a *action.Action) (err error) {
 	if _, err := p.tiers[TierPolicy].Judge(ctx, c); err != nil { // judged so that the case knows which rules match
 		return err
 	}
-	return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Denial: session.Denied(c, "")})
+	return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{Denial: session.NewDenial(c, "")})
 }
 
 // Bounds of the texts of a result that are searched for credentials.
@@ -118,7 +118,7 @@ const (
 
 // parts splits a text into parts that are searched for credentials, at line ends where possible;
 // otherwise parts overlap, so that no credential is cut.
-func parts(text string) (out []string) {
+func splitText(text string) (out []string) {
 	const size, overlap = redact.MaxText / 2, 4 << 10
 	for len(text) > size {
 		end := strings.LastIndexByte(text[:size], '\n') + 1
@@ -134,7 +134,7 @@ func parts(text string) (out []string) {
 
 // textsOf returns the texts of a result. A value whose name says that it is a credential has its name
 // in front.
-func textsOf(result any) []string {
+func resultTexts(result any) []string {
 	var out []string
 	left := sanitize.MaxText
 	var walk func(name string, v any, depth int)
@@ -150,7 +150,7 @@ func textsOf(result any) []string {
 			if redact.IsSecretName(name) && !strings.ContainsAny(v, " \t\r\n\"'") {
 				v = name + "=" + v
 			}
-			out = append(out, parts(v)...)
+			out = append(out, splitText(v)...)
 		case []any:
 			for _, e := range v {
 				walk(name, e, depth+1)

@@ -51,7 +51,7 @@ func TestResultsAreRemembered(t *testing.T) {
 		if c.rule != "" && before.Verdict.Rule == c.rule {
 			t.Errorf("%s: %s without the result", c.name, c.rule)
 		}
-		if _, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{parse(t, c.ran)}, Result: c.result, Files: c.files}); err != nil {
+		if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, c.ran)}, Result: c.result, ChangedFiles: c.files}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		o := p.EvaluateUntil(t.Context(), parse(t, c.next), TierPolicy)
@@ -68,11 +68,11 @@ func TestResultsChangeNothingTwice(t *testing.T) {
 	cfg := stateful(t.TempDir())
 	cfg.Host = "host"
 	p := pipelineOf(t, cfg)
-	r := Returned{Actions: []*action.Action{parse(t, `{"type":"execute_command","session":"s","payload":{"command":"make"}}`)}, Result: "ACME_API_KEY=" + token}
+	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"execute_command","session":"s","payload":{"command":"make"}}`)}, Result: "ACME_API_KEY=" + token}
 	file := filepath.Join(cfg.StateDir, "state.db")
 	var was []byte
 	for i := range 3 {
-		if _, err := p.Returned(t.Context(), r); err != nil {
+		if _, err := p.HandleToolResult(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		now, err := os.ReadFile(file)
@@ -92,7 +92,7 @@ func TestDeniedByOthers(t *testing.T) {
 	t.Parallel()
 	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", NoFiles: true, Host: "host", Clock: instant})
 	for _, command := range []string{"rm -rf /srv/data/old", "cat ~/.netrc"} {
-		if err := p.Denied(t.Context(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"`+command+`"}}`)); err != nil {
+		if err := p.RecordDenial(t.Context(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"`+command+`"}}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestDeniedByOthers(t *testing.T) {
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a", strings.Repeat("x", 300<<10), strings.Repeat("line\n", 60<<10)} {
-		got := parts(text)
+		got := splitText(text)
 		if len(text) < 100 && !slices.Equal(got, []string{text}) {
 			t.Errorf("%q: %q", text, got)
 		}

@@ -19,14 +19,14 @@ import (
 //
 // It also returns the reasoning for the log, which names missing parts, such as a model or a person to
 // ask: the agent cannot add those.
-func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
+func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
 		return v, v.Reasoning
 	}
 	logged, joint, missing := v.Reasoning, "; asked because: ", ""
 	switch {
-	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.unreviewed != "":
-		logged = p.unreviewed
+	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.noReviewerText != "":
+		logged = p.noReviewerText
 		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
 	case v.Error == "unavailable": // the text says what is wrong with the evaluator
 		missing = "; no person can be asked either"
@@ -36,12 +36,12 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 		logged += joint + text
 	}
 	if missing != "" {
-		if why := p.noPerson(); why != "" {
+		if why := p.noPersonReason(); why != "" {
 			missing += " (" + why + ")"
 		}
 	}
 	logged += missing
-	if v.Error == "unavailable" && p.unreviewed != "" && text != "" { // the evaluator was not called
+	if v.Error == "unavailable" && p.noReviewerText != "" && text != "" { // the evaluator was not called
 		v.Reasoning = text
 	} else {
 		v.Reasoning = logged
@@ -56,29 +56,29 @@ const (
 )
 
 // adviceMark separates what a rule says from its advice.
-const adviceMark = "; instead: "
+const adviceSeparator = "; instead: "
 
 // askedBecause returns the reason of the step that asked, and the evaluator's reason if it could not
 // decide.
 func askedBecause(trail []verdict.Step, first, below int) string {
 	var said []string
 	by := askingStep(trail, first, below)
-	if found := evaluatorDoubt(trail, below); found != nil && found.Source != sources[TierEvaluate] {
+	if found := evaluatorDoubtStep(trail, below); found != nil && found.Source != tierSources[TierEvaluate] {
 		by = found // a question that the evaluator may not answer
 	}
 	if by != nil {
 		text := by.Reasoning
 		if by.Rule != "" && !strings.Contains(text, by.Rule) {
-			reason, advice, advised := strings.Cut(text, adviceMark)
+			reason, advice, advised := strings.Cut(text, adviceSeparator)
 			text = reason + " [" + by.Rule + "]"
 			if advised {
-				text += adviceMark + advice
+				text += adviceSeparator + advice
 			}
 		}
 		said = append(said, text)
 	}
 	for i := range trail {
-		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < below && s.Error == "" && s.Source == sources[TierEvaluate] {
+		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < below && s.Error == "" && s.Source == tierSources[TierEvaluate] {
 			said = append(said, "the evaluator: "+s.Reasoning)
 		}
 	}
@@ -104,7 +104,7 @@ func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
 // evaluatorDoubt returns the step in which the evaluator itself found a reason to ask a person; nil if
 // it did not. The person is asked about that reason, not about the rule because of which the evaluator
 // was asked.
-func evaluatorDoubt(trail []verdict.Step, below int) (by *verdict.Step) {
+func evaluatorDoubtStep(trail []verdict.Step, below int) (by *verdict.Step) {
 	for i := range trail {
 		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < below && s.Decision == verdict.Escalate && s.Error == "" {
 			by = s
@@ -115,55 +115,55 @@ func evaluatorDoubt(trail []verdict.Step, below int) (by *verdict.Step) {
 
 // tell returns what agent and user are told about a verdict on a case. own is the text of the tier
 // that gave it.
-func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Told {
-	t := v.Told
-	reasoning, source := v.Reasoning, sources[v.Tier]
+func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Explanation {
+	t := v.Explanation
+	reasoning, source := v.Reasoning, tierSources[v.Tier]
 	unanswered := v.Tier >= TierEvaluate && v.Error != ""
-	by := askingStep(c.Trail, first, v.Tier)
-	if found := evaluatorDoubt(c.Trail, v.Tier); found != nil {
+	by := askingStep(c.EarlierSteps, first, v.Tier)
+	if found := evaluatorDoubtStep(c.EarlierSteps, v.Tier); found != nil {
 		by = found
 	}
 	if by == nil || !unanswered && v.Decision == verdict.Block {
-		by = decidingStep(c.Trail, v)
+		by = decidingStep(c.EarlierSteps, v)
 	}
 	if by != nil && (unanswered || v.Decision == verdict.Escalate || by.Decision == v.Decision) {
-		reasoning, source, t.Rule = by.Reasoning, by.Source, by.Rule
+		reasoning, source, t.AskingRule = by.Reasoning, by.Source, by.Rule
 	}
 	var kind, place string
-	t.Why, t.Instead, kind, place = splitReason(reasoning, source)
-	t.What = approve.EffectText(c, decisiveEffect(c, kind, place))
-	if said, object, _ := strings.Cut(t.Why, ": "); object != "" && strings.Contains(t.What, object) {
-		t.Why = said
+	t.EffectAndHarm, t.Alternative, kind, place = splitReason(reasoning, source)
+	t.ActionText = approve.EffectText(c, decisiveEffect(c, kind, place))
+	if said, object, _ := strings.Cut(t.EffectAndHarm, ": "); object != "" && strings.Contains(t.ActionText, object) {
+		t.EffectAndHarm = said
 	}
 	switch v.Error {
 	case "":
 		if v.Decision == verdict.Block && v.Tier == TierApprove {
-			t.Why, t.Instead = v.Reasoning, ""
+			t.EffectAndHarm, t.Alternative = v.Reasoning, ""
 		}
 	case "unavailable":
-		if t.Cause = "no question could be asked: " + p.noPerson(); p.unreviewed == "" {
+		if t.Cause = "no question could be asked: " + p.noPersonReason(); p.noReviewerText == "" {
 			t.Cause = own + "; " + t.Cause
 		}
 	case "nobody":
 		t.Cause = own
 	case "timeout":
-		t.Why += "; the user did not answer in time"
+		t.EffectAndHarm += "; the user did not answer in time"
 	case "rate_limit", "budget":
-		t.Why += "; no more reviews are possible now"
+		t.EffectAndHarm += "; no more reviews are possible now"
 	case "stopped":
-		t.What, t.Why, t.Instead = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.Remedy
+		t.ActionText, t.EffectAndHarm, t.Alternative = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.Remedy
 	default:
 		if by == nil || v.Tier < TierEvaluate {
-			return toldFailure(v)
+			return failureExplanation(v)
 		}
-		t.Instead, t.Cause = "Tell the user", v.Reasoning
+		t.Alternative, t.Cause = "Tell the user", v.Reasoning
 	}
 	return t
 }
 
 // toldFailure returns what is told about a failure of shield, which only the user can fix.
-func toldFailure(v *verdict.Verdict) verdict.Told {
-	return verdict.Told{Why: "shield could not judge this, so it is blocked", Instead: "Tell the user to run: shield doctor", Cause: v.Reasoning}
+func failureExplanation(v *verdict.Verdict) verdict.Explanation {
+	return verdict.Explanation{EffectAndHarm: "shield could not judge this, so it is blocked", Alternative: "Tell the user to run: shield doctor", Cause: v.Reasoning}
 }
 
 // decidingStep returns the step of the trail that gave a verdict, nil if none did.
@@ -201,7 +201,7 @@ func splitReason(reasoning, source string) (why, instead, kind, place string) {
 			text = text[:i] + after
 		}
 	}
-	why, instead, found := strings.Cut(text, adviceMark)
+	why, instead, found := strings.Cut(text, adviceSeparator)
 	if !found {
 		why, instead, _ = strings.Cut(text, "; ")
 	}
@@ -219,12 +219,12 @@ func splitReason(reasoning, source string) (why, instead, kind, place string) {
 func decisiveEffect(c *analysis.Case, kind, place string) *effect.Effect {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if kind != "" && string(e.Word()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
+		if kind != "" && string(e.RuleKind()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
 			return e
 		}
 	}
 	for i := range c.Effects {
-		if e := &c.Effects[i]; kind == "" && c.Notable(e) {
+		if e := &c.Effects[i]; kind == "" && c.IsNotable(e) {
 			return e
 		}
 	}
@@ -233,7 +233,7 @@ func decisiveEffect(c *analysis.Case, kind, place string) *effect.Effect {
 
 // ResumeCommand returns the command line with which the user resumes a stopped session.
 func ResumeCommand(k session.Key) string {
-	if k.Default() {
+	if k.IsDefault() {
 		return "shield session resume default"
 	}
 	return "shield session resume " + command.QuoteWord(k.ID)
@@ -242,7 +242,7 @@ func ResumeCommand(k session.Key) string {
 // stoppedVerdict returns the BLOCK for a session with too many denials.
 func stoppedVerdict(k session.Key) verdict.Verdict {
 	command := ResumeCommand(k)
-	v := refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)
-	v.Told.Remedy = command
+	v := failureVerdict(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)
+	v.Explanation.Remedy = command
 	return v
 }

@@ -52,19 +52,19 @@ func TestDenialsSayWhy(t *testing.T) {
 		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule", "a rule"},
 	} {
 		p := chainOf(t, c.tiers...)
-		p.noPerson = func() string { return "NOBODY" }
+		p.noPersonReason = func() string { return "NOBODY" }
 		if c.name == "the evaluator cannot be set up" {
-			p.unreviewed = ""
+			p.noReviewerText = ""
 		}
 		a := parse(t, read)
-		got := p.outcome(t.Context(), item{Line: 1, Action: a}, All)
-		if v := got.Verdict; v.Decision != verdict.Block || v.Reasoning != c.said || got.forLog != c.logged {
-			t.Errorf("%s: %s %q\nwant %q\nlogged %q\nwant %q", c.name, v.Decision, v.Reasoning, c.said, got.forLog, c.logged)
+		got := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, AllTiers)
+		if v := got.Verdict; v.Decision != verdict.Block || v.Reasoning != c.said || got.logReasoning != c.logged {
+			t.Errorf("%s: %s %q\nwant %q\nlogged %q\nwant %q", c.name, v.Decision, v.Reasoning, c.said, got.logReasoning, c.logged)
 		}
 		// In a pipe, the last stage has only the verdict of the one before.
 		last := len(c.tiers) - 1
-		before := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
-		piped := p.outcome(t.Context(), item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
+		before := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, last - 1}).Verdict
+		piped := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a, EarlierVerdict: &before, EarlierStages: 1<<last - 1}, TierRange{last, TierApprove}).Verdict
 		if piped.Reasoning != c.said {
 			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.said)
 		}
@@ -101,7 +101,7 @@ func TestCauseOfTier2IsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, fmt.Sprintf(`{"type":"write_file","payload":{"path":"note.txt","content":%q}}`, c.content))}, All)
+		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, fmt.Sprintf(`{"type":"write_file","payload":{"path":"note.txt","content":%q}}`, c.content))}, AllTiers)
 		v := o.Verdict
 		if v.Decision != verdict.Block || !strings.Contains(strings.ToLower(v.ForAgent()), strings.ToLower(c.want)) || strings.Contains(v.ForAgent(), "changes a file") {
 			t.Errorf("%s: %v, the agent is told %q, want %q", c.name, v.Decision, v.ForAgent(), c.want)
@@ -141,11 +141,11 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, All)
+		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, AllTiers)
 		v := o.Verdict
 		for _, want := range append(c.want, "needs review", "XP-013", "push without --force") {
-			if v.Decision != verdict.Block || !strings.Contains(o.forLog, want) {
-				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, o.forLog, want)
+			if v.Decision != verdict.Block || !strings.Contains(o.logReasoning, want) {
+				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, o.logReasoning, want)
 			}
 		}
 		const agent = "git push --force: force push overwrites commits on the remote that other people may have pulled. Push without --force, or to your own branch. Do not retry. [shield: XP-013]"

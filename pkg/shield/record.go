@@ -15,18 +15,18 @@ import (
 // maxRecord bounds how long an entry may take to reach the disk. It is less than the time that a host
 // waits beyond its hook's deadline, since a host that gives up runs the tool; and more than the
 // deadlines of the locks for an entry, whose errors are more specific.
-const maxRecord = 5 * time.Second
+const maxLogWait = 5 * time.Second
 
 // record queues an outcome for the audit log, in the order of the calls, without waiting: outcomes
 // recorded together share one fsync. Each must be settled.
-func (p *Pipeline) record(o *Outcome) {
+func (p *Pipeline) queueLogEntry(o *Outcome) {
 	if o.ticket != nil {
 		p.log.Queue(o.ticket)
 	}
 }
 
 // prepare builds the log entry of a finished outcome; a is nil if there was no action.
-func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
+func (p *Pipeline) buildLogEntry(o *Outcome, a *action.Action) {
 	if p.log == nil {
 		return
 	}
@@ -35,17 +35,17 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 		Time: v.Evaluated, ID: v.ID, Line: v.Line,
 		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
 		Degraded: v.Degraded, Error: v.Error, ActionHash: v.ActionHash,
-		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
+		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.fingerprints,
 	}
-	if p.probes(a) && v.Decision == verdict.Block {
+	if p.isProbeAction(a) && v.Decision == verdict.Block {
 		e.Kind = audit.KindProbe
 	}
 	e.Fingerprints.Prompt = v.PromptHash
-	e.Reasoning, e.Ref = cmp.Or(o.forLog, v.Reasoning), v.Ref
+	e.Reasoning, e.Ref = cmp.Or(o.logReasoning, v.Reasoning), v.Ref
 	if a != nil {
 		e.Session, e.Type, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
-		if o.payload != nil {
-			e.Payload, e.Clean, o.payload = o.payload, true, nil
+		if o.redactedPayload != nil {
+			e.Payload, e.AlreadyRedacted, o.redactedPayload = o.redactedPayload, true, nil
 		}
 	}
 	if v.Decision != verdict.Allow || v.Degraded || v.Tier == TierApprove {
@@ -60,7 +60,7 @@ const probeSession = "shield-status"
 
 // probes reports whether an action is a test action of 'shield hook status', by the session that the
 // host reports.
-func (p *Pipeline) probes(a *action.Action) bool {
+func (p *Pipeline) isProbeAction(a *action.Action) bool {
 	return p.host != "" && a != nil && a.Session == probeSession
 }
 
@@ -77,19 +77,19 @@ func (p *Pipeline) ForServer(name string) *Pipeline {
 // closed.
 func (p *Pipeline) ForConnection(name string) *Pipeline {
 	own := *p
-	own.connection = name
+	own.denialConnection = name
 	return &own
 }
 
 // Tell logs an event that is not a verdict, and notifies. kind is a kind of [audit.Entry]. It waits
 // until the entry is in the log, since the process may exit next.
-func (p *Pipeline) Tell(kind, text string) {
+func (p *Pipeline) LogAndNotify(kind, text string) {
 	if p.log != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), maxRecord)
+		ctx, cancel := context.WithTimeout(context.Background(), maxLogWait)
 		defer cancel()
-		ticket := p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
+		ticket := p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
 		if err := ticket.Wait(ctx); err != nil {
-			text += "; this could not be logged: " + p.waitedFor(err).Error()
+			text += "; this could not be logged: " + p.lockHolderError(err).Error()
 		}
 	}
 	if p.notify != nil {
@@ -98,30 +98,30 @@ func (p *Pipeline) Tell(kind, text string) {
 }
 
 // logged reports whether an outcome can be settled without waiting.
-func (o *Outcome) logged() bool { return o.ticket == nil || o.ticket.Done() }
+func (o *Outcome) isLogged() bool { return o.ticket == nil || o.ticket.Done() }
 
 // settle waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
 // BLOCK with error "audit". An interrupt does not end the wait, so that each judged action is logged.
-func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
-	defer p.told(o)
+func (p *Pipeline) awaitLogEntry(ctx context.Context, o *Outcome) {
+	defer p.reportTelemetry(o)
 	if o.ticket == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLogWait)
 	defer cancel()
 	if err := o.ticket.Wait(ctx); err != nil {
-		p.replace(o, refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+p.waitedFor(err).Error()))
+		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "the verdict could not be logged: "+p.lockHolderError(err).Error()))
 	}
 }
 
 // waitedFor returns an error that names the lock that delayed a log entry, instead of the timeout
 // error.
-func (p *Pipeline) waitedFor(err error) error {
+func (p *Pipeline) lockHolderError(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
 		return err
 	}
-	for _, path := range p.locks {
-		if held := flock.Held(path, maxRecord); held != nil {
+	for _, path := range p.lockFiles {
+		if held := flock.CheckHeld(path, maxLogWait); held != nil {
 			return held
 		}
 	}
@@ -129,9 +129,9 @@ func (p *Pipeline) waitedFor(err error) error {
 }
 
 // replace replaces a finished verdict by the BLOCK for a failure.
-func (p *Pipeline) replace(o *Outcome, v verdict.Verdict) {
+func (p *Pipeline) replaceVerdict(o *Outcome, v verdict.Verdict) {
 	was := &o.Verdict
 	v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
 	o.Verdict = v
-	p.finish(o, nil)
+	p.sealOutcome(o, nil)
 }

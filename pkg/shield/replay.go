@@ -10,21 +10,21 @@ import (
 
 // A Replay judges actions that have already run, as one conversation of a host.
 type Replay struct {
-	p    *Pipeline
-	done func()
+	pipeline       *Pipeline
+	returnPipeline func()
 }
 
 // Replayed returns the configuration for replaying actions of a folder: without log and state. layer
 // is the former content of its files and may be nil.
-func (cfg Config) Replayed(home, folder string, layer analysis.Layer) Config {
-	s := cfg.settings()
+func (cfg Config) ForReplay(home, folder string, layer analysis.FileOverlay) Config {
+	s := cfg.effectiveSettings()
 	s.Audit.Enabled = false
 	cfg.Settings, cfg.Home, cfg.Dir, cfg.Layer, cfg.StateDir = &s, home, folder, layer, ""
 	cfg.Apart, cfg.LookBack, cfg.IfKept, cfg.NoAction = true, true, true, true
 	return cfg
 }
 
-// Replay returns a replay; cfg comes from [Config.Replayed].
+// Replay returns a replay; cfg comes from [Config.ForReplay].
 func (l *Pool) Replay(cfg Config) (*Replay, error) {
 	p, done, err := l.Lend(cfg)
 	if err != nil {
@@ -36,24 +36,24 @@ func (l *Pool) Replay(cfg Config) (*Replay, error) {
 // Judge judges an action in Tier 0 and 1, remembers its effects unless it is denied, and returns the
 // verdict with the steps of each tier.
 func (r *Replay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step) {
-	o := r.p.EvaluateUntil(ctx, a, TierClassify)
+	o := r.pipeline.EvaluateUntil(ctx, a, TierClassify)
 	return o.Verdict, o.Trail()
 }
 
 // Peek judges an action like Judge, but remembers nothing.
 func (r *Replay) Peek(ctx context.Context, a *action.Action) verdict.Verdict {
-	o := r.p.outcome(ctx, item{Line: 1, Action: a, Only: true}, Range{TierPolicy, TierClassify})
+	o := r.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a, OnlyInStream: true}, TierRange{TierPolicy, TierClassify})
 	return o.Verdict
 }
 
 // Returned remembers what the call of some actions returned.
-func (r *Replay) Returned(ctx context.Context, actions []*action.Action, result any) error {
-	_, err := r.p.Returned(ctx, Returned{Actions: actions, Result: result})
+func (r *Replay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
+	_, err := r.pipeline.HandleToolResult(ctx, ToolResult{Actions: actions, Result: result})
 	return err
 }
 
 // Case returns the analysis of an action.
-func (r *Replay) Case(a *action.Action) *analysis.Case { return r.p.analyzer.Case(a) }
+func (r *Replay) Case(a *action.Action) *analysis.Case { return r.pipeline.analyzer.Case(a) }
 
 // Close ends the replay.
-func (r *Replay) Close() { r.done() }
+func (r *Replay) Close() { r.returnPipeline() }

@@ -36,12 +36,12 @@ func TestWhatIsExamined(t *testing.T) {
 		`{"type":"search_files","payload":{"pattern":"a"}}`:                              false,
 		`{"type":"git_log","payload":{}}`:                                                false,
 	} {
-		e, err := p.Returned(t.Context(), Returned{Actions: []*action.Action{parse(t, raw)}, Result: spoken})
+		e, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, raw)}, Result: spoken})
 		if err != nil || e.Changed != want || want == (e.Result == spoken) {
 			t.Errorf("%s: %+v, %v; want examined: %v", raw, e, err, want)
 		}
 	}
-	if e, err := p.Returned(t.Context(), Returned{Result: spoken}); err != nil || e.Changed {
+	if e, err := p.HandleToolResult(t.Context(), ToolResult{Result: spoken}); err != nil || e.Changed {
 		t.Errorf("a tool of the host's own: %+v, %v", e, err)
 	}
 }
@@ -54,11 +54,11 @@ func TestFindingsAreLogged(t *testing.T) {
 	cfg.Settings.Sanitize = config.Sanitize{Enabled: config.On, Mode: "flag"}
 	p := pipelineOf(t, cfg)
 	key := "AKIA" + strings.Repeat("Q3JZ", 4)
-	r := Returned{Actions: []*action.Action{parse(t, `{"id":"7","session":"s","type":"read_file","payload":{"path":"a"}}`)}, Result: []any{spoken, "key " + key}, Agent: "sub", Files: []string{"/w/b"}}
+	r := ToolResult{Actions: []*action.Action{parse(t, `{"id":"7","session":"s","type":"read_file","payload":{"path":"a"}}`)}, Result: []any{spoken, "key " + key}, Agent: "sub", ChangedFiles: []string{"/w/b"}}
 	for _, result := range []any{"nothing", r.Result} {
 		r := r
 		r.Result = result
-		if e, err := p.Returned(t.Context(), r); err != nil || e.Changed || e.Withheld != "" {
+		if e, err := p.HandleToolResult(t.Context(), r); err != nil || e.Changed || e.Withheld != "" {
 			t.Fatalf("%+v, %v", e, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestFindingsAreLogged(t *testing.T) {
 	if err := os.Mkdir(filepath.Clean(cfg.auditFile()), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := p.Returned(t.Context(), r); err == nil || e.Result != nil {
+	if e, err := p.HandleToolResult(t.Context(), r); err == nil || e.Result != nil {
 		t.Errorf("handed on although it could not be logged: %+v", e)
 	}
 }

@@ -80,7 +80,7 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		for k := range 64 {
 			fmt.Fprintf(&text, "API_KEY_%d=q%dZt93Lm%dXk42VbNa%dRwYe5H\n", 64*i+k, 7919*i+104729*k, 1299709*k+i, 15485863*i+k)
 		}
-		if err := p.sessions.Returned(b.Context(), load(), session.Completed{Texts: []string{text.String()}}); err != nil {
+		if err := p.sessions.AddCompleted(b.Context(), load(), session.CompletedCall{ResultTexts: []string{text.String()}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -41,9 +41,9 @@ func pipelineOf(t *testing.T, cfg Config) *Pipeline {
 // a BLOCK that names the lock.
 func TestHeldLocksBlock(t *testing.T) {
 	t.Parallel()
-	evaluates := []Range{All, {TierEvaluate, TierEvaluate}}
-	records := append([]Range{{TierPolicy, TierPolicy}}, evaluates...)
-	for name, ranges := range map[string][]Range{
+	evaluates := []TierRange{AllTiers, {TierEvaluate, TierEvaluate}}
+	records := append([]TierRange{{TierPolicy, TierPolicy}}, evaluates...)
+	for name, ranges := range map[string][]TierRange{
 		"state.lock": evaluates, "state.db": evaluates, "log.head.lock": records, "audit.jsonl.lock": records,
 	} {
 		for _, r := range ranges {
@@ -60,9 +60,9 @@ func TestHeldLocksBlock(t *testing.T) {
 			if err := lock.Lock(t.Context(), time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, strings.Replace(note, "a@", name+"@", 1))}, r)
-			p.record(&o)
-			p.settle(t.Context(), &o)
+			o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, strings.Replace(note, "a@", name+"@", 1))}, r)
+			p.queueLogEntry(&o)
+			p.awaitLogEntry(t.Context(), &o)
 			if v := o.Verdict; v.Decision != verdict.Block || !strings.Contains(v.Reasoning, name) || strings.Contains(v.Reasoning, "deadline exceeded") {
 				t.Errorf("%s, tiers %v: %s: %s", name, r, v.Decision, v.Reasoning)
 			}

@@ -13,7 +13,7 @@ import (
 // Remote returns the store that a configuration shares with other machines, nil if
 // it shares none.
 func Remote(cfg Config) (*state.Remote, error) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	if s.Store == "" {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func Remote(cfg Config) (*state.Remote, error) {
 }
 
 func (cfg *Config) storePassword() (string, error) {
-	s := cfg.settings()
+	s := cfg.effectiveSettings()
 	if s.StorePassFile != "" {
 		password, err := owner.ReadSecret(s.StorePassFile, 4<<10)
 		if err == nil && password == "" {

@@ -59,8 +59,8 @@ func TestSharedStore(t *testing.T) {
 func TestStoreBindings(t *testing.T) {
 	server := redistest.Start(t)
 	one, two := pipelineOf(t, machine(t, server.URL)), pipelineOf(t, machine(t, server.URL))
-	if one.approvals == two.approvals || one.values != two.values {
-		t.Errorf("approvals of %s and %s; values of sessions by %x and %x", one.approvals, two.approvals, one.values, two.values)
+	if one.approvalInstallationID == two.approvalInstallationID || one.credentialHashKey != two.credentialHashKey {
+		t.Errorf("approvals of %s and %s; values of sessions by %x and %x", one.approvalInstallationID, two.approvalInstallationID, one.credentialHashKey, two.credentialHashKey)
 	}
 }
 

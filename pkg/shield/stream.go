@@ -15,7 +15,7 @@ import (
 )
 
 // A Source yields records until [io.EOF]. It is called by one goroutine at a time.
-type Source interface {
+type RecordSource interface {
 	Next() (verdict.Record, error)
 }
 
@@ -28,47 +28,47 @@ func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reade
 
 // Actions returns a source of actions alone: a record in the form of a verdict is refused. The
 // parameters are those of [Pipeline.Reader].
-func Actions(r io.Reader, name string, maxBytes int) Source {
-	return &actions{action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxBytes}), name}
+func Actions(r io.Reader, name string, maxBytes int) RecordSource {
+	return &actionSource{action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxBytes}), name}
 }
 
-type actions struct {
-	r    *action.Reader
-	name string
+type actionSource struct {
+	reader    *action.Reader
+	inputName string
 }
 
-func (s *actions) Next() (verdict.Record, error) {
-	in, err := s.r.Next()
+func (s *actionSource) Next() (verdict.Record, error) {
+	in, err := s.reader.Next()
 	rec := verdict.Record{Line: in.Line, Raw: in.Raw, Err: in.Err}
 	if err != nil || rec.Err != nil {
 		return rec, err
 	}
 	if rec.Action, err = action.Parse(rec.Raw); err != nil {
-		rec.Err = &action.LineError{Name: s.name, Line: rec.Line, Err: err}
+		rec.Err = &action.LineError{Name: s.inputName, Line: rec.Line, Err: err}
 	}
 	return rec, nil
 }
 
 // A Judged is the result for one record.
-type Judged struct {
-	Verdict verdict.Verdict // to be written; if Raw is set, only its Decision counts
-	Raw     []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
-	Err     error           // why the record was refused without being judged; nil if it was judged
-	More    bool            // another record is ready, so both can be written together
+type RecordResult struct {
+	Verdict   verdict.Verdict // to be written; if Raw is set, only its Decision counts
+	Raw       []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
+	Err       error           // why the record was refused without being judged; nil if it was judged
+	MoreReady bool            // another record is ready, so both can be written together
 }
 
 // A Sink receives the results of records, in order, each after it is in the audit log. One goroutine
 // calls it; its error ends the stream.
-type Sink func(*Judged) error
+type ResultSink func(*RecordResult) error
 
 // StreamOptions are the options of a stream.
 type StreamOptions struct {
-	Tiers Range // the tiers that judge; verdicts decided by an earlier stage pass unchanged
-	Jobs  int   // records judged at a time; 0 means 1
+	Tiers TierRange // the tiers that judge; verdicts decided by an earlier stage pass unchanged
+	Jobs  int       // records judged at a time; 0 means 1
 
-	// Untold leaves out the texts for agent and user of an ESCALATE, [verdict.Told]: for verdicts that
+	// Untold leaves out the texts for agent and user of an ESCALATE, [verdict.Explanation]: for verdicts that
 	// only another stage reads.
-	Untold bool
+	OmitExplanations bool
 }
 
 // A ReadError is the error that ended reading a source.
@@ -86,40 +86,40 @@ func (e *ReadError) Unwrap() error { return e.Err }
 //
 // The error is the sink's, a [*ReadError], or that of ctx. A goroutine blocked in the source then
 // stays until the source returns.
-func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamOptions) error {
+func (p *Pipeline) Stream(ctx context.Context, in RecordSource, out ResultSink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist; choose from 0 to 3", r.First, r.Last)
 	}
-	if p.sessions != nil && p.host == "" && p.kept == nil { // each stream is a session of its own
+	if p.sessions != nil && p.host == "" && p.persistentSessions == nil { // each stream is a session of its own
 		own := *p
-		own.sessions, own.kept, own.stream = p.sessions.Draft(), p.sessions, rand.Text()
+		own.sessions, own.persistentSessions, own.streamID = p.sessions.Draft(), p.sessions, rand.Text()
 		p = &own
 	}
-	f := &flow{p: p, tiers: opts.Tiers, untold: opts.Untold, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
-	queue := make(chan *streamJob, maxBatch) // in input order
-	work := make(chan *streamJob, maxBatch)
+	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightBytes), interruptedRead: make(chan struct{})}
+	queue := make(chan *streamJob, maxBatchedVerdicts) // in input order
+	work := make(chan *streamJob, maxBatchedVerdicts)
 	stop := make(chan struct{})
 	readErr := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
-		if f.gate.close() {
-			close(f.quiet)
+		if f.reads.stopReads() {
+			close(f.interruptedRead)
 		}
-		f.bytes.release()
+		f.inFlightBytes.stopLimiting()
 	})()
 	go func() {
-		readErr <- f.read(ctx, in, queue, work, stop)
+		readErr <- f.readRecords(ctx, in, queue, work, stop)
 		close(queue)
 		close(work)
 	}()
 	var workers sync.WaitGroup
 	for range max(opts.Jobs, 1) {
-		workers.Go(func() { f.work(ctx, work) })
+		workers.Go(func() { f.judgeJobs(ctx, work) })
 	}
-	ready := make(chan *streamJob, maxBatch)
-	go f.record(ctx, queue, ready, stop)
-	err := f.write(ctx, out, ready)
+	ready := make(chan *streamJob, maxBatchedVerdicts)
+	go f.recordOutcomes(ctx, queue, ready, stop)
+	err := f.writeResults(ctx, out, ready)
 	close(stop)
-	f.bytes.release()
+	f.inFlightBytes.stopLimiting()
 	if err != nil {
 		return err
 	}
@@ -137,36 +137,36 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 
 // maxBatch is how many finished verdicts are written together, so that they share one write to the
 // audit log.
-const maxBatch = 256
+const maxBatchedVerdicts = 256
 
 // A flow is a stream of records between a source and a sink.
-type flow struct {
-	p      *Pipeline
-	tiers  Range
-	untold bool
-	bytes  *inFlight
-	gate   gate
-	quiet  chan struct{} // closed by an interrupt while a read of the source is blocked
-	handed atomic.Uint64 // how often a worker has passed verdicts on
-	last   chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
+type recordStream struct {
+	pipeline         *Pipeline
+	tiers            TierRange
+	omitExplanations bool
+	inFlightBytes    *byteLimiter
+	reads            readState
+	interruptedRead  chan struct{} // closed by an interrupt while a read of the source is blocked
+	forwardCount     atomic.Uint64 // how often a worker has passed verdicts on
+	lastTurnDone     chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
 }
 
 // A streamJob is one record between input and output.
 type streamJob struct {
-	rec  verdict.Record
-	size int           // bytes counted as in flight
-	turn *streamTurn   // nil if actions need no order
-	done chan struct{} // closed when out is set
-	out  Outcome
-	raw  []byte // a verdict to forward unchanged; nil if out is to be written
+	record           verdict.Record
+	inFlightBytes    int           // bytes counted as in flight
+	turn             *streamTurn   // nil if actions need no order
+	done             chan struct{} // closed when out is set
+	outcome          Outcome
+	forwardedVerdict []byte // a verdict to forward unchanged; nil if out is to be written
 }
 
 // read queues records until the input ends, an interrupt comes or stop is
 // closed.
-func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *streamJob, stop <-chan struct{}) error {
-	for ctx.Err() == nil && f.gate.enter() {
+func (f *recordStream) readRecords(ctx context.Context, in RecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
+	for ctx.Err() == nil && f.reads.beginRead() {
 		rec, err := in.Next()
-		if !f.gate.leave() {
+		if !f.reads.endRead() {
 			return nil
 		}
 		if err != nil {
@@ -175,12 +175,12 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *streamJo
 			}
 			return err
 		}
-		j := &streamJob{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
-		if f.p.sessions != nil { // without sessions, actions do not affect later ones
-			j.turn = &streamTurn{before: f.last, done: make(chan struct{})}
-			f.last = j.turn.done
+		j := &streamJob{record: rec, inFlightBytes: len(rec.Raw), done: make(chan struct{})}
+		if f.pipeline.sessions != nil { // without sessions, actions do not affect later ones
+			j.turn = &streamTurn{previousDone: f.lastTurnDone, done: make(chan struct{})}
+			f.lastTurnDone = j.turn.done
 		}
-		f.bytes.take(j.size)
+		f.inFlightBytes.reserveBytes(j.inFlightBytes)
 		select {
 		case queue <- j:
 		case <-stop:
@@ -193,19 +193,19 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *streamJo
 
 // The most that a worker holds back: verdicts, and the time spent judging them.
 const (
-	maxHeld     = 64
-	maxHoldTime = 5 * time.Millisecond
+	maxHeldVerdicts = 64
+	maxHoldTime     = 5 * time.Millisecond
 )
 
 // work judges records. While more records wait it forwards results in small batches, since each batch
 // wakes another goroutine; before and after slow records it forwards at once.
-func (f *flow) work(ctx context.Context, work <-chan *streamJob) {
+func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 	var held []*streamJob
 	var took time.Duration
-	looked := &disk{handed: &f.handed}
+	looked := &fileCheckCache{forwardCount: &f.forwardCount}
 	handOn := func() {
 		if len(held) > 0 {
-			f.handed.Add(1)
+			f.forwardCount.Add(1)
 		}
 		for _, j := range held {
 			close(j.done)
@@ -225,9 +225,9 @@ func (f *flow) work(ctx context.Context, work <-chan *streamJob) {
 		if !more {
 			return
 		}
-		f.one(ctx, j, looked, handOn)
+		f.judgeJob(ctx, j, looked, handOn)
 		held = append(held, j)
-		if took += j.out.latency; len(held) == maxHeld || took > maxHoldTime {
+		if took += j.outcome.latency; len(held) == maxHeldVerdicts || took > maxHoldTime {
 			handOn()
 		}
 	}
@@ -235,40 +235,40 @@ func (f *flow) work(ctx context.Context, work <-chan *streamJob) {
 
 // one judges one record, and frees what is not needed to write its verdict. handOn is called before
 // another process or a person is asked.
-func (f *flow) one(ctx context.Context, j *streamJob, looked *disk, handOn func()) {
-	defer j.turn.end()
-	rec := j.rec
-	j.rec = verdict.Record{Err: rec.Err}
+func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, looked *fileCheckCache, handOn func()) {
+	defer j.turn.passTurn()
+	rec := j.record
+	j.record = verdict.Record{Err: rec.Err}
 	switch {
 	case rec.Err != nil:
-		j.out = f.p.refuse(rec.Line, string(action.CodeOf(rec.Err)), rec.Err.Error())
+		j.outcome = f.pipeline.refuseRecord(rec.Line, string(action.CodeOf(rec.Err)), rec.Err.Error())
 	case rec.Verdict != nil && rec.Verdict.Decision != verdict.Escalate:
-		if j.out, j.raw = f.p.pass(&rec); j.raw != nil {
-			j.out.Verdict = verdict.Verdict{Decision: rec.Verdict.Decision}
+		if j.outcome, j.forwardedVerdict = f.pipeline.forwardVerdict(&rec); j.forwardedVerdict != nil {
+			j.outcome.Verdict = verdict.Verdict{Decision: rec.Verdict.Decision}
 		}
 	default:
 		line := rec.Line
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn, Disk: looked, Outside: handOn, Untold: f.untold}, f.tiers)
+		j.outcome = f.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierStages: rec.Stages, Turn: j.turn, FileChecks: looked, BeforeExternalCall: handOn, OmitExplanations: f.omitExplanations}, f.tiers)
 	}
-	size := len(j.raw) + j.out.size()
-	f.bytes.change(j.size, size)
-	j.size = size
+	size := len(j.forwardedVerdict) + j.outcome.size()
+	f.inFlightBytes.adjustBytes(j.inFlightBytes, size)
+	j.inFlightBytes = size
 }
 
 // record stores what finished jobs add to sessions, in the order of the queue, and passes them to the
 // audit log and the writer. It ends when the queue is closed, when everything read before an interrupt
 // is done, or when stop is closed.
-func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
+func (f *recordStream) recordOutcomes(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
 	defer close(ready)
 	for {
 		var j *streamJob
 		var ok bool
 		select {
 		case j, ok = <-queue:
-		case <-f.quiet:
+		case <-f.interruptedRead:
 			select {
 			case j, ok = <-queue: // already read
 			default:
@@ -278,9 +278,9 @@ func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<-
 			return
 		}
 		<-j.done
-		if j.raw == nil {
-			f.p.remember(ctx, &j.out)
-			f.p.record(&j.out)
+		if j.forwardedVerdict == nil {
+			f.pipeline.storeStreamEffects(ctx, &j.outcome)
+			f.pipeline.queueLogEntry(&j.outcome)
 		}
 		select {
 		case ready <- j:
@@ -291,22 +291,22 @@ func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<-
 }
 
 // write passes finished jobs to the sink once they are in the audit log.
-func (f *flow) write(ctx context.Context, out Sink, ready <-chan *streamJob) error {
+func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <-chan *streamJob) error {
 	for j := range ready {
 		for j != nil {
-			if j.raw == nil {
-				f.p.settle(ctx, &j.out)
+			if j.forwardedVerdict == nil {
+				f.pipeline.awaitLogEntry(ctx, &j.outcome)
 			}
 			var next *streamJob
 			select {
 			case next = <-ready:
 			default:
 			}
-			more := next != nil && (next.raw != nil || next.out.logged())
-			if err := out(&Judged{Verdict: j.out.Verdict, Raw: j.raw, Err: j.rec.Err, More: more}); err != nil {
+			more := next != nil && (next.forwardedVerdict != nil || next.outcome.isLogged())
+			if err := out(&RecordResult{Verdict: j.outcome.Verdict, Raw: j.forwardedVerdict, Err: j.record.Err, MoreReady: more}); err != nil {
 				return err
 			}
-			f.bytes.change(j.size, 0)
+			f.inFlightBytes.adjustBytes(j.inFlightBytes, 0)
 			j = next
 		}
 	}
@@ -317,14 +317,14 @@ func (f *flow) write(ctx context.Context, out Sink, ready <-chan *streamJob) err
 // any failure is a BLOCK.
 func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int) Outcome {
 	if last < TierPolicy || last > TierApprove {
-		return p.refuse(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", last))
+		return p.refuseRecord(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", last))
 	}
-	if p.single && a.Type == "execute_command" && last >= TierClassify {
-		go p.warm() // load the model during the analysis; other actions are mostly decided by Tier 0
+	if p.judgesSingleAction && a.Type == "execute_command" && last >= TierClassify {
+		go p.warmClassifier() // load the model during the analysis; other actions are mostly decided by Tier 0
 	}
-	o := p.outcome(ctx, item{Line: 1, Action: a}, Range{TierPolicy, last})
-	p.record(&o)
-	p.settle(ctx, &o)
+	o := p.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, last})
+	p.queueLogEntry(&o)
+	p.awaitLogEntry(ctx, &o)
 	return o
 }
 
@@ -336,26 +336,26 @@ func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 // EvaluateEarly judges an action in the tiers that ask no other process. ok is false if a later tier
 // has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
 // the log itself failed, and the caller must use [Pipeline.Evaluate].
-func (p *Pipeline) EvaluateEarly(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
-	return p.early(ctx, item{Line: 1, Action: a, Early: true}, All)
+func (p *Pipeline) EvaluateLocally(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
+	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, LocalTiersOnly: true}, AllTiers)
 }
 
-// StreamEarly judges the only action of a stream like [Pipeline.EvaluateEarly]. If ok is false the
+// StreamEarly judges the only action of a stream like [Pipeline.EvaluateLocally]. If ok is false the
 // caller must use [Pipeline.Stream].
-func (p *Pipeline) StreamEarly(ctx context.Context, a *action.Action, tiers Range) (v verdict.Verdict, ok bool) {
+func (p *Pipeline) StreamOneLocally(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
 	if tiers.First > TierClassify {
 		return v, false
 	}
-	return p.early(ctx, item{Line: 1, Action: a, Early: true, Only: true}, tiers)
+	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, LocalTiersOnly: true, OnlyInStream: true}, tiers)
 }
 
-func (p *Pipeline) early(ctx context.Context, it item, tiers Range) (v verdict.Verdict, ok bool) {
-	o := p.outcome(ctx, it, tiers)
-	if it.undecided(o.Verdict, tiers) || o.Verdict.Error != "" || ctx.Err() != nil {
+func (p *Pipeline) evaluateLocally(ctx context.Context, it judgeRequest, tiers TierRange) (v verdict.Verdict, ok bool) {
+	o := p.judgeAndSeal(ctx, it, tiers)
+	if it.needsLaterTier(o.Verdict, tiers) || o.Verdict.Error != "" || ctx.Err() != nil {
 		return verdict.Verdict{}, false
 	}
-	p.remember(ctx, &o)
-	p.record(&o)
-	p.settle(ctx, &o)
+	p.storeStreamEffects(ctx, &o)
+	p.queueLogEntry(&o)
+	p.awaitLogEntry(ctx, &o)
 	return o.Verdict, o.Verdict.Error == ""
 }

@@ -16,30 +16,30 @@ import (
 
 func TestInFlightCountsWhatGrew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newInFlight(100)
+		f := newByteLimiter(100)
 		taken := make(chan int, 4)
 		go func() {
 			for i := range 3 {
-				f.take(10)
+				f.reserveBytes(10)
 				taken <- i
 			}
 		}()
 		synctest.Wait()
-		f.change(30, 0)
-		f.take(10)
-		f.change(10, 100) // its trace is larger than it was
-		go func() { f.take(1); taken <- 3 }()
+		f.adjustBytes(30, 0)
+		f.reserveBytes(10)
+		f.adjustBytes(10, 100) // its trace is larger than it was
+		go func() { f.reserveBytes(1); taken <- 3 }()
 		synctest.Wait()
 		if len(taken) != 3 {
 			t.Fatalf("%d were taken, want 3", len(taken))
 		}
-		f.change(100, 99)
+		f.adjustBytes(100, 99)
 		synctest.Wait()
 		if len(taken) != 4 {
 			t.Fatal("room that was given back is not used")
 		}
-		go f.take(50)
-		f.release()
+		go f.reserveBytes(50)
+		f.stopLimiting()
 		synctest.Wait()
 	})
 }
@@ -62,7 +62,7 @@ func TestInterruptEndsReading(t *testing.T) {
 		p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
 		ctx, cancel := context.WithCancel(context.Background())
 		in, n := &tap{}, 0
-		err := p.Stream(ctx, in, func(j *Judged) error {
+		err := p.Stream(ctx, in, func(j *RecordResult) error {
 			if j.Verdict.ID != fmt.Sprint(n) {
 				t.Errorf("verdict %d is for %q", n, j.Verdict.ID)
 			}
@@ -70,12 +70,12 @@ func TestInterruptEndsReading(t *testing.T) {
 				cancel()
 			}
 			return nil
-		}, StreamOptions{Tiers: Range{TierPolicy, TierClassify}, Jobs: jobs})
+		}, StreamOptions{Tiers: TierRange{TierPolicy, TierClassify}, Jobs: jobs})
 		// One may have been under way when the interrupt came.
 		if taken := int(in.n.Load()); n != taken && n != taken-1 {
 			t.Errorf("%d jobs: %d records were read, %d answered", jobs, taken, n)
 		}
-		if most := 10 + 3*maxBatch + 2*jobs + 4; n > most || !errors.Is(err, context.Canceled) {
+		if most := 10 + 3*maxBatchedVerdicts + 2*jobs + 4; n > most || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d jobs: %d verdicts, %v", jobs, n, err)
 		}
 	}
@@ -87,14 +87,14 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
 	records := read + "\n{\"type\":3}\n" + listing + "\n" + `{"decision":"ALLOW"}` + "\n" + deletes
-	stage := func(in Source, tiers Range) (decisions []string, out string) {
+	stage := func(in RecordSource, tiers TierRange) (decisions []string, out string) {
 		t.Helper()
 		var b strings.Builder
 		w := verdict.NewWriter(&b)
-		err := p.Stream(t.Context(), in, func(j *Judged) error {
+		err := p.Stream(t.Context(), in, func(j *RecordResult) error {
 			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.Raw != nil))
 			if j.Raw != nil {
-				return w.Pass(j.Raw)
+				return w.PassUnchanged(j.Raw)
 			}
 			return w.Write(&j.Verdict)
 		}, StreamOptions{Tiers: tiers, Jobs: 4})
@@ -103,11 +103,11 @@ func TestStream(t *testing.T) {
 		}
 		return decisions, b.String()
 	}
-	first, out := stage(Actions(strings.NewReader(records), "in", 1<<20), Range{TierPolicy, TierPolicy})
+	first, out := stage(Actions(strings.NewReader(records), "in", 1<<20), TierRange{TierPolicy, TierPolicy})
 	if want := "ALLOW false false,BLOCK true false,ESCALATE false false,BLOCK true false,ESCALATE false false"; strings.Join(first, ",") != want {
 		t.Errorf("policy: %s\nwant    %s", strings.Join(first, ","), want)
 	}
-	second, _ := stage(p.Reader(strings.NewReader(out), "in", 1<<20), Range{TierClassify, TierClassify})
+	second, _ := stage(p.Reader(strings.NewReader(out), "in", 1<<20), TierRange{TierClassify, TierClassify})
 	if want := "ALLOW false true,BLOCK false true,ALLOW false false,BLOCK false true,ESCALATE false false"; strings.Join(second, ",") != want {
 		t.Errorf("classify: %s\nwant      %s", strings.Join(second, ","), want)
 	}
@@ -120,16 +120,16 @@ func TestStreamErrors(t *testing.T) {
 	p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
 	broken := errors.New("broken")
 	calls := 0
-	err := p.Stream(t.Context(), &tap{}, func(*Judged) error { calls++; return broken }, StreamOptions{Tiers: All})
+	err := p.Stream(t.Context(), &tap{}, func(*RecordResult) error { calls++; return broken }, StreamOptions{Tiers: AllTiers})
 	if !errors.Is(err, broken) || calls != 1 {
 		t.Errorf("a sink that fails: %v after %d calls", err, calls)
 	}
 	var unread *ReadError
-	err = p.Stream(t.Context(), failing{broken}, func(*Judged) error { return nil }, StreamOptions{Tiers: All})
+	err = p.Stream(t.Context(), failing{broken}, func(*RecordResult) error { return nil }, StreamOptions{Tiers: AllTiers})
 	if !errors.As(err, &unread) || !errors.Is(err, broken) {
 		t.Errorf("a source that fails: %v", err)
 	}
-	if err := p.Stream(t.Context(), failing{io.EOF}, func(*Judged) error { return nil }, StreamOptions{}); err != nil {
+	if err := p.Stream(t.Context(), failing{io.EOF}, func(*RecordResult) error { return nil }, StreamOptions{}); err != nil {
 		t.Errorf("nothing to read: %v", err)
 	}
 }
@@ -147,8 +147,8 @@ func TestNoSuchTier(t *testing.T) {
 			t.Errorf("until tier %d: %s", last, v.Decision)
 		}
 	}
-	for _, r := range []Range{{-1, 0}, {0, 4}, {3, 2}, {9, 9}} {
-		err := p.Stream(t.Context(), &tap{}, func(*Judged) error {
+	for _, r := range []TierRange{{-1, 0}, {0, 4}, {3, 2}, {9, 9}} {
+		err := p.Stream(t.Context(), &tap{}, func(*RecordResult) error {
 			t.Errorf("tiers %v: judged", r)
 			return io.EOF
 		}, StreamOptions{Tiers: r})
@@ -176,10 +176,10 @@ func TestUntold(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			err = p.Stream(t.Context(), Actions(strings.NewReader(in), "in", 1<<20), func(j *Judged) error {
+			err = p.Stream(t.Context(), Actions(strings.NewReader(in), "in", 1<<20), func(j *RecordResult) error {
 				out = append(out, j.Verdict)
 				return nil
-			}, StreamOptions{Tiers: Range{TierPolicy, last}, Untold: untold})
+			}, StreamOptions{Tiers: TierRange{TierPolicy, last}, OmitExplanations: untold})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,10 +199,10 @@ func TestUntold(t *testing.T) {
 					t.Errorf("to tier %d: step %q, want %q", last, v.Trail[k].Reasoning, w.Trail[k].Reasoning)
 				}
 			}
-			if told := v.Told != (verdict.Told{}); told != (v.Decision == verdict.Block) {
+			if told := v.Explanation != (verdict.Explanation{}); told != (v.Decision == verdict.Block) {
 				t.Errorf("to tier %d, action %d, %s: told is %t", last, i, v.Decision, told)
 			}
-			if w.Decision != verdict.Allow && w.Told == (verdict.Told{}) {
+			if w.Decision != verdict.Allow && w.Explanation == (verdict.Explanation{}) {
 				t.Errorf("to tier %d, action %d: nothing is told", last, i)
 			}
 		}

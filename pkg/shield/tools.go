@@ -14,20 +14,20 @@ import (
 // action by which. Only p is to be closed.
 func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline {
 	own := *p
-	own.which = which
+	own.toolLookup = which
 	return &own
 }
 
 // tool returns what is known of the unknown tool of a case, and the binding of an answer about it: the
 // tool's identity or else the session, "" for neither.
-func (p *Pipeline) tool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
-	if p.which != nil {
-		t = p.which(c.Action)
+func (p *Pipeline) unknownTool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
+	if p.toolLookup != nil {
+		t = p.toolLookup(c.Action)
 	}
 	if t.Identity != "" {
-		return t, fmt.Sprintf("%q", []string{p.approvals, p.caller.User, "tool", c.Action.Type, t.Identity}), true
+		return t, fmt.Sprintf("%q", []string{p.approvalInstallationID, p.caller.User, "tool", c.Action.Type, t.Identity}), true
 	}
-	if within := p.within(c); within != "" {
+	if within := p.kindApprovalScope(c); within != "" {
 		return t, fmt.Sprintf("%q", []string{within, "tool", c.Action.Type}), false
 	}
 	return t, "", false
@@ -35,67 +35,67 @@ func (p *Pipeline) tool(c *analysis.Case) (t approve.Tool, binding string, lasts
 
 // classify gives the unknown tool of a case the class that a person chose, or else the one that shield
 // ships.
-func (p *Pipeline) classify(c *analysis.Case) {
-	if p.kinds == nil || !c.Stranger() {
+func (p *Pipeline) classifyTool(c *analysis.Case) {
+	if p.kindApprovals == nil || !c.CallsUnknownTool() {
 		return
 	}
-	t, binding, _ := p.tool(c)
-	class := t.Shipped
+	t, binding, _ := p.unknownTool(c)
+	class := t.ShippedClass
 	if binding != "" {
-		switch said, ok, err := p.kinds.Tool(context.Background(), binding); {
+		switch said, ok, err := p.kindApprovals.FindToolClass(context.Background(), binding); {
 		case err != nil:
 			return // when in doubt, ask
 		case ok:
 			class = said.Class
 		}
 	}
-	c.Classify(class, t.Server, t.Remote)
+	c.Classify(class, t.Server, t.RemoteHost)
 }
 
 // neverChannel is the channel of a refusal because of a tool's class.
-const neverChannel = "tool"
+const forbiddenToolChannel = "tool"
 
 // never returns the BLOCK for a tool that a person has forbidden.
-func (p *Pipeline) never(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
-	if p.kinds == nil || c.Action == nil || !c.Stranger() {
+func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
+	if p.kindApprovals == nil || c.Action == nil || !c.CallsUnknownTool() {
 		return verdict.Verdict{}, false
 	}
-	_, binding, _ := p.tool(c)
+	_, binding, _ := p.unknownTool(c)
 	if binding == "" {
 		return verdict.Verdict{}, false
 	}
-	said, ok, err := p.kinds.Tool(ctx, binding)
+	said, ok, err := p.kindApprovals.FindToolClass(ctx, binding)
 	if err != nil || !ok || said.Class != analysis.ClassNever {
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		Who: verdict.Never, Confidence: 1,
+		Authority: verdict.NeverAllowed, Confidence: 1,
 		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
 	}.Verdict(TierApprove)
-	v.Channel, v.By = neverChannel, said.By
+	v.Channel, v.By = forbiddenToolChannel, said.By
 	return v, true
 }
 
 // offerTool describes the tool that a person is asked to classify, and returns the function that saves
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
-func (p *Pipeline) offerTool(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.Class, by string) error) {
-	p = p.judging(c)
-	if p.kinds == nil || !c.Stranger() {
+func (p *Pipeline) offerToolClassification(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error) {
+	p = p.judgingPipeline(c)
+	if p.kindApprovals == nil || !c.CallsUnknownTool() {
 		return "", nil
 	}
-	t, binding, lasts := p.tool(c)
+	t, binding, lasts := p.unknownTool(c)
 	if binding == "" {
 		return "", nil
 	}
-	said := p.toolClass(c, &t, lasts)
-	return toolText(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.Class, by string) error {
+	said := p.newToolClass(c, &t, lasts)
+	return toolDescription(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.ToolClass, by string) error {
 		said.Class, said.By = class, by
-		return p.kinds.SetTool(ctx, binding, said)
+		return p.kindApprovals.SetTool(ctx, binding, said)
 	}
 }
 
 // toolClass returns the record of an answer about a tool, without the answer.
-func (p *Pipeline) toolClass(c *analysis.Case, t *approve.Tool, lasts bool) approve.ToolClass {
+func (p *Pipeline) newToolClass(c *analysis.Case, t *approve.Tool, lasts bool) approve.ToolClass {
 	said := approve.ToolClass{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
 	if !lasts {
 		said.Session = c.Action.Session
@@ -107,16 +107,16 @@ func (p *Pipeline) toolClass(c *analysis.Case, t *approve.Tool, lasts bool) appr
 }
 
 // toolText describes a tool for a person.
-func toolText(name string, t *approve.Tool, lasts bool) string {
+func toolDescription(name string, t *approve.Tool, lasts bool) string {
 	text := name
 	if t.Server != "" {
 		text += ", of the server " + t.Server
 	}
-	if t.Remote != "" {
-		text += ", which sends the arguments to " + t.Remote
+	if t.RemoteHost != "" {
+		text += ", which sends the arguments to " + t.RemoteHost
 	}
-	if t.About != "" {
-		text += "\ndescription by its server: " + t.About
+	if t.Description != "" {
+		text += "\ndescription by its server: " + t.Description
 	} else {
 		text += "\ndescription by its server: none"
 	}
@@ -127,9 +127,9 @@ func toolText(name string, t *approve.Tool, lasts bool) string {
 }
 
 // judging returns the pipeline that judges a case: a derived one has its own host and tools.
-func (p *Pipeline) judging(c *analysis.Case) *Pipeline {
+func (p *Pipeline) judgingPipeline(c *analysis.Case) *Pipeline {
 	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
-		return r.p
+		return r.pipeline
 	}
 	return p
 }

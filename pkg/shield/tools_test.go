@@ -34,9 +34,9 @@ func TestToolClasses(t *testing.T) {
 	judge := func(p *Pipeline, a *action.Action) verdict.Decision {
 		return p.EvaluateUntil(t.Context(), a, TierApprove).Verdict.Decision
 	}
-	give := func(p *Pipeline, class analysis.Class) {
+	give := func(p *Pipeline, class analysis.ToolClass) {
 		t.Helper()
-		about, keep := p.offerTool(p.analyze(toolAction(t, root, name, "s", payload), p.recall(t.Context(), &item{Action: toolAction(t, root, name, "s", payload)})))
+		about, keep := p.offerToolClassification(p.analyze(toolAction(t, root, name, "s", payload), p.memoryFor(t.Context(), &judgeRequest{Action: toolAction(t, root, name, "s", payload)})))
 		if about == "" {
 			t.Fatal("no class can be given")
 		}
@@ -45,13 +45,13 @@ func TestToolClasses(t *testing.T) {
 		}
 	}
 	one := of(known)
-	change := func(class analysis.Class) {
+	change := func(class analysis.ToolClass) {
 		t.Helper()
-		list, err := p.kinds.Tools(t.Context())
+		list, err := p.kindApprovals.ToolClasses(t.Context())
 		if err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
-		if _, err := p.kinds.ChangeTool(t.Context(), list[0].ID, class, "ann"); err != nil {
+		if _, err := p.kindApprovals.ChangeTool(t.Context(), list[0].ID, class, "ann"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestToolClasses(t *testing.T) {
 	other := known
 	other.Identity = "server one, tool, another schema"
 	remote := known
-	remote.Remote = "mcp.example.com"
+	remote.RemoteHost = "mcp.example.com"
 	for what, test := range map[string]struct {
 		p    *Pipeline
 		a    *action.Action
@@ -88,10 +88,10 @@ func TestToolClasses(t *testing.T) {
 		}
 	}
 	change(analysis.ClassNever)
-	if o := one.EvaluateUntil(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.Channel != neverChannel {
+	if o := one.EvaluateUntil(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.Channel != forbiddenToolChannel {
 		t.Errorf("a tool that is never used: %v %s", o.Verdict.Decision, o.Verdict.Reasoning)
 	}
-	change(analysis.ClassElsewhere)
+	change(analysis.ClassOutside)
 	if judge(one, toolAction(t, root, name, "s", payload)) == verdict.Allow {
 		t.Error("what changes something elsewhere is allowed without a question")
 	}
@@ -117,7 +117,7 @@ func TestToolOfSession(t *testing.T) {
 	a := func(session string) *action.Action {
 		return toolAction(t, root, "mcp__github__frobnicate", session, `{"id":"7"}`)
 	}
-	_, keep := p.offerTool(p.analyze(a("s"), p.recall(t.Context(), &item{Action: a("s")})))
+	_, keep := p.offerToolClassification(p.analyze(a("s"), p.memoryFor(t.Context(), &judgeRequest{Action: a("s")})))
 	if err := keep(t.Context(), analysis.ClassReads, "ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +126,11 @@ func TestToolOfSession(t *testing.T) {
 			t.Errorf("session %q: %v", session, got)
 		}
 	}
-	list, err := p.kinds.Tools(t.Context())
+	list, err := p.kindApprovals.ToolClasses(t.Context())
 	if err != nil || len(list) != 1 || list[0].Until.IsZero() {
 		t.Fatalf("%v %v", list, err)
 	}
-	if _, err := p.kinds.ChangeTool(t.Context(), list[0].ID, "", "ann"); err != nil {
+	if _, err := p.kindApprovals.ChangeTool(t.Context(), list[0].ID, "", "ann"); err != nil {
 		t.Fatal(err)
 	}
 	if p.EvaluateUntil(t.Context(), a("s"), TierApprove).Verdict.Decision == verdict.Allow {
@@ -146,9 +146,9 @@ func TestToolGetsArguments(t *testing.T) {
 	p, _ := kindsPipeline(t, t.TempDir(), root, "offline")
 	a := toolAction(t, root, "mcp__far__lookup", "s", `{"q":"x"}`)
 	for label, want := range map[effect.Label]bool{"": true, effect.LabelSecret: false, effect.LabelPrivate: false, effect.LabelUntrusted: true} {
-		c := p.analyzer.Recall(a, labelled{label})
+		c := p.analyzer.CaseWithMemory(a, labelled{label})
 		c.Classify(analysis.ClassReads, "far", "mcp.example.com")
-		if got := c.Ordinary(); got != want {
+		if got := c.HasOnlyOrdinaryEffects(); got != want {
 			t.Errorf("with the label %q the case is ordinary: %v", label, got)
 		}
 	}
@@ -162,10 +162,10 @@ func (l labelled) Labels() []effect.Label {
 	}
 	return []effect.Label{l.label}
 }
-func (labelled) Origin(string) []effect.Label { return nil }
-func (labelled) Made(string) bool             { return false }
-func (labelled) Brought() *effect.Paths       { return effect.NewPaths(nil) }
-func (labelled) After([]string, time.Duration, int) bool {
+func (labelled) Origin(string) []effect.Label    { return nil }
+func (labelled) HasCreated(string) bool          { return false }
+func (labelled) ImportedPaths() *effect.PathList { return effect.NewPathList(nil) }
+func (labelled) HasRecentAction([]string, time.Duration, int) bool {
 	return false
 }
 func (labelled) Err() error { return nil }

@@ -204,8 +204,8 @@ func TestUndoRestores(t *testing.T) {
 			p.noteFilesAfterRun(t.Context(), []*action.Action{a})
 			if v.Undo != "" {
 				kept++
-				if set, err := p.undo.Get(v.Undo); err == nil { // else the command took nothing away
-					done, _, err := p.undo.Apply(t.Context(), v.Undo, nil, false)
+				if set, err := p.undoStore.Get(v.Undo); err == nil { // else the command took nothing away
+					done, _, err := p.undoStore.Apply(t.Context(), v.Undo, nil, false)
 					if err != nil {
 						t.Fatalf("round %d: %s: %v", round, text, err)
 					}
@@ -213,10 +213,10 @@ func TestUndoRestores(t *testing.T) {
 						ways[form] = map[string]int{}
 					}
 					for _, e := range set.Entries {
-						ways[form][cmp.Or(e.By, e.Kind)]++
+						ways[form][cmp.Or(e.KeptBy, e.Kind)]++
 					}
 					for _, r := range done {
-						if r.Did == undo.Failed {
+						if r.Outcome == undo.Failed {
 							t.Errorf("round %d: %s: %+v", round, text, r)
 						}
 					}
@@ -325,7 +325,7 @@ func TestKeptDecisions(t *testing.T) {
 		{run("shred -u single.txt"), false},
 	} {
 		v := judge(Config{Policy: "offline", Keeps: true}, c.raw)
-		if got := v.Decision == verdict.Allow && v.Undo != "" && slices.Equal(v.Conditions, []string{verdict.Kept}); got != c.kept || !got && v.Decision == verdict.Allow {
+		if got := v.Decision == verdict.Allow && v.Undo != "" && slices.Equal(v.Conditions, []string{verdict.ConditionBackedUp}); got != c.kept || !got && v.Decision == verdict.Allow {
 			t.Errorf("%s: %s %s %v, want kept %t: %s", c.raw, v.Decision, v.Undo, v.Conditions, c.kept, v.Reasoning)
 		}
 		if w := judge(Config{Policy: "strict", Keeps: true}, c.raw); w.Decision == verdict.Allow && strings.Contains(c.raw, "rm ") {
@@ -336,7 +336,7 @@ func TestKeptDecisions(t *testing.T) {
 		}
 	}
 	raw := run("rm -rf notes")
-	if v := judge(Config{Policy: "offline", IfKept: true}, raw); v.Decision != verdict.Allow || v.Undo != "" || !slices.Equal(v.Conditions, []string{verdict.Kept}) {
+	if v := judge(Config{Policy: "offline", IfKept: true}, raw); v.Decision != verdict.Allow || v.Undo != "" || !slices.Equal(v.Conditions, []string{verdict.ConditionBackedUp}) {
 		t.Errorf("on condition: %s %v %s", v.Decision, v.Conditions, v.Reasoning)
 	}
 	settings := Defaults()

@@ -11,11 +11,11 @@ import (
 
 // shippedWhy returns why a tier asked, in texts that shield ships: the evaluator trusts them as
 // shield's own, so they contain nothing from an action, a file or a policy of the user.
-func shippedWhy(s *verdict.Step) string {
+func shippedReason(s *verdict.Step) string {
 	if s.Rule != "" {
-		return ruleWords(s.Rule)
+		return shippedRuleText(s.Rule)
 	}
-	for _, words := range doubtWords {
+	for _, words := range doubtPrefixes {
 		if strings.HasPrefix(s.Reasoning, words) {
 			return strings.TrimRight(words, ": ")
 		}
@@ -24,11 +24,11 @@ func shippedWhy(s *verdict.Step) string {
 }
 
 // maxWhy bounds a reason in bytes: the evaluator needs the cause, not the advice.
-const maxWhy = 160
+const maxReasonBytes = 160
 
 // ruleWords returns what a shipped rule is about; "" for other rules.
-func ruleWords(rule string) string {
-	text, ok := policy.Shipped(rule)
+func shippedRuleText(rule string) string {
+	text, ok := policy.ShippedReason(rule)
 	if !ok {
 		rules := classify.Rules()
 		for i := range rules {
@@ -39,8 +39,8 @@ func ruleWords(rule string) string {
 	}
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "; ")
 	text, _, _ = strings.Cut(text, ". ")
-	if len(text) > maxWhy {
-		text = text[:strings.LastIndexByte(text[:maxWhy], ' ')]
+	if len(text) > maxReasonBytes {
+		text = text[:strings.LastIndexByte(text[:maxReasonBytes], ' ')]
 	}
 	if !ok {
 		return ""
@@ -49,7 +49,7 @@ func ruleWords(rule string) string {
 }
 
 // doubtWords are the beginnings of reasons of Tier 1 that come from no rule.
-var doubtWords = []string{
+var doubtPrefixes = []string{
 	"unknown effect: ", "first use of a tool that shield does not know", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
 	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",
 	"writes a file that runs later (persistence): ", "sends credentials to ", "sends local data to ", "prints or sends credentials: ",

@@ -11,40 +11,40 @@ import (
 // returns an error that wraps [ErrApprovalLimit] and gives the time of the next free request. Refused
 // requests do not count.
 func (s *Store) TakeApproval(ctx context.Context, max int) error {
-	return s.values.change(ctx, func(t *tx) error { return t.rec.ask(max) })
+	return s.valueQueue.runWriting(ctx, func(t *tx) error { return t.record.takeApproval(max) })
 }
 
-func (r *record) ask(limit int) error {
+func (r *limitRecord) takeApproval(limit int) error {
 	if r.approvalsLeft(limit) < 1 {
-		return r.noApproval(limit)
+		return r.approvalLimitError(limit)
 	}
-	r.Approvals = append(r.Approvals, ask{At: r.Now})
+	r.Approvals = append(r.Approvals, approvalRequest{At: r.StoreTime})
 	return nil
 }
 
 // noApproval returns the refusal, which tells a person what to change and an agent when to retry.
-func (r *record) noApproval(limit int) error {
+func (r *limitRecord) approvalLimitError(limit int) error {
 	next := ""
-	if limit = min(limit, maxApproval); limit > 0 {
-		at := r.AskFrom
+	if limit = min(limit, maxApprovalLimit); limit > 0 {
+		at := r.ApprovalsBlockedUntil
 		if n := len(r.Approvals) - limit; n >= 0 {
-			at = max(at, r.Approvals[n].At+askWindow)
+			at = max(at, r.Approvals[n].At+approvalWindow)
 		}
-		second := r.wallAt(at).Add(time.Second - 1).Truncate(time.Second) // round up: the request is not free before
+		second := r.toWallTime(at).Add(time.Second - 1).Truncate(time.Second) // round up: the request is not free before
 		next = "; the next question is possible at " + second.Format(time.RFC3339)
 	}
 	return fmt.Errorf("%w: approval.max_per_hour is %d%s", ErrApprovalLimit, max(limit, 0), next)
 }
 
-func (r *record) forgetAsks() {
-	r.Approvals = slices.DeleteFunc(r.Approvals, func(a ask) bool { return r.Now-a.At >= askWindow })
+func (r *limitRecord) dropOldApprovals() {
+	r.Approvals = slices.DeleteFunc(r.Approvals, func(a approvalRequest) bool { return r.StoreTime-a.At >= approvalWindow })
 }
 
 // approvalsLeft returns how many approval requests are left.
-func (r *record) approvalsLeft(limit int) int {
-	r.forgetAsks()
-	if r.Now < r.AskFrom {
+func (r *limitRecord) approvalsLeft(limit int) int {
+	r.dropOldApprovals()
+	if r.StoreTime < r.ApprovalsBlockedUntil {
 		return 0
 	}
-	return max(min(limit, maxApproval)-len(r.Approvals), 0)
+	return max(min(limit, maxApprovalLimit)-len(r.Approvals), 0)
 }

@@ -18,18 +18,18 @@ type boltFile struct {
 	path string
 	opts Options
 
-	lock *flock.Lock
-	seen bool // the file existed before
+	lock    *flock.Lock
+	existed bool // the file existed before
 
-	whole    atomic.Pointer[os.FileInfo] // file info after the last transaction; nil if it failed
-	broken   os.FileInfo                 // the file on which bbolt panicked
-	brokenBy error
+	lastGoodInfo     atomic.Pointer[os.FileInfo] // file info after the last transaction; nil if it failed
+	corruptFileInfo  os.FileInfo                 // the file on which bbolt panicked
+	corruptFileError error
 
-	stamps stamps
+	stamps stampFiles
 }
 
 func newBoltFile(dir string, opts Options) *boltFile {
-	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, stamps: stamps{open: map[string]stampFile{}}}
+	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, stamps: stampFiles{openFiles: map[string]stampFile{}}}
 }
 
 func (b *boltFile) name() string { return b.path }
@@ -59,13 +59,13 @@ func (b *boltFile) acquire() error {
 		b.lock = l
 	}
 	if err := b.lock.Lock(context.Background(), b.opts.LockWait); err != nil {
-		return b.notLocked(err)
+		return b.lockError(err)
 	}
 	return nil
 }
 
 // notLocked returns the error for a lock that could not be taken.
-func (b *boltFile) notLocked(err error) error {
+func (b *boltFile) lockError(err error) error {
 	if errors.As(err, new(*flock.HeldError)) {
 		return &Error{Kind: ErrBusy, Path: b.path, Err: err}
 	}
@@ -75,22 +75,22 @@ func (b *boltFile) notLocked(err error) error {
 func (b *boltFile) release() error { return b.lock.Unlock() }
 
 // update opens the file, runs fn and commits. The caller holds the lock.
-func (b *boltFile) update(_ []want, fn func(view) error) error {
-	return b.with(false, func(db *bolt.DB) error {
-		return db.Update(func(btx *bolt.Tx) error { return b.run(btx, fn) })
+func (b *boltFile) update(_ []prefetchKey, fn func(transactionView) error) error {
+	return b.withDB(false, func(db *bolt.DB) error {
+		return db.Update(func(btx *bolt.Tx) error { return b.runTransaction(btx, fn) })
 	})
 }
 
 // look opens the file read-only and runs fn. bbolt's own lock keeps writers out.
-func (b *boltFile) look(_ []want, fn func(view) error) error {
-	return b.with(true, func(db *bolt.DB) error {
-		return db.View(func(btx *bolt.Tx) error { return b.run(btx, fn) })
+func (b *boltFile) runReadOnly(_ []prefetchKey, fn func(transactionView) error) error {
+	return b.withDB(true, func(db *bolt.DB) error {
+		return db.View(func(btx *bolt.Tx) error { return b.runTransaction(btx, fn) })
 	})
 }
 
-func (b *boltFile) run(btx *bolt.Tx, fn func(view) error) error {
+func (b *boltFile) runTransaction(btx *bolt.Tx, fn func(transactionView) error) error {
 	for _, at := range [...]place{limitsPlace, cachePlace} {
-		if btx.Bucket([]byte(at.shelf)) == nil {
+		if btx.Bucket([]byte(at.namespace)) == nil {
 			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the record of rate limit and budget is missing")}
 		}
 	}
@@ -98,8 +98,8 @@ func (b *boltFile) run(btx *bolt.Tx, fn func(view) error) error {
 }
 
 // with opens the file and runs do on it.
-func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
-	if err := b.ensure(); err != nil {
+func (b *boltFile) withDB(readOnly bool, do func(*bolt.DB) error) (err error) {
+	if err := b.ensureExists(); err != nil {
 		return err
 	}
 	var file *os.File
@@ -108,15 +108,15 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 		// so the same file is not tried again.
 		if recover() != nil {
 			err = &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the database pages are inconsistent")}
-			b.broken, _ = file.Stat()
-			b.brokenBy = err
-			if ferr := flock.Free(file); ferr != nil {
+			b.corruptFileInfo, _ = file.Stat()
+			b.corruptFileError = err
+			if ferr := flock.UnlockFile(file); ferr != nil {
 				err = errors.Join(err, ferr)
 			}
 			file.Close()
 		}
 	}()
-	b.whole.Store(nil)
+	b.lastGoodInfo.Store(nil)
 	db, err := b.open(readOnly, &file)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 		err = nil
 	}
 	if info, serr := file.Stat(); err == nil && serr == nil {
-		b.whole.Store(&info)
+		b.lastGoodInfo.Store(&info)
 	}
 	if cerr := db.Close(); err == nil {
 		err = cerr
@@ -139,8 +139,8 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 
 // unchanged reports whether the file is as this process's last transaction left it, so it cannot have
 // been damaged since.
-func (b *boltFile) unchanged() bool {
-	was := b.whole.Load()
+func (b *boltFile) isUnchanged() bool {
+	was := b.lastGoodInfo.Load()
 	if was == nil {
 		return false
 	}
@@ -148,10 +148,10 @@ func (b *boltFile) unchanged() bool {
 	return err == nil && os.SameFile(*was, now) && now.Size() == (*was).Size() && now.Mode() == (*was).Mode() && now.ModTime().Equal((*was).ModTime())
 }
 
-func (b *boltFile) now() instant {
-	at := instant{wall: b.opts.Clock()}
+func (b *boltFile) now() clockReading {
+	at := clockReading{wallTime: b.opts.Clock()}
 	if b.opts.Uptime != nil {
-		at.boot, at.up, at.known = b.opts.Uptime()
+		at.bootID, at.uptime, at.uptimeKnown = b.opts.Uptime()
 	}
 	return at
 }
@@ -160,14 +160,14 @@ func (b *boltFile) now() instant {
 // it.
 type boltView struct {
 	*bolt.Tx
-	of *boltFile
+	file *boltFile
 }
 
-func (v boltView) now() instant { return v.of.now() }
+func (v boltView) now() clockReading { return v.file.now() }
 
 // bucket returns the bucket of a place, or nil if there is none.
 func (v boltView) bucket(at place) *bolt.Bucket {
-	b := v.Bucket([]byte(at.shelf))
+	b := v.Bucket([]byte(at.namespace))
 	if b == nil || at.group == "" {
 		return b
 	}
@@ -188,7 +188,7 @@ func (v boltView) each(at place, fn func(key, value []byte) error) error {
 	return nil
 }
 
-func (v boltView) groups(shelf string, key []byte, fn func(name, value []byte) error) error {
+func (v boltView) eachGroup(shelf string, key []byte, fn func(name, value []byte) error) error {
 	b := v.Bucket([]byte(shelf))
 	if b == nil {
 		return nil
@@ -197,7 +197,7 @@ func (v boltView) groups(shelf string, key []byte, fn func(name, value []byte) e
 }
 
 func (v boltView) put(at place, key, value []byte) error {
-	b, err := v.CreateBucketIfNotExists([]byte(at.shelf))
+	b, err := v.CreateBucketIfNotExists([]byte(at.namespace))
 	if err == nil && at.group != "" {
 		b, err = b.CreateBucketIfNotExists([]byte(at.group))
 	}
@@ -211,18 +211,18 @@ func (v boltView) put(at place, key, value []byte) error {
 }
 
 func (v boltView) drop(at place) error {
-	switch b := v.Bucket([]byte(at.shelf)); {
+	switch b := v.Bucket([]byte(at.namespace)); {
 	case v.bucket(at) == nil:
 		return nil
 	case at.group == "":
-		if err := v.DeleteBucket([]byte(at.shelf)); err != nil {
+		if err := v.DeleteBucket([]byte(at.namespace)); err != nil {
 			return err
 		}
-		_, err := v.CreateBucket([]byte(at.shelf))
+		_, err := v.CreateBucket([]byte(at.namespace))
 		return err
 	default:
 		return b.DeleteBucket([]byte(at.group))
 	}
 }
 
-func (v boltView) restamp(shelf string) error { return v.of.restamp(shelf) }
+func (v boltView) restamp(shelf string) error { return v.file.renewStamp(shelf) }

@@ -9,9 +9,9 @@ import (
 // If none is left it returns [ErrBudgetExhausted] and charges nothing. The charge is on disk when
 // Charge returns, so killing the caller does not refund it.
 func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
-	err = s.values.change(ctx, func(t *tx) error {
-		_, err := t.rec.charge(budget)
-		used = min(t.rec.Used, max(budget, 0))
+	err = s.valueQueue.runWriting(ctx, func(t *tx) error {
+		_, err := t.record.chargeEvaluation(budget)
+		used = min(t.record.EvaluationsUsed, max(budget, 0))
 		return err
 	})
 	return used, err
@@ -20,56 +20,56 @@ func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 // Admit takes a rate token and one evaluation of the daily budget in one transaction, or neither: it
 // returns [ErrBudgetExhausted], which it checks first, or [ErrRateExceeded]. It also returns how many
 // evaluations are used, and the sudden rise that this one causes, or nil.
-func (s *Store) Admit(ctx context.Context, perMinute, budget int) (used int, rise *Rise, err error) {
-	err = s.values.change(ctx, func(t *tx) error {
-		if t.rec.Used >= budget {
+func (s *Store) Admit(ctx context.Context, perMinute, budget int) (used int, rise *UsageSpike, err error) {
+	err = s.valueQueue.runWriting(ctx, func(t *tx) error {
+		if t.record.EvaluationsUsed >= budget {
 			return ErrBudgetExhausted
 		}
-		if err := t.rec.take(perMinute); err != nil {
+		if err := t.record.takeToken(perMinute); err != nil {
 			return err
 		}
-		rise, err = t.rec.charge(budget)
-		used = t.rec.Used
+		rise, err = t.record.chargeEvaluation(budget)
+		used = t.record.EvaluationsUsed
 		return err
 	})
 	return used, rise, err
 }
 
-func (r *record) charge(budget int) (*Rise, error) {
-	if r.Used >= budget {
+func (r *limitRecord) chargeEvaluation(budget int) (*UsageSpike, error) {
+	if r.EvaluationsUsed >= budget {
 		return nil, ErrBudgetExhausted
 	}
-	r.Used++
-	return r.count(), nil
+	r.EvaluationsUsed++
+	return r.countEvaluation(), nil
 }
 
 // usedUp is larger than any budget.
-const usedUp = 1 << 30
+const exhaustedBudget = 1 << 30
 
 const (
 	day = 24 * time.Hour
 	// minDay is the least time between two refills: the length of a day on which daylight saving time
 	// begins.
-	minDay = 23 * time.Hour
+	minRefillInterval = 23 * time.Hour
 )
 
 // refill renews the budget when its time has come and sets the next refill. It reports whether the
 // record changed.
-func (r *record) refill(now time.Time, loc *time.Location) bool {
-	now = time.Unix(0, nanos(now))
-	if r.Reset == 0 {
-		r.Reset = r.Now + int64(nextMidnight(now, loc).Sub(now))
+func (r *limitRecord) refillBudget(now time.Time, loc *time.Location) bool {
+	now = time.Unix(0, clampedUnixNano(now))
+	if r.BudgetResetAt == 0 {
+		r.BudgetResetAt = r.StoreTime + int64(nextMidnight(now, loc).Sub(now))
 		return true
 	}
-	if r.Now < r.Reset {
+	if r.StoreTime < r.BudgetResetAt {
 		return false
 	}
-	r.Used = 0
+	r.EvaluationsUsed = 0
 	// The last refill due, assuming one each day. Without a minimum distance to it, a process could
 	// repeatedly claim a time zone in which midnight is near.
-	due := r.Reset + (r.Now-r.Reset)/int64(day)*int64(day)
-	earliest := max(due+int64(minDay)-r.Now, 1)
-	r.Reset = r.Now + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))
+	due := r.BudgetResetAt + (r.StoreTime-r.BudgetResetAt)/int64(day)*int64(day)
+	earliest := max(due+int64(minRefillInterval)-r.StoreTime, 1)
+	r.BudgetResetAt = r.StoreTime + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))
 	return true
 }
 

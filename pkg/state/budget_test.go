@@ -34,7 +34,7 @@ func free(t *testing.T, s *Store) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st.Used < st.Budget
+	return st.BudgetUsed < st.Budget
 }
 
 func TestBudget(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 	st, err := s.Status(t.Context(), Limits{PerMinute: 3, PerDay: 9})
-	if err != nil || st.Used != 3 || st.Tokens != 0 {
+	if err != nil || st.BudgetUsed != 3 || st.RateTokens != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

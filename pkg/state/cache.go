@@ -8,14 +8,14 @@ import (
 
 // Bounds of the cache. When it is full, the entry that would expire first is removed.
 const (
-	MaxCachedValue = 16 << 10 // bytes
-	maxCached      = 1000
-	maxCachedFor   = 24 * time.Hour
+	MaxCachedValue   = 16 << 10 // bytes
+	maxCachedEntries = 1000
+	maxCacheLifetime = 24 * time.Hour
 )
 
 // stampSize is how many bytes precede the value of an entry: its expiry on the store's clock and on
 // the wall clock.
-const stampSize = 16
+const expiryHeaderSize = 16
 
 // Put stores value under the binding of its action until expires, for at most a day. It returns
 // [ErrCachedValueLarge] for values over [MaxCachedValue] bytes.
@@ -24,23 +24,23 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 		return ErrCachedValueLarge
 	}
 	key := sha256.Sum256([]byte(binding))
-	return s.values.change(ctx, func(t *tx) error {
-		left := min(expires.Sub(s.opts.Clock()), maxCachedFor)
+	return s.valueQueue.runWriting(ctx, func(t *tx) error {
+		left := min(expires.Sub(s.opts.Clock()), maxCacheLifetime)
 		if left <= 0 {
 			return nil
 		}
-		entry := order.AppendUint64(make([]byte, 0, stampSize+len(value)), uint64(t.rec.Now+int64(left)))
-		entry = order.AppendUint64(entry, uint64(nanos(t.wall.Add(left))))
+		entry := byteOrder.AppendUint64(make([]byte, 0, expiryHeaderSize+len(value)), uint64(t.record.StoreTime+int64(left)))
+		entry = byteOrder.AppendUint64(entry, uint64(clampedUnixNano(t.wallTime.Add(left))))
 		if t.get(cachePlace, key[:]) == nil {
-			if t.rec.Cached >= maxCached {
-				if err := t.makeRoom(); err != nil {
+			if t.record.CachedEntries >= maxCachedEntries {
+				if err := t.evictEntries(); err != nil {
 					return err
 				}
 			}
-			t.rec.Cached++
+			t.record.CachedEntries++
 		}
 		return t.put(cachePlace, key[:], append(entry, value...))
-	}, want{cachePlace, string(key[:])})
+	}, prefetchKey{cachePlace, string(key[:])})
 }
 
 // Get returns the value stored under a binding, if it has not expired.
@@ -55,22 +55,22 @@ func (s *Store) Take(ctx context.Context, binding string) (value []byte, ok bool
 
 func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []byte, ok bool, err error) {
 	key := sha256.Sum256([]byte(binding))
-	err = s.values.read(ctx, func(t *tx) error {
+	err = s.valueQueue.runTransaction(ctx, func(t *tx) error {
 		value, ok = nil, false
 		entry := t.get(cachePlace, key[:])
 		if entry == nil {
 			return nil
 		}
-		if ok = !t.expired(entry); ok {
-			value = append([]byte{}, entry[stampSize:]...)
+		if ok = !t.isExpired(entry); ok {
+			value = append([]byte{}, entry[expiryHeaderSize:]...)
 			if !once {
 				return nil
 			}
 		}
-		t.rec.Cached--
-		t.changed = true
+		t.record.CachedEntries--
+		t.hasWrites = true
 		return t.put(cachePlace, key[:], nil)
-	}, want{cachePlace, string(key[:])})
+	}, prefetchKey{cachePlace, string(key[:])})
 	if err != nil {
 		return nil, false, err
 	}
@@ -78,34 +78,34 @@ func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []
 }
 
 // Forget empties the cache.
-func (s *Store) Forget(ctx context.Context) error {
-	return s.values.change(ctx, func(t *tx) error {
-		t.rec.Cached = 0
+func (s *Store) ClearCache(ctx context.Context) error {
+	return s.valueQueue.runWriting(ctx, func(t *tx) error {
+		t.record.CachedEntries = 0
 		return t.drop(cachePlace)
 	})
 }
 
 // expired checks both clocks: setting a clock back must not extend an entry beyond its lifetime or
 // beyond the time that its verdict states.
-func (t *tx) expired(entry []byte) bool {
-	return len(entry) < stampSize ||
-		uint64(t.rec.Now) >= order.Uint64(entry) ||
-		uint64(nanos(t.wall)) >= order.Uint64(entry[8:])
+func (t *tx) isExpired(entry []byte) bool {
+	return len(entry) < expiryHeaderSize ||
+		uint64(t.record.StoreTime) >= byteOrder.Uint64(entry) ||
+		uint64(clampedUnixNano(t.wallTime)) >= byteOrder.Uint64(entry[8:])
 }
 
 // makeRoom removes expired entries or, if there are none, the one that expires first.
-func (t *tx) makeRoom() error {
+func (t *tx) evictEntries() error {
 	var drop [][]byte
 	var first []byte
 	var soonest uint64
 	kept := 0
 	err := t.each(cachePlace, func(k, v []byte) error {
-		if t.expired(v) {
+		if t.isExpired(v) {
 			drop = append(drop, append([]byte{}, k...))
 			return nil
 		}
 		kept++
-		if at := order.Uint64(v); first == nil || at < soonest {
+		if at := byteOrder.Uint64(v); first == nil || at < soonest {
 			first, soonest = append(first[:0], k...), at
 		}
 		return nil
@@ -122,6 +122,6 @@ func (t *tx) makeRoom() error {
 			return err
 		}
 	}
-	t.rec.Cached = kept
+	t.record.CachedEntries = kept
 	return nil
 }

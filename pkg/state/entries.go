@@ -15,11 +15,11 @@ type Entry struct {
 // Entries returns the cached values in no particular order.
 func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 	var list []Entry
-	err := s.values.read(ctx, func(t *tx) error {
+	err := s.valueQueue.runTransaction(ctx, func(t *tx) error {
 		list = nil
 		return t.each(cachePlace, func(key, entry []byte) error {
-			if !t.expired(entry) {
-				list = append(list, Entry{hex.EncodeToString(key), append([]byte{}, entry[stampSize:]...)})
+			if !t.isExpired(entry) {
+				list = append(list, Entry{hex.EncodeToString(key), append([]byte{}, entry[expiryHeaderSize:]...)})
 			}
 			return nil
 		})
@@ -28,8 +28,8 @@ func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 }
 
 // Drop removes the cached values whose keys begin with one of the prefixes.
-func (s *Store) Drop(ctx context.Context, prefixes []string) error {
-	return s.values.change(ctx, func(t *tx) error {
+func (s *Store) DropCached(ctx context.Context, prefixes []string) error {
+	return s.valueQueue.runWriting(ctx, func(t *tx) error {
 		var drop [][]byte
 		err := t.each(cachePlace, func(key, _ []byte) error {
 			name := hex.EncodeToString(key)
@@ -44,7 +44,7 @@ func (s *Store) Drop(ctx context.Context, prefixes []string) error {
 		for _, key := range drop {
 			if err == nil {
 				err = t.put(cachePlace, key, nil)
-				t.rec.Cached--
+				t.record.CachedEntries--
 			}
 		}
 		return err

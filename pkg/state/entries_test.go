@@ -30,15 +30,15 @@ func TestEntriesAndDrop(t *testing.T) {
 		}
 	}
 	list := keys(3)
-	if err := s.Drop(t.Context(), []string{"x", list[0][:12]}); err != nil {
+	if err := s.DropCached(t.Context(), []string{"x", list[0][:12]}); err != nil {
 		t.Fatal(err)
 	}
 	if got := keys(2); got[0] != list[1] || got[1] != list[2] {
 		t.Errorf("left: %q of %q", got, list)
 	}
 	st, err := s.Status(t.Context(), Limits{})
-	if err != nil || st.Cached != 2 {
-		t.Errorf("%d counted, %v", st.Cached, err)
+	if err != nil || st.CachedEntries != 2 {
+		t.Errorf("%d counted, %v", st.CachedEntries, err)
 	}
 	w.pass(time.Hour)
 	keys(0)

@@ -12,8 +12,8 @@ import (
 // Each machine keeps the last epoch that it saw, to detect that the store was emptied, replaced or
 // restored from a backup.
 type epoch struct {
-	store [16]byte // random ID, set when the store was first used
-	count uint64
+	storeID      [16]byte // random ID, set when the store was first used
+	transactions uint64
 }
 
 const epochSize = 16 + 8
@@ -23,39 +23,39 @@ const epochSize = 16 + 8
 const repairEpochStep = 1 << 32
 
 func newEpoch() (e epoch) {
-	_, _ = rand.Read(e.store[:]) // never fails
+	_, _ = rand.Read(e.storeID[:]) // never fails
 	return e
 }
 
 func (e epoch) encode() []byte {
-	return order.AppendUint64(append(make([]byte, 0, epochSize), e.store[:]...), e.count)
+	return byteOrder.AppendUint64(append(make([]byte, 0, epochSize), e.storeID[:]...), e.transactions)
 }
 
 func decodeEpoch(b []byte) (e epoch, err error) {
 	if len(b) < epochSize {
 		return e, errors.New("its transaction counter is missing")
 	}
-	copy(e.store[:], b)
-	e.count = order.Uint64(b[16:])
+	copy(e.storeID[:], b)
+	e.transactions = byteOrder.Uint64(b[16:])
 	return e, nil
 }
 
 // follows returns an error unless a store at epoch e can be the one last seen at old.
-func (e epoch) follows(old epoch) error {
+func (e epoch) checkFollows(old epoch) error {
 	switch {
-	case e.store != old.store:
+	case e.storeID != old.storeID:
 		return errors.New("the store is not the one that this machine used before: the store was emptied or replaced")
-	case e.count < old.count:
-		return fmt.Errorf("the store was rolled back by %d transactions", old.count-e.count)
+	case e.transactions < old.transactions:
+		return fmt.Errorf("the store was rolled back by %d transactions", old.transactions-e.transactions)
 	}
 	return nil
 }
 
 // A mirror is the file in which a machine keeps the last epoch it saw.
-type mirror struct{ path string }
+type epochFile struct{ path string }
 
 // read returns the last epoch seen; seen is false if there is none.
-func (m mirror) read() (e epoch, seen bool, err error) {
+func (m epochFile) read() (e epoch, seen bool, err error) {
 	f, err := os.OpenFile(m.path, os.O_RDONLY|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return e, false, nil
@@ -73,7 +73,7 @@ func (m mirror) read() (e epoch, seen bool, err error) {
 }
 
 // write stores an epoch. The first write is synced, so that a crash leaves no empty file.
-func (m mirror) write(e epoch, first bool) error {
+func (m epochFile) write(e epoch, first bool) error {
 	f, err := os.OpenFile(m.path, os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {
 		_, err = f.WriteAt(e.encode(), 0)

@@ -8,16 +8,16 @@ import (
 // Errors of the state file or of the store that machines share, for [errors.Is] on the error of any
 // method. With each of them it is unknown whether a limit is free.
 var (
-	ErrCorrupt    = errors.New("state file is damaged")
-	ErrNewer      = errors.New("state file was written by a newer shield")
-	ErrUnwritable = errors.New("state file cannot be written")
-	ErrVanished   = errors.New("state file is missing")
-	ErrExposed    = errors.New("state is open to other users")
-	ErrBusy       = errors.New("state file is in use")
-	ErrAway       = errors.New("the shared store does not answer")
-	ErrRefused    = errors.New("the shared store refused the command")
-	ErrReset      = errors.New("the shared store was replaced or rolled back")
-	ErrForeign    = errors.New("another program changed a value in the shared store")
+	ErrCorrupt      = errors.New("state file is damaged")
+	ErrNewer        = errors.New("state file was written by a newer shield")
+	ErrUnwritable   = errors.New("state file cannot be written")
+	ErrVanished     = errors.New("state file is missing")
+	ErrExposed      = errors.New("state is open to other users")
+	ErrBusy         = errors.New("state file is in use")
+	ErrUnreachable  = errors.New("the shared store does not answer")
+	ErrRefused      = errors.New("the shared store refused the command")
+	ErrStoreReset   = errors.New("the shared store was replaced or rolled back")
+	ErrForeignValue = errors.New("another program changed a value in the shared store")
 )
 
 // Refusals: the state is readable and a limit is used up.
@@ -46,13 +46,13 @@ func (e *Error) Error() string {
 		return text
 	case ErrNewer:
 		return text + "; install that version again, or run '" + RepairCommand + "', which keeps this file aside and counts every limit as used"
-	case ErrAway:
+	case ErrUnreachable:
 		return text + "; check store and the network, then run 'shield doctor'"
 	case ErrRefused:
 		return text + "; set store to a primary server where this user can write and run scripts"
-	case ErrForeign:
+	case ErrForeignValue:
 		return text + "; find the program that wrote the value, delete the key from the store, then run '" + RepairCommand + "'"
-	case ErrReset:
+	case ErrStoreReset:
 		return text + "; find out which program or backup did this, then run '" + RepairCommand + "'"
 	case ErrUnwritable:
 		return text + "; make the folder writable, or name another with --state"

@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(used, err)
 	}
 	st, err := s.Status(ctx, state.Limits{PerMinute: 60, PerDay: 2, PerHour: 10})
-	fmt.Println(st.Resets, err)
+	fmt.Println(st.BudgetResetsAt, err)
 	// Output:
 	// 1 <nil>
 	// 2 <nil>

@@ -37,7 +37,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 		return nil, err
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &Error{Kind: ErrBusy, Path: path, Err: &flock.HeldError{
-			Path: path, Waited: b.opts.LockWait, Holder: holder(path), Err: flock.ErrHeld,
+			Path: path, Waited: b.opts.LockWait, Holder: lockHolder(path), Err: flock.ErrHeld,
 		}}
 	case errors.As(err, new(*os.PathError)):
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
@@ -46,7 +46,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 }
 
 // holder names the process that holds bbolt's lock.
-func holder(path string) string {
+func lockHolder(path string) string {
 	f, err := owner.Open(path)
 	if err != nil {
 		return ""
@@ -65,7 +65,7 @@ func checkFile(f *os.File) error {
 	if !info.Mode().IsRegular() {
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the path is not a regular file; replace it with the file itself")}
 	}
-	if err := errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
+	if err := errors.Join(owner.Check(info, owner.OtherAccess), owner.CheckSingleLink(info)); err != nil {
 		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
 	}
 	if info.Size() == 0 { // bbolt would initialise an empty file
@@ -82,15 +82,15 @@ const maxFileSize = 256 << 20
 
 // ensure creates the state file if it is missing. It is created under a temporary name, so that a
 // crash leaves no partial file.
-func (b *boltFile) ensure() error {
+func (b *boltFile) ensureExists() error {
 	info, err := os.Lstat(b.path)
 	if err == nil {
-		b.seen = true
+		b.existed = true
 		if !info.Mode().IsRegular() {
 			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 		}
-		if was := b.broken; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
-			return b.brokenBy
+		if was := b.corruptFileInfo; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
+			return b.corruptFileError
 		}
 		return nil
 	}
@@ -98,25 +98,25 @@ func (b *boltFile) ensure() error {
 		return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 	}
 	used := ""
-	if b.seen {
+	if b.existed {
 		used = "the file was removed while shield read it"
-	} else if b.opts.Used != nil {
-		if used, err = b.opts.Used(); err != nil {
+	} else if b.opts.PriorUseEvidence != nil {
+		if used, err = b.opts.PriorUseEvidence(); err != nil {
 			return &Error{Kind: ErrVanished, Path: b.path, Err: err}
 		}
 	}
 	if used != "" {
 		return &Error{Kind: ErrVanished, Path: b.path, Err: errors.New(used)}
 	}
-	if err := create(b.path, &record{}); err != nil {
+	if err := createStateFile(b.path, &limitRecord{}); err != nil {
 		return err
 	}
-	b.seen = true
+	b.existed = true
 	return nil
 }
 
 // create creates a state file with the given limits at path. The caller holds the lock.
-func create(path string, rec *record) error {
+func createStateFile(path string, rec *limitRecord) error {
 	fail := func(err error) error { return &Error{Kind: ErrUnwritable, Path: path, Err: err} }
 	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -127,11 +127,11 @@ func create(path string, rec *record) error {
 		return fail(err)
 	}
 	err = db.Update(func(btx *bolt.Tx) error {
-		limits, err := btx.CreateBucket([]byte(limitsPlace.shelf))
+		limits, err := btx.CreateBucket([]byte(limitsPlace.namespace))
 		if err != nil {
 			return err
 		}
-		if _, err := btx.CreateBucket([]byte(cachePlace.shelf)); err != nil {
+		if _, err := btx.CreateBucket([]byte(cachePlace.namespace)); err != nil {
 			return err
 		}
 		return limits.Put(recordKey, rec.encode())
@@ -150,6 +150,6 @@ func create(path string, rec *record) error {
 
 // Locks returns the lock files of a state folder, in the order to check: a process that waits for one
 // may hold later ones.
-func Locks(dir string) []string {
+func LockFiles(dir string) []string {
 	return []string{filepath.Join(dir, headLockName), filepath.Join(dir, lockName)}
 }

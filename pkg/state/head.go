@@ -27,39 +27,39 @@ import (
 // transaction that writes, and at least every noteEvery entries, which detects an older head file with
 // a log truncated to match: the later of both heads counts.
 type headFile struct {
-	path string
-	bolt *boltFile
+	path      string
+	stateFile *boltFile
 
-	mu     sync.Mutex
-	key    []byte // nil until the state file is read
-	sealed bool   // the head file was authenticated before, so one that is not is forged
-	noted  atomic.Pointer[notedHead]
+	mu            sync.Mutex
+	macKey        []byte // nil until the state file is read
+	authenticated bool   // the head file was authenticated before, so one that is not is forged
+	recorded      atomic.Pointer[recordedHead]
 
-	lock *flock.Lock
-	file *os.File
-	info os.FileInfo // file info of file
+	lock     *flock.Lock
+	file     *os.File
+	fileInfo os.FileInfo // file info of file
 }
 
 // A notedHead is the head recorded in the state file.
-type notedHead struct {
+type recordedHead struct {
 	seq  uint64
 	hash string
 }
 
 const (
-	headName     = "log.head"
-	headLockName = headName + ".lock"
-	headSize     = 128                    // one sector, which a disk writes atomically
-	headTag      = headSize - sha256.Size // offset of its authentication code
-	noteEvery    = 16
+	headName             = "log.head"
+	headLockName         = headName + ".lock"
+	headSize             = 128                    // one sector, which a disk writes atomically
+	headMACOffset        = headSize - sha256.Size // offset of its authentication code
+	entriesPerHeadRecord = 16
 )
 
 // Keys of the audit log's head in the state file.
 var (
-	headKey       = []byte("audit head")        // where the head was stored before the head file existed
-	headBesideKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
-	headMACKey    = []byte("audit head key")
-	headNoteKey   = []byte("audit head note") // sequence number and hash
+	legacyHeadKey     = []byte("audit head")        // where the head was stored before the head file existed
+	headFileStatusKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
+	headMACKey        = []byte("audit head key")
+	recordedHeadKey   = []byte("audit head note") // sequence number and hash
 )
 
 // AdvanceHead calls next with the sequence number and hash of the last known entry of the audit log (0
@@ -71,18 +71,18 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 	h := &s.head
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.file == nil || !h.bolt.unchanged() {
-		if err := s.file.read(ctx, h.ensure); err != nil {
+	if h.file == nil || !h.stateFile.isUnchanged() {
+		if err := s.fileQueue.runTransaction(ctx, h.ensureExists); err != nil {
 			return err
 		}
 	}
 	var at uint64
 	var last string
-	err := h.locked(ctx, func() error {
+	err := h.withLock(ctx, func() error {
 		if err := h.reopen(); err != nil {
 			return err
 		}
-		seq, hash, err := h.latest(h.file)
+		seq, hash, err := h.latestHead(h.file)
 		if err != nil {
 			return err
 		}
@@ -90,41 +90,41 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 			return err
 		}
 		at, last = seq, hash
-		_, err = h.file.WriteAt(encodeHead(seq, hash, h.key), 0)
-		return h.unwritable(err)
+		_, err = h.file.WriteAt(encodeHead(seq, hash, h.macKey), 0)
+		return h.unwritableError(err)
 	})
-	if err != nil || h.sealed && at < h.known().seq+noteEvery {
+	if err != nil || h.authenticated && at < h.recordedHead().seq+entriesPerHeadRecord {
 		return err
 	}
-	err = s.file.change(ctx, func(t *tx) error { return t.put(limitsPlace, headBesideKey, []byte{2}) }) // the transaction also records the head
+	err = s.fileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsPlace, headFileStatusKey, []byte{2}) }) // the transaction also records the head
 	if err == nil {
-		h.sealed = true
-		h.noted.Store(&notedHead{at, last})
+		h.authenticated = true
+		h.recorded.Store(&recordedHead{at, last})
 	}
 	return err
 }
 
 // load reads the state file's data about the head file.
-func (h *headFile) load(t *tx) {
-	h.key = bytes.Clone(t.get(limitsPlace, headMACKey))
-	h.sealed = bytes.Equal(t.get(limitsPlace, headBesideKey), []byte{2})
-	if b := t.get(limitsPlace, headNoteKey); len(b) >= 8 {
-		h.noted.Store(&notedHead{order.Uint64(b), string(b[8:])})
+func (h *headFile) loadStateData(t *tx) {
+	h.macKey = bytes.Clone(t.get(limitsPlace, headMACKey))
+	h.authenticated = bytes.Equal(t.get(limitsPlace, headFileStatusKey), []byte{2})
+	if b := t.get(limitsPlace, recordedHeadKey); len(b) >= 8 {
+		h.recorded.Store(&recordedHead{byteOrder.Uint64(b), string(b[8:])})
 	}
 }
 
 // known returns the head recorded in the state file.
-func (h *headFile) known() notedHead {
-	if n := h.noted.Load(); n != nil {
+func (h *headFile) recordedHead() recordedHead {
+	if n := h.recorded.Load(); n != nil {
 		return *n
 	}
-	return notedHead{}
+	return recordedHead{}
 }
 
 // latest returns the head in the file or the recorded one, whichever is later.
-func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
+func (h *headFile) latestHead(f *os.File) (seq uint64, hash string, err error) {
 	seq, hash, err = h.read(f)
-	noted := h.known()
+	noted := h.recordedHead()
 	switch {
 	case err != nil:
 		return 0, "", err
@@ -138,26 +138,26 @@ func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
 
 // note adds the head to a transaction that writes. An unreadable head file is left for the next log
 // entry to report.
-func (h *headFile) note(t *tx) error {
+func (h *headFile) recordHead(t *tx) error {
 	f, _, err := h.open(os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	at := headFile{path: h.path}
-	at.load(t)
+	at.loadStateData(t)
 	seq, hash, err := at.read(f)
-	if err != nil || seq <= at.known().seq {
+	if err != nil || seq <= at.recordedHead().seq {
 		return nil
 	}
-	h.noted.Store(&notedHead{seq, hash})
-	return t.put(limitsPlace, headNoteKey, append(order.AppendUint64(nil, seq), hash...))
+	h.recorded.Store(&recordedHead{seq, hash})
+	return t.put(limitsPlace, recordedHeadKey, append(byteOrder.AppendUint64(nil, seq), hash...))
 }
 
 // Head returns the sequence number and hash of the last known entry of the audit log.
 func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
-	err = s.file.look(ctx, func(t *tx) (err error) {
-		seq, hash, err = s.head.now(t)
+	err = s.fileQueue.runReadOnly(ctx, func(t *tx) (err error) {
+		seq, hash, err = s.head.currentHead(t)
 		return err
 	})
 	return seq, hash, err
@@ -165,24 +165,24 @@ func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 
 // gapKey is the key of a gap in the audit log: a recovery entry that follows a log that was moved
 // away.
-var gapKey = []byte("audit gap ")
+var logGapKey = []byte("audit gap ")
 
 // KeepGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
 // moved away.
-func (s *Store) KeepGap(ctx context.Context, seq uint64, hash string) error {
-	return s.file.read(ctx, func(t *tx) error {
-		t.changed = true
-		return t.put(limitsPlace, order.AppendUint64(bytes.Clone(gapKey), seq), []byte(hash))
+func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error {
+	return s.fileQueue.runTransaction(ctx, func(t *tx) error {
+		t.hasWrites = true
+		return t.put(limitsPlace, byteOrder.AppendUint64(bytes.Clone(logGapKey), seq), []byte(hash))
 	})
 }
 
 // Gaps returns the hashes of the stored recovery entries, by sequence number.
-func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
+func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	gaps = map[uint64]string{}
-	err = s.file.look(ctx, func(t *tx) error {
+	err = s.fileQueue.runReadOnly(ctx, func(t *tx) error {
 		return t.each(limitsPlace, func(key, value []byte) error {
-			if number, ok := bytes.CutPrefix(key, gapKey); ok && len(number) == 8 {
-				gaps[order.Uint64(number)] = string(value)
+			if number, ok := bytes.CutPrefix(key, logGapKey); ok && len(number) == 8 {
+				gaps[byteOrder.Uint64(number)] = string(value)
 			}
 			return nil
 		})
@@ -191,19 +191,19 @@ func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
 }
 
 // now returns the head without taking the lock.
-func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
+func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
 	at := headFile{path: h.path} // a separate value, since another goroutine may use h
-	at.load(t)
+	at.loadStateData(t)
 	f, _, err := h.open(os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
-		return h.before(t)
+		return h.legacyHead(t)
 	}
 	if err != nil {
 		return 0, "", err
 	}
 	defer f.Close()
 	for range 3 { // a concurrent write is over at the next try
-		if seq, hash, err = at.latest(f); err == nil {
+		if seq, hash, err = at.latestHead(f); err == nil {
 			break
 		}
 	}
@@ -211,53 +211,53 @@ func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 }
 
 // before returns the head stored in the state file by versions without a head file.
-func (h *headFile) before(t *tx) (uint64, string, error) {
-	if t.get(limitsPlace, headBesideKey) != nil {
+func (h *headFile) legacyHead(t *tx) (uint64, string, error) {
+	if t.get(limitsPlace, headFileStatusKey) != nil {
 		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file names this file, and the file is gone")}
 	}
-	b := t.get(limitsPlace, headKey)
+	b := t.get(limitsPlace, legacyHeadKey)
 	if b == nil {
 		return 0, "", nil
 	}
 	if len(b) < 8 {
 		return 0, "", &Error{Kind: ErrCorrupt, Path: fileName, Err: errors.New("the record of the last audit entry is truncated")}
 	}
-	return order.Uint64(b), string(b[8:]), nil
+	return byteOrder.Uint64(b), string(b[8:]), nil
 }
 
 // ensure creates the head file, if there never was one, and records that in the state file.
-func (h *headFile) ensure(t *tx) error {
-	h.load(t)
-	seq, hash, err := h.now(t)
+func (h *headFile) ensureExists(t *tx) error {
+	h.loadStateData(t)
+	seq, hash, err := h.currentHead(t)
 	if err != nil {
 		return err
 	}
 	if t.get(limitsPlace, headMACKey) == nil {
 		key := make([]byte, sha256.Size)
 		_, _ = rand.Read(key) // never fails
-		t.changed = true
+		t.hasWrites = true
 		if err := t.put(limitsPlace, headMACKey, key); err != nil {
 			return err
 		}
 	}
-	h.load(t)
+	h.loadStateData(t)
 	if _, err := os.Lstat(h.path); errors.Is(err, os.ErrNotExist) {
 		if err := h.create(seq, hash); err != nil {
 			return err
 		}
 	}
-	if t.get(limitsPlace, headBesideKey) != nil {
+	if t.get(limitsPlace, headFileStatusKey) != nil {
 		return nil
 	}
-	t.changed = true
-	return t.put(limitsPlace, headBesideKey, []byte{1})
+	t.hasWrites = true
+	return t.put(limitsPlace, headFileStatusKey, []byte{1})
 }
 
 // reset recreates a head file that is damaged or missing; any other error is returned.
-func (h *headFile) reset(ctx context.Context, seq uint64, hash string) error {
+func (h *headFile) recreate(ctx context.Context, seq uint64, hash string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.locked(ctx, func() error {
+	return h.withLock(ctx, func() error {
 		f, _, err := h.open(os.O_RDONLY)
 		if err == nil {
 			defer f.Close()
@@ -274,31 +274,31 @@ func (h *headFile) reset(ctx context.Context, seq uint64, hash string) error {
 func (h *headFile) create(seq uint64, hash string) error {
 	fresh := h.path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return h.unwritable(err)
+		return h.unwritableError(err)
 	}
 	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		_, err = f.Write(encodeHead(seq, hash, h.key))
+		_, err = f.Write(encodeHead(seq, hash, h.macKey))
 		err = errors.Join(err, f.Sync(), f.Close())
 	}
 	if err == nil {
 		err = os.Rename(fresh, h.path)
 	}
 	if err != nil {
-		return h.unwritable(err)
+		return h.unwritableError(err)
 	}
 	return syncFolder(filepath.Dir(h.path))
 }
 
 // locked runs do while it holds the lock of the head file.
-func (h *headFile) locked(ctx context.Context, do func() error) (err error) {
+func (h *headFile) withLock(ctx context.Context, do func() error) (err error) {
 	if h.lock == nil {
 		if h.lock, err = flock.New(filepath.Join(filepath.Dir(h.path), headLockName)); err != nil {
-			return h.unwritable(err)
+			return h.unwritableError(err)
 		}
 	}
-	if err := h.lock.Lock(ctx, h.bolt.opts.LockWait); err != nil {
-		return h.bolt.notLocked(err)
+	if err := h.lock.Lock(ctx, h.stateFile.opts.LockWait); err != nil {
+		return h.stateFile.lockError(err)
 	}
 	defer func() {
 		if uerr := h.lock.Unlock(); err == nil {
@@ -311,13 +311,13 @@ func (h *headFile) locked(ctx context.Context, do func() error) (err error) {
 // reopen opens the file, again if the name now refers to another file.
 func (h *headFile) reopen() (err error) {
 	if h.file != nil {
-		if named, err := os.Lstat(h.path); err == nil && os.SameFile(named, h.info) {
+		if named, err := os.Lstat(h.path); err == nil && os.SameFile(named, h.fileInfo) {
 			return nil
 		}
 		_ = h.file.Close() // already written, or no longer in use
 		h.file = nil
 	}
-	if h.file, h.info, err = h.open(os.O_RDWR); errors.Is(err, os.ErrNotExist) {
+	if h.file, h.fileInfo, err = h.open(os.O_RDWR); errors.Is(err, os.ErrNotExist) {
 		err = &Error{Kind: ErrVanished, Path: h.path, Err: err}
 	}
 	return err
@@ -333,16 +333,16 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 		if info, lerr := os.Lstat(h.path); lerr == nil && !info.Mode().IsRegular() {
 			return nil, nil, &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 		}
-		return nil, nil, h.unwritable(err)
+		return nil, nil, h.unwritableError(err)
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		err = h.unwritable(err)
+		err = h.unwritableError(err)
 	case !info.Mode().IsRegular():
 		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 	default:
-		if err = errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
+		if err = errors.Join(owner.Check(info, owner.OtherAccess), owner.CheckSingleLink(info)); err != nil {
 			err = &Error{Kind: ErrExposed, Path: h.path, Err: err}
 		}
 	}
@@ -358,16 +358,16 @@ func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
 	_, err = f.ReadAt(b[:], 0)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
-		return 0, "", h.unwritable(err)
-	case err != nil || crc32.ChecksumIEEE(b[4:]) != order.Uint32(b[:]):
+		return 0, "", h.unwritableError(err)
+	case err != nil || crc32.ChecksumIEEE(b[4:]) != byteOrder.Uint32(b[:]):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the checksum is wrong")}
-	case (h.sealed || !zero(b[headTag:])) && (h.key == nil || !hmac.Equal(b[headTag:], headMAC(b[4:headTag], h.key))):
+	case (h.authenticated || !allZero(b[headMACOffset:])) && (h.macKey == nil || !hmac.Equal(b[headMACOffset:], headMAC(b[4:headMACOffset], h.macKey))):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("its seal is wrong: another program wrote the file, or an older shield that still runs")}
 	}
-	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:headTag], "\x00")), nil
+	return byteOrder.Uint64(b[4:]), string(bytes.TrimRight(b[12:headMACOffset], "\x00")), nil
 }
 
-func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
+func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 func headMAC(head, key []byte) []byte {
 	mac := hmac.New(sha256.New, key)
@@ -379,16 +379,16 @@ func headMAC(head, key []byte) []byte {
 // versions.
 func encodeHead(seq uint64, hash string, key []byte) []byte {
 	b := make([]byte, headSize)
-	order.PutUint64(b[4:], seq)
-	copy(b[12:headTag], hash)
+	byteOrder.PutUint64(b[4:], seq)
+	copy(b[12:headMACOffset], hash)
 	if key != nil {
-		copy(b[headTag:], headMAC(b[4:headTag], key))
+		copy(b[headMACOffset:], headMAC(b[4:headMACOffset], key))
 	}
-	order.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
+	byteOrder.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
 	return b
 }
 
-func (h *headFile) unwritable(err error) error {
+func (h *headFile) unwritableError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -61,13 +61,13 @@ func TestHeadDamage(t *testing.T) {
 		}, ErrCorrupt},
 		{"head changed to another entry of the same number", func(t *testing.T, dir string) {
 			s := openStore(t, dir, newWorld().options(true))
-			if err := s.file.read(t.Context(), s.head.ensure); err != nil {
+			if err := s.fileQueue.runTransaction(t.Context(), s.head.ensureExists); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.file.change(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
+			if err := s.fileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, headName), encodeHead(2, "xx", s.head.key))
+			write(t, filepath.Join(dir, headName), encodeHead(2, "xx", s.head.macKey))
 		}, ErrCorrupt},
 		{"folder for the head", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, headName))
@@ -101,7 +101,7 @@ func TestHeadDamage(t *testing.T) {
 				}
 			}
 			tt.damage(t, dir)
-			o.Used = func() (string, error) { return "the audit log has entries", nil }
+			o.PriorUseEvidence = func() (string, error) { return "the audit log has entries", nil }
 			for _, s := range []*Store{before, openStore(t, dir, o), before} {
 				if err := advance(t, s); !errors.Is(err, tt.kind) {
 					t.Errorf("error %v, want %v", err, tt.kind)
@@ -130,8 +130,8 @@ func TestHeadMoves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	err := s.file.change(t.Context(), func(t *tx) error {
-		return t.put(limitsPlace, headKey, append(order.AppendUint64(nil, 7), "abc"...))
+	err := s.fileQueue.runWriting(t.Context(), func(t *tx) error {
+		return t.put(limitsPlace, legacyHeadKey, append(byteOrder.AppendUint64(nil, 7), "abc"...))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -157,12 +157,12 @@ func TestHeadSetBack(t *testing.T) {
 	t.Parallel()
 	for name, note := range map[string]func(t *testing.T, s *Store){
 		"by another transaction": func(t *testing.T, s *Store) {
-			if err := s.file.change(t.Context(), func(*tx) error { return nil }); err != nil {
+			if err := s.fileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"by its own": func(t *testing.T, s *Store) {
-			for range noteEvery {
+			for range entriesPerHeadRecord {
 				if err := s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash, nil }); err != nil {
 					t.Fatal(err)
 				}
@@ -192,14 +192,14 @@ func TestHeadSetBack(t *testing.T) {
 			}
 			write(t, filepath.Join(dir, headName), old)
 			for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
-				if seq, _, err := s.Head(t.Context()); seq <= 2 || seq+noteEvery < want || err != nil {
+				if seq, _, err := s.Head(t.Context()); seq <= 2 || seq+entriesPerHeadRecord < want || err != nil {
 					t.Errorf("set back to %d of %d, %v", seq, want, err)
 				}
 			}
 			if err := advance(t, s); err != nil {
 				t.Error(err)
 			}
-			if seq, _, err := s.Head(t.Context()); seq <= 3 || seq+noteEvery < want || err != nil {
+			if seq, _, err := s.Head(t.Context()); seq <= 3 || seq+entriesPerHeadRecord < want || err != nil {
 				t.Errorf("goes on from %d of %d, %v", seq, want, err)
 			}
 		})
@@ -211,7 +211,7 @@ func TestHeadOfOlderVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if err := s.file.change(t.Context(), func(t *tx) error { return t.put(limitsPlace, headBesideKey, []byte{1}) }); err != nil {
+	if err := s.fileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsPlace, headFileStatusKey, []byte{1}) }); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, headName), encodeHead(7, "abc", nil))

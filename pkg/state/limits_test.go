@@ -189,20 +189,20 @@ func TestCache(t *testing.T) {
 	w.wall = w.wall.Add(time.Hour)
 	want("b", "none")
 	put("long", "x", 90*24*time.Hour)
-	w.pass(maxCachedFor)
+	w.pass(maxCacheLifetime)
 	want("long", "none")
 	if err := s.Put(t.Context(), "big", make([]byte, MaxCachedValue+1), w.wall.Add(time.Hour)); !errors.Is(err, ErrCachedValueLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	put("big", string(make([]byte, MaxCachedValue)), time.Hour)
 	put("c", "4", time.Hour)
-	if err := s.Forget(t.Context()); err != nil {
+	if err := s.ClearCache(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want("c", "none")
 	st, err := s.Status(t.Context(), Limits{})
-	if err != nil || st.Cached != 0 {
-		t.Errorf("%d entries left, %v", st.Cached, err)
+	if err != nil || st.CachedEntries != 0 {
+		t.Errorf("%d entries left, %v", st.CachedEntries, err)
 	}
 }
 
@@ -238,17 +238,17 @@ func TestCacheBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return st.Cached
+		return st.CachedEntries
 	}
-	for i := range maxCached + 20 {
+	for i := range maxCachedEntries + 20 {
 		if err := s.Put(t.Context(), fmt.Sprint(i), nil, w.wall.Add(time.Hour+time.Duration(i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := count(); n != maxCached {
-		t.Errorf("%d entries, want %d", n, maxCached)
+	if n := count(); n != maxCachedEntries {
+		t.Errorf("%d entries, want %d", n, maxCachedEntries)
 	}
-	for i, want := range map[int]bool{0: false, 19: false, 20: true, maxCached + 19: true} {
+	for i, want := range map[int]bool{0: false, 19: false, 20: true, maxCachedEntries + 19: true} {
 		if _, ok, err := s.Get(t.Context(), fmt.Sprint(i)); ok != want || err != nil {
 			t.Errorf("entry %d: %v, %v; want %v", i, ok, err, want)
 		}
@@ -257,8 +257,8 @@ func TestCacheBounded(t *testing.T) {
 	if err := s.Put(t.Context(), "new", nil, w.wall.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(); n != maxCached-80 {
-		t.Errorf("%d entries after the expired ones made room, want %d", n, maxCached-80)
+	if n := count(); n != maxCachedEntries-80 {
+		t.Errorf("%d entries after the expired ones made room, want %d", n, maxCachedEntries-80)
 	}
 }
 
@@ -284,8 +284,8 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Status{
-		Used: 1, Budget: 100, Resets: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
-		Tokens: 59.5, RateLimit: 60, ApprovalsLeft: 9, MaxApprovals: 10, Cached: 1,
+		BudgetUsed: 1, Budget: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
+		RateTokens: 59.5, RateLimit: 60, ApprovalsLeft: 9, MaxApprovals: 10, CachedEntries: 1,
 		AuditEntries: 7, AuditHead: "abc",
 	}
 	if n := len(got.Hours); n != 24 || got.Hours[23] != (HourUse{noon, 1}) || got.Hours[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {
@@ -296,7 +296,7 @@ func TestStatus(t *testing.T) {
 		t.Error(diff)
 	}
 	w.wall = w.wall.Add(-72 * time.Hour) // said on the clock that people see
-	if got, err = s.Status(t.Context(), limits); err != nil || !got.Resets.Equal(want.Resets.Add(-72*time.Hour)) {
-		t.Errorf("resets %v, %v", got.Resets, err)
+	if got, err = s.Status(t.Context(), limits); err != nil || !got.BudgetResetsAt.Equal(want.BudgetResetsAt.Add(-72*time.Hour)) {
+		t.Errorf("resets %v, %v", got.BudgetResetsAt, err)
 	}
 }

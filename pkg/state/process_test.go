@@ -55,9 +55,9 @@ func child(arg string) error {
 			fmt.Println("charged", took.Microseconds())
 		case errors.Is(err, ErrBudgetExhausted):
 			fmt.Println("refused", took.Microseconds())
-		case errors.Is(err, ErrAway):
+		case errors.Is(err, ErrUnreachable):
 			fmt.Println("unknown", took.Microseconds())
-			time.Sleep(remoteRest / 20)
+			time.Sleep(remoteBackoff / 20)
 		default:
 			return err
 		}
@@ -144,11 +144,11 @@ func TestKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.Used < min(said, budget) || st.Used > said+victims {
-		t.Errorf("%d charged, %d said so", st.Used, said)
+	if st.BudgetUsed < min(said, budget) || st.BudgetUsed > said+victims {
+		t.Errorf("%d charged, %d said so", st.BudgetUsed, said)
 	}
-	t.Logf("%d charged, %d said so", st.Used, said)
-	if used, err := s.Charge(t.Context(), budget); err == nil && used != st.Used+1 {
-		t.Errorf("used %d after %d", used, st.Used)
+	t.Logf("%d charged, %d said so", st.BudgetUsed, said)
+	if used, err := s.Charge(t.Context(), budget); err == nil && used != st.BudgetUsed+1 {
+		t.Errorf("used %d after %d", used, st.BudgetUsed)
 	}
 }

@@ -12,47 +12,47 @@ import (
 )
 
 // A queue runs transactions on a medium. Transactions that are ready at the same time share a commit.
-type queue struct {
-	medium medium
-	loc    *time.Location // time zone whose midnight refills the daily budget
+type transactionQueue struct {
+	backend    backend
+	budgetZone *time.Location // time zone whose midnight refills the daily budget
 
-	mu      sync.Mutex
-	waiting []*request
-	busy    bool // a goroutine is processing the queue
+	mu         sync.Mutex
+	waiting    []*transactionRequest
+	processing bool // a goroutine is processing the queue
 
-	note func(*tx) error // adds to each transaction that writes; may be nil
+	beforeCommit func(*tx) error // adds to each transaction that writes; may be nil
 }
 
 // A request is a transaction that waits for its turn.
-type request struct {
-	fn    func(*tx) error
-	looks bool // fn does not write
-	wants []want
-	done  chan error
-	taken atomic.Bool // set by the first of: the goroutine that runs it, the caller that gives up waiting
+type transactionRequest struct {
+	fn       func(*tx) error
+	readOnly bool // fn does not write
+	prefetch []prefetchKey
+	done     chan error
+	claimed  atomic.Bool // set by the first of: the goroutine that runs it, the caller that gives up waiting
 }
 
-func (r *request) writes() bool { return !r.looks }
+func (r *transactionRequest) writes() bool { return !r.readOnly }
 
 // A tx is a view of the medium inside a transaction.
 type tx struct {
-	view
-	instant
-	rec *record
+	transactionView
+	clockReading
+	record *limitRecord
 
-	changed bool // something was written; reads and refusals need no fsync
+	hasWrites bool // something was written; reads and refusals need no fsync
 }
 
 // errUnchanged ends a transaction without writes.
 var errUnchanged = errors.New("there is nothing to write")
 
 // change is [queue.read] for an fn that writes unless it returns an error.
-func (q *queue) change(ctx context.Context, fn func(*tx) error, wants ...want) error {
-	return q.read(ctx, func(t *tx) error {
+func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
+	return q.runTransaction(ctx, func(t *tx) error {
 		if err := fn(t); err != nil {
 			return err
 		}
-		t.changed = true
+		t.hasWrites = true
 		return nil
 	}, wants...)
 }
@@ -61,32 +61,32 @@ func (q *queue) change(ctx context.Context, fn func(*tx) error, wants ...want) e
 // fn never runs. fn may run several times; the last run counts. If fn returns an error it must have
 // written nothing, because other requests share the transaction. wants are the values that it usually
 // reads.
-func (q *queue) read(ctx context.Context, fn func(*tx) error, wants ...want) error {
-	return q.run(ctx, &request{fn: fn, wants: wants, done: make(chan error, 1)})
+func (q *transactionQueue) runTransaction(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
+	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, done: make(chan error, 1)})
 }
 
 // look is [queue.read] for an fn that never writes. It works on a read-only medium.
-func (q *queue) look(ctx context.Context, fn func(*tx) error, wants ...want) error {
-	return q.run(ctx, &request{fn: fn, wants: wants, looks: true, done: make(chan error, 1)})
+func (q *transactionQueue) runReadOnly(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
+	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
 }
 
-func (q *queue) run(ctx context.Context, r *request) error {
+func (q *transactionQueue) runRequest(ctx context.Context, r *transactionRequest) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the lock of the state file: %w", err)
 	}
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
-	if !q.busy {
-		q.busy = true
-		go q.work()
+	if !q.processing {
+		q.processing = true
+		go q.commitWaiting()
 	}
 	q.mu.Unlock()
 	select {
 	case err := <-r.done:
 		return err
 	case <-ctx.Done():
-		if r.taken.CompareAndSwap(false, true) {
-			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds it: end that process, or try again", q.medium.name(), ctx.Err())
+		if r.claimed.CompareAndSwap(false, true) {
+			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds it: end that process, or try again", q.backend.name(), ctx.Err())
 		}
 		return <-r.done
 	}
@@ -94,20 +94,20 @@ func (q *queue) run(ctx context.Context, r *request) error {
 
 // close closes the medium, unless a transaction is under way while the process ends: the kernel then
 // closes it.
-func (q *queue) close() error {
+func (q *transactionQueue) close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.busy {
+	if q.processing {
 		return nil
 	}
-	return q.medium.close()
+	return q.backend.close()
 }
 
 // work commits all waiting requests in batches until none is left.
-func (q *queue) work() {
+func (q *transactionQueue) commitWaiting() {
 	debug.SetPanicOnFault(true) // a state file truncated while mapped must not kill the process
 	for {
-		err := q.medium.acquire()
+		err := q.backend.acquire()
 		q.mu.Lock()
 		batch := q.waiting
 		q.waiting = nil
@@ -116,10 +116,10 @@ func (q *queue) work() {
 		switch {
 		case err == nil:
 			err = q.commit(batch, errs, true)
-			if uerr := q.medium.release(); err == nil {
+			if uerr := q.backend.release(); err == nil {
 				err = uerr
 			}
-		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*request).writes):
+		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*transactionRequest).writes):
 			err = q.commit(batch, errs, false)
 		}
 		for i, r := range batch {
@@ -130,7 +130,7 @@ func (q *queue) work() {
 		}
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
-			q.busy = false
+			q.processing = false
 			q.mu.Unlock()
 			return
 		}
@@ -139,51 +139,51 @@ func (q *queue) work() {
 }
 
 // commit runs requests in one transaction. An error of the transaction is the error of each request.
-func (q *queue) commit(batch []*request, errs []error, writes bool) error {
+func (q *transactionQueue) commit(batch []*transactionRequest, errs []error, writes bool) error {
 	begun := make([]bool, len(batch))
-	do := q.medium.update
+	do := q.backend.update
 	if !writes {
-		do = q.medium.look
+		do = q.backend.runReadOnly
 	}
-	var wants []want
+	var wants []prefetchKey
 	for _, r := range batch {
-		wants = append(wants, r.wants...)
+		wants = append(wants, r.prefetch...)
 	}
-	return do(wants, func(v view) error {
-		t, err := q.begin(v)
+	return do(wants, func(v transactionView) error {
+		t, err := q.beginTransaction(v)
 		if err != nil {
 			return err
 		}
 		for i, r := range batch {
-			if begun[i] || r.taken.CompareAndSwap(false, true) {
+			if begun[i] || r.claimed.CompareAndSwap(false, true) {
 				begun[i] = true
 				errs[i] = r.fn(t)
 			}
 		}
-		if !t.changed || !writes {
+		if !t.hasWrites || !writes {
 			return errUnchanged
 		}
-		if q.note != nil {
-			if err := q.note(t); err != nil {
+		if q.beforeCommit != nil {
+			if err := q.beforeCommit(t); err != nil {
 				return err
 			}
 		}
-		return t.put(limitsPlace, recordKey, t.rec.encode())
+		return t.put(limitsPlace, recordKey, t.record.encode())
 	})
 }
 
 // begin reads the record and advances it to the current time.
-func (q *queue) begin(v view) (*tx, error) {
-	t := &tx{view: v, instant: v.now()}
+func (q *transactionQueue) beginTransaction(v transactionView) (*tx, error) {
+	t := &tx{transactionView: v, clockReading: v.now()}
 	rec, err := decodeRecord(v.get(limitsPlace, recordKey))
 	switch {
 	case errors.As(err, new(newerError)):
-		return nil, &Error{Kind: ErrNewer, Path: q.medium.name(), Err: err}
+		return nil, &Error{Kind: ErrNewer, Path: q.backend.name(), Err: err}
 	case err != nil:
-		return nil, &Error{Kind: ErrCorrupt, Path: q.medium.name(), Err: err}
+		return nil, &Error{Kind: ErrCorrupt, Path: q.backend.name(), Err: err}
 	}
-	t.rec = rec
-	restarted := rec.advance(t.instant)
-	t.changed = rec.refill(t.wall, q.loc) || restarted
+	t.record = rec
+	restarted := rec.advanceClock(t.clockReading)
+	t.hasWrites = rec.refillBudget(t.wallTime, q.budgetZone) || restarted
 	return t, nil
 }

@@ -10,30 +10,30 @@ import (
 
 // A record holds the used part of all limits. Times are nanoseconds on the store's own clock, which is
 // UTC unless the system clock is wrong.
-type record struct {
-	Version int    `json:"v"`
-	Now     int64  `json:"now"`  // the store's clock
-	Wall    int64  `json:"wall"` // the wall clock at the same time
-	Boot    string `json:"boot,omitempty"`
-	Up      int64  `json:"up,omitempty"` // time since boot, in nanoseconds
+type limitRecord struct {
+	Version   int    `json:"v"`
+	StoreTime int64  `json:"now"`  // the store's clock
+	WallTime  int64  `json:"wall"` // the wall clock at the same time
+	BootID    string `json:"boot,omitempty"`
+	Uptime    int64  `json:"up,omitempty"` // time since boot, in nanoseconds
 
-	Used  int   `json:"used"`  // evaluations charged since the last refill
-	Reset int64 `json:"reset"` // when Used goes back to 0
+	EvaluationsUsed int   `json:"used"`  // evaluations charged since the last refill
+	BudgetResetAt   int64 `json:"reset"` // when Used goes back to 0
 
-	Spent     int64 `json:"spent"` // units missing in the token bucket; see tokenUnits
-	SpentAt   int64 `json:"spent_at"`
-	RateFrom  int64 `json:"rate_from,omitempty"` // no rate token is free before this time
-	Approvals []ask `json:"approvals,omitempty"` // requests of the last hour, oldest first
-	AskFrom   int64 `json:"ask_from,omitempty"`  // no approval request is free before this time
-	Cached    int   `json:"cached"`              // number of cache entries
+	MissingUnits          int64             `json:"spent"` // units missing in the token bucket; see tokenUnits
+	UnitsUpdatedAt        int64             `json:"spent_at"`
+	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
+	Approvals             []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
+	ApprovalsBlockedUntil int64             `json:"ask_from,omitempty"`  // no approval request is free before this time
+	CachedEntries         int               `json:"cached"`              // number of cache entries
 
-	Hours  []hour `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
-	RiseIn int64  `json:"rise,omitempty"`  // the hour whose sudden rise was reported
-	First  int64  `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
+	Hours             []hourlyCount `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
+	SpikeReportedHour int64         `json:"rise,omitempty"`  // the hour whose sudden rise was reported
+	FirstHour         int64         `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
 }
 
 // An ask is one request for approval.
-type ask struct {
+type approvalRequest struct {
 	At int64 `json:"at"`
 }
 
@@ -43,13 +43,13 @@ const recordVersion = 1
 
 // encode returns the record with a checksum in front: bbolt has none for its
 // data pages.
-func (r *record) encode() []byte {
+func (r *limitRecord) encode() []byte {
 	r.Version = recordVersion
 	body, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // numbers and strings always marshal
 	}
-	return append(order.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
+	return append(byteOrder.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
 }
 
 // A newerError is the version of a record that a newer shield wrote.
@@ -59,14 +59,14 @@ func (v newerError) Error() string {
 	return fmt.Sprintf("the record of rate limit and budget has version %d, and this shield reads up to version %d", int(v), recordVersion)
 }
 
-func decodeRecord(b []byte) (*record, error) {
+func decodeRecord(b []byte) (*limitRecord, error) {
 	if len(b) < 4 {
 		return nil, errors.New("the record of rate limit and budget is missing")
 	}
-	if crc32.ChecksumIEEE(b[4:]) != order.Uint32(b) {
+	if crc32.ChecksumIEEE(b[4:]) != byteOrder.Uint32(b) {
 		return nil, errors.New("the checksum of rate limit and budget is wrong")
 	}
-	r := new(record)
+	r := new(limitRecord)
 	if err := json.Unmarshal(b[4:], r); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -82,43 +82,45 @@ func decodeRecord(b []byte) (*record, error) {
 // advance moves the store's clock by the plausible time passed since the record was written. It
 // reports whether a clock was set back or restarted: this must be stored even without other changes,
 // or no time would ever pass.
-func (r *record) advance(now instant) bool {
-	wall := nanos(now.wall)
-	if r.Now == 0 {
-		r.Now, r.Wall = wall, wall
+func (r *limitRecord) advanceClock(now clockReading) bool {
+	wall := clampedUnixNano(now.wallTime)
+	if r.StoreTime == 0 {
+		r.StoreTime, r.WallTime = wall, wall
 	}
-	passed := wall - r.Wall
-	if now.known && now.boot == r.Boot && int64(now.up) >= r.Up {
+	passed := wall - r.WallTime
+	if now.uptimeKnown && now.bootID == r.BootID && int64(now.uptime) >= r.Uptime {
 		// A wall clock that was set back does not tell the time passed; one that was set forward tells
 		// too much.
-		if since := int64(now.up) - r.Up; passed < 0 || since < passed {
+		if since := int64(now.uptime) - r.Uptime; passed < 0 || since < passed {
 			passed = since
 		}
 	}
-	restarted := wall < r.Wall || now.known && (now.boot != r.Boot || int64(now.up) < r.Up)
-	r.Now += max(passed, 0)
-	r.Now = min(r.Now, lastInstant)
-	r.Wall = wall
-	r.Boot, r.Up = "", 0
-	if now.known {
-		r.Boot, r.Up = now.boot, int64(now.up)
+	restarted := wall < r.WallTime || now.uptimeKnown && (now.bootID != r.BootID || int64(now.uptime) < r.Uptime)
+	r.StoreTime += max(passed, 0)
+	r.StoreTime = min(r.StoreTime, maxStoreTime)
+	r.WallTime = wall
+	r.BootID, r.Uptime = "", 0
+	if now.uptimeKnown {
+		r.BootID, r.Uptime = now.bootID, int64(now.uptime)
 	}
 	return restarted
 }
 
 // lastInstant is in the year 2116, so that sums of times and durations cannot overflow, however wrong
 // the clock is.
-const lastInstant = 1 << 62
+const maxStoreTime = 1 << 62
 
-func nanos(t time.Time) int64 {
+func clampedUnixNano(t time.Time) int64 {
 	if t.Before(time.Unix(1, 0)) {
 		return int64(time.Second)
 	}
-	if t.After(time.Unix(0, lastInstant)) {
-		return lastInstant
+	if t.After(time.Unix(0, maxStoreTime)) {
+		return maxStoreTime
 	}
 	return t.UnixNano()
 }
 
 // wallAt converts a time of the store's clock to the wall clock.
-func (r *record) wallAt(at int64) time.Time { return time.Unix(0, r.Wall+at-r.Now).UTC() }
+func (r *limitRecord) toWallTime(at int64) time.Time {
+	return time.Unix(0, r.WallTime+at-r.StoreTime).UTC()
+}

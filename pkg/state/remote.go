@@ -29,51 +29,51 @@ type Remote struct {
 
 // Bounds on a shared store.
 const (
-	remoteStep  = time.Second     // for one answer, or for connecting
-	remoteWait  = 3 * time.Second // for a transaction
-	remoteRest  = time.Second     // how long the server is not asked after a timeout
-	remoteTries = 200             // tries of a transaction that conflicts with others
-	remotePause = 5 * time.Millisecond
+	remoteReplyTimeout       = time.Second     // for one answer, or for connecting
+	remoteTransactionTimeout = 3 * time.Second // for a transaction
+	remoteBackoff            = time.Second     // how long the server is not asked after a timeout
+	maxRemoteTries           = 200             // tries of a transaction that conflicts with others
+	maxRetryPause            = 5 * time.Millisecond
 )
 
 //go:embed commit.lua
-var commitSource string
+var commitScript string
 
 // commitName is the name (hash) by which a server runs a script it has loaded.
-var commitName = sync.OnceValue(func() string {
-	sum := sha1.Sum([]byte(commitSource))
+var commitScriptHash = sync.OnceValue(func() string {
+	sum := sha1.Sum([]byte(commitScript))
 	return hex.EncodeToString(sum[:])
 })
 
 // A server runs a pipeline of commands and returns one answer for each.
-type server interface {
+type redisServer interface {
 	Do(ctx context.Context, commands ...[]string) ([]any, error)
 	Close() error
 }
 
 // A remote is the medium that stores values on a [Remote].
-type remote struct {
-	address string // the server's address, for messages
-	client  server
-	seals   sealer
-	mirror  mirror
-	clock   func() time.Time
+type remoteBackend struct {
+	address   string // the server's address, for messages
+	client    redisServer
+	sealer    sealer
+	epochFile epochFile
+	clock     func() time.Time
 
-	mu     sync.Mutex
-	silent time.Time // time of the last timeout
-	why    error
+	mu               sync.Mutex
+	lastTimeout      time.Time // time of the last timeout
+	lastTimeoutError error
 }
 
-func newRemote(dir string, r *Remote, clock func() time.Time) (*remote, error) {
+func newRemoteBackend(dir string, r *Remote, clock func() time.Time) (*remoteBackend, error) {
 	opts, err := r.options()
 	if err != nil {
 		return nil, err
 	}
 	opts.Clock = clock
 	seals := newSealer(r.Key)
-	return &remote{
-		address: r.URL, client: resp.NewClient(opts), seals: seals, clock: clock,
-		mirror: mirror{filepath.Join(dir, "store-"+seals.tenant()+".epoch")},
+	return &remoteBackend{
+		address: r.URL, client: resp.NewClient(opts), sealer: seals, clock: clock,
+		epochFile: epochFile{filepath.Join(dir, "store-"+seals.tenantPrefix()+".epoch")},
 	}, nil
 }
 
@@ -98,28 +98,32 @@ func (r *Remote) options() (resp.Options, error) {
 	if opts.TLS != nil {
 		opts.TLS.RootCAs = r.CAs
 	}
-	opts.Password, opts.Timeout = r.Password, remoteStep
+	opts.Password, opts.Timeout = r.Password, remoteReplyTimeout
 	return opts, nil
 }
 
-func (r *remote) name() string   { return r.address }
-func (r *remote) acquire() error { return nil } // no lock: conflicts are detected at commit
-func (r *remote) release() error { return nil }
-func (r *remote) close() error   { return r.client.Close() }
+func (r *remoteBackend) name() string   { return r.address }
+func (r *remoteBackend) acquire() error { return nil } // no lock: conflicts are detected at commit
+func (r *remoteBackend) release() error { return nil }
+func (r *remoteBackend) close() error   { return r.client.Close() }
 
-func (r *remote) update(wants []want, fn func(view) error) error { return r.transact(wants, fn, true) }
-func (r *remote) look(wants []want, fn func(view) error) error   { return r.transact(wants, fn, false) }
+func (r *remoteBackend) update(wants []prefetchKey, fn func(transactionView) error) error {
+	return r.transact(wants, fn, true)
+}
+func (r *remoteBackend) runReadOnly(wants []prefetchKey, fn func(transactionView) error) error {
+	return r.transact(wants, fn, false)
+}
 
 // transact runs fn until no other process changed the data meanwhile.
-func (r *remote) transact(wants []want, fn func(view) error, writes bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), remoteWait)
+func (r *remoteBackend) transact(wants []prefetchKey, fn func(transactionView) error, writes bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), remoteTransactionTimeout)
 	defer cancel()
-	for try := range remoteTries {
-		done, err := r.attempt(ctx, wants, fn, writes)
+	for try := range maxRemoteTries {
+		done, err := r.tryTransact(ctx, wants, fn, writes)
 		if done || err != nil {
 			return err
 		}
-		pause := min(50*time.Microsecond<<min(try, 16), remotePause)
+		pause := min(50*time.Microsecond<<min(try, 16), maxRetryPause)
 		select {
 		case <-ctx.Done():
 		case <-time.After(rand.N(pause)):
@@ -128,21 +132,21 @@ func (r *remote) transact(wants []want, fn func(view) error, writes bool) error 
 			break
 		}
 	}
-	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
+	return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
 }
 
 // attempt is one try of transact; done is false after a conflict. The mirror is read first, so that it
 // cannot be ahead of the store.
-func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error, writes bool) (done bool, err error) {
-	if err := r.resting(); err != nil {
+func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn func(transactionView) error, writes bool) (done bool, err error) {
+	if err := r.backoffError(); err != nil {
 		return false, err
 	}
-	old, seen, err := r.mirror.read()
+	old, seen, err := r.epochFile.read()
 	if err != nil {
 		return false, err
 	}
-	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
-	if whole, err := v.begin(old, seen, wants); !whole || err != nil {
+	v := &remoteView{remote: r, ctx: ctx, cached: map[place]*cachedPlace{}}
+	if whole, err := v.readInitialValues(old, seen, wants); !whole || err != nil {
 		return false, err
 	}
 	ferr := fn(v)
@@ -153,84 +157,84 @@ func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error,
 	case ferr != nil && !errors.Is(ferr, errUnchanged):
 		return false, ferr
 	case ferr != nil || !writes:
-		if v.fetched {
-			if done, err := v.unmoved(); !done || err != nil {
+		if v.fetchedLater {
+			if done, err := v.isUnchanged(); !done || err != nil {
 				return false, err
 			}
 		}
-		if v.epoch != old && v.raw != "" {
-			_ = r.mirror.write(v.epoch, !seen) // fails in a read-only folder
+		if v.epoch != old && v.rawRecord != "" {
+			_ = r.epochFile.write(v.epoch, !seen) // fails in a read-only folder
 		}
 		return true, nil
 	}
-	v.epoch.count++
+	v.epoch.transactions++
 	if done, err := v.commit(); !done || err != nil {
 		return false, err
 	}
-	return true, r.mirror.write(v.epoch, !seen)
+	return true, r.epochFile.write(v.epoch, !seen)
 }
 
 // A Shared describes the store that machines share.
-type Shared struct {
-	Name    string // derived from the key: machines that share data have the same name
-	Forgets bool   // the server loses its data when it is restarted
+type SharedStoreInfo struct {
+	Name               string // derived from the key: machines that share data have the same name
+	LosesDataOnRestart bool   // the server loses its data when it is restarted
 }
 
 // Shared asks the shared store for its description, nil if there is none. It returns the same errors
 // as a transaction.
-func (s *Store) Shared(ctx context.Context) (*Shared, error) {
-	r, ok := s.values.medium.(*remote)
+func (s *Store) SharedStoreInfo(ctx context.Context) (*SharedStoreInfo, error) {
+	r, ok := s.valueQueue.backend.(*remoteBackend)
 	if !ok {
 		return nil, nil
 	}
-	if err := s.values.look(ctx, func(*tx) error { return nil }); err != nil {
+	if err := s.valueQueue.runReadOnly(ctx, func(*tx) error { return nil }); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, remoteStep)
+	ctx, cancel := context.WithTimeout(ctx, remoteReplyTimeout)
 	defer cancel()
 	info := "" // some operators forbid the command
 	if got, err := r.client.Do(ctx, []string{"INFO", "persistence"}); err == nil {
 		info, _ = got[0].(string)
 	}
-	return &Shared{Name: r.seals.tenant(), Forgets: strings.Contains(info, "aof_enabled:0")}, nil
+	return &SharedStoreInfo{Name: r.sealer.tenantPrefix(), LosesDataOnRestart: strings.Contains(info, "aof_enabled:0")}, nil
 }
 
-func (r *remote) stamp(shelf string) (stamp Stamp, ok bool) {
-	if r.resting() != nil {
+func (r *remoteBackend) stamp(shelf string) (stamp Stamp, ok bool) {
+	if r.backoffError() != nil {
 		return stamp, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), remoteStep)
+	ctx, cancel := context.WithTimeout(context.Background(), remoteReplyTimeout)
 	defer cancel()
-	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
+	v := &remoteView{remote: r, ctx: ctx, cached: map[place]*cachedPlace{}}
 	return stamp, copy(stamp[:], v.get(stampsPlace, []byte(shelf))) == len(stamp)
 }
 
 // resting returns the store's last error if it timed out a moment ago: dozens of actions must not each
 // wait for it.
-func (r *remote) resting() error {
+func (r *remoteBackend) backoffError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if since := r.clock().Sub(r.silent); r.why != nil && since >= 0 && since < remoteRest {
-		return r.why
+	if since := r.clock().Sub(r.lastTimeout); r.lastTimeoutError != nil && since >= 0 && since < remoteBackoff {
+		return r.lastTimeoutError
 	}
 	return nil
 }
 
 // fault returns the error for a failed command, and starts the rest period if the store did not
 // answer.
-func (r *remote) fault(err error) error {
-	kind := ErrAway
+func (r *remoteBackend) commandError(err error) error {
+	kind := ErrUnreachable
 	if answer := resp.Error(""); errors.As(err, &answer) {
 		kind = ErrRefused
 		if text := answer.Error(); strings.HasPrefix(text, "LOADING") || strings.HasPrefix(text, "BUSY") || strings.HasPrefix(text, "CLUSTERDOWN") {
-			kind = ErrAway
+			kind = ErrUnreachable
 		}
 	}
 	err = &Error{Kind: kind, Path: r.address, Err: err}
-	if kind == ErrAway {
+	if kind == ErrUnreachable {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.silent, r.why = r.clock(), err
+		r.lastTimeout, r.lastTimeoutError = r.clock(), err
 	}
 	return err
 }

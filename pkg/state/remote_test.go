@@ -62,7 +62,7 @@ func TestRemoteLimits(t *testing.T) {
 		t.Errorf("rate: %v", err)
 	}
 	st, err := two.Status(t.Context(), Limits{PerDay: 10, PerHour: 3})
-	if err != nil || st.Used != 4 || st.ApprovalsLeft != 0 {
+	if err != nil || st.BudgetUsed != 4 || st.ApprovalsLeft != 0 {
 		t.Errorf("status %+v, %v", st, err)
 	}
 }
@@ -118,18 +118,18 @@ func TestRemoteCache(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Errorf("entries %v, %v", list, err)
 	}
-	if err := two.Drop(ctx, []string{list[0].Key[:8]}); err != nil {
+	if err := two.DropCached(ctx, []string{list[0].Key[:8]}); err != nil {
 		t.Error(err)
 	}
 	if list, err := one.Entries(ctx); err != nil || len(list) != 1 {
 		t.Errorf("after dropping: %v, %v", list, err)
 	}
-	if err := one.Forget(ctx); err != nil {
+	if err := one.ClearCache(ctx); err != nil {
 		t.Error(err)
 	}
 	st, err := two.Status(ctx, Limits{})
-	if list, lerr := two.Entries(ctx); lerr != nil || len(list) != 0 || err != nil || st.Cached != 0 {
-		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.Cached, lerr, err)
+	if list, lerr := two.Entries(ctx); lerr != nil || len(list) != 0 || err != nil || st.CachedEntries != 0 {
+		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.CachedEntries, lerr, err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestRemoteShelf(t *testing.T) {
 	one, two := shared(t, server, t.TempDir(), newWorld()), shared(t, server, t.TempDir(), newWorld())
 	ctx := t.Context()
 	g, h := []byte("group one"), []byte("group two")
-	err := one.Shelf(ctx, "s", func(sh *Shelf) error {
+	err := one.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error {
 		return errors.Join(sh.Put(g, []byte("record"), []byte("1")), sh.Put(g, []byte("b"), []byte("2")),
 			sh.Put(h, []byte("a"), []byte("3")), sh.Put(h, []byte("b"), nil))
 	})
@@ -175,7 +175,7 @@ func TestRemoteShelf(t *testing.T) {
 	}
 	read := func(s *Store) (out []string) {
 		t.Helper()
-		err := s.LookShelf(ctx, "s", func(sh *Shelf) error {
+		err := s.ViewNamespace(ctx, "s", func(sh *NamespaceTx) error {
 			out = nil
 			return sh.Groups([]byte("record"), func(name, value []byte) error {
 				out = append(out, fmt.Sprintf("%s %q", name, value))
@@ -198,7 +198,7 @@ func TestRemoteShelf(t *testing.T) {
 	if now, same := one.Stamp("s"); !ok || !same || now != was {
 		t.Error("machines see different stamps")
 	}
-	err = two.Shelf(ctx, "s", func(sh *Shelf) error {
+	err = two.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error {
 		if err := sh.Drop(g); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func TestRemoteShelf(t *testing.T) {
 	if diff := cmp.Diff([]string{`group one ""`, "c=4", `group two ""`, "a=3"}, read(one)); diff != "" {
 		t.Error(diff)
 	}
-	if err := one.Shelf(ctx, "s", func(sh *Shelf) error { return errors.Join(sh.Drop(g), sh.Drop(h)) }); err != nil {
+	if err := one.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error { return errors.Join(sh.Drop(g), sh.Drop(h)) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(two); len(got) != 0 {
@@ -232,7 +232,7 @@ func TestRemoteKeepsSecrets(t *testing.T) {
 	ctx := t.Context()
 	err := errors.Join(
 		s.Put(ctx, "plain binding", []byte("plain value"), w.wall.Add(time.Hour)),
-		s.Shelf(ctx, "plain shelf", func(sh *Shelf) error {
+		s.UpdateNamespace(ctx, "plain shelf", func(sh *NamespaceTx) error {
 			return sh.Put([]byte("plain group"), []byte("plain key"), []byte("plain value"))
 		}))
 	if err != nil {
@@ -252,7 +252,7 @@ func TestRemoteKeepsSecrets(t *testing.T) {
 	}
 	other := newWorld().options(true)
 	other.Remote = &Remote{URL: server.URL, Key: [KeySize]byte{9}}
-	if st, err := openStore(t, t.TempDir(), other).Status(ctx, Limits{}); err != nil || st.Cached != 0 {
+	if st, err := openStore(t, t.TempDir(), other).Status(ctx, Limits{}); err != nil || st.CachedEntries != 0 {
 		t.Errorf("another key sees %+v, %v", st, err)
 	}
 }
@@ -345,8 +345,8 @@ func TestRemoteKills(t *testing.T) {
 	s := shared(t, server, t.TempDir(), w)
 	// A disk that is slow makes an answer late: the store is asked again, as the next action would.
 	away := func(err error) bool {
-		w.pass(2 * remoteRest)
-		return errors.Is(err, ErrAway)
+		w.pass(2 * remoteBackoff)
+		return errors.Is(err, ErrUnreachable)
 	}
 	st, err := s.Status(t.Context(), Limits{PerDay: 1 << 20})
 	for away(err) {
@@ -355,34 +355,34 @@ func TestRemoteKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.Used < said || st.Used > min(said+unknown, budget) {
-		t.Errorf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
+	if st.BudgetUsed < said || st.BudgetUsed > min(said+unknown, budget) {
+		t.Errorf("%d charged, %d said so, of %d it is not known", st.BudgetUsed, said, unknown)
 	}
-	t.Logf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
+	t.Logf("%d charged, %d said so, of %d it is not known", st.BudgetUsed, said, unknown)
 	left, late := 0, 0
 	for err == nil || away(err) {
 		switch _, _, err = s.Admit(t.Context(), 1_000_000, budget); {
 		case err == nil:
 			left++
-		case errors.Is(err, ErrAway):
+		case errors.Is(err, ErrUnreachable):
 			late++ // charged or not
 		}
 	}
-	if rest := budget - st.Used; !errors.Is(err, ErrBudgetExhausted) || left > rest || left+late < rest {
-		t.Errorf("%d and perhaps %d were left of %d, %d charged: %v", left, late, budget, st.Used, err)
+	if rest := budget - st.BudgetUsed; !errors.Is(err, ErrBudgetExhausted) || left > rest || left+late < rest {
+		t.Errorf("%d and perhaps %d were left of %d, %d charged: %v", left, late, budget, st.BudgetUsed, err)
 	}
 }
 
 // trips counts how often a store is asked, and may change what it says.
 type trips struct {
-	server
+	redisServer
 	n      int
 	change func([]any)
 }
 
 func (tr *trips) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	tr.n++
-	answers, err := tr.server.Do(ctx, commands...)
+	answers, err := tr.redisServer.Do(ctx, commands...)
 	if tr.change != nil {
 		tr.change(answers)
 	}
@@ -394,12 +394,12 @@ func (tr *trips) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 func TestRemoteTrips(t *testing.T) {
 	server, w := redistest.Start(t), newWorld()
 	s := shared(t, server, t.TempDir(), w)
-	store := s.values.medium.(*remote)
-	tr := &trips{server: store.client}
+	store := s.valueQueue.backend.(*remoteBackend)
+	tr := &trips{redisServer: store.client}
 	store.client = tr
 	ctx, group, key := t.Context(), []byte("g"), []byte("k")
-	put := func(sh *Shelf) error { return sh.Put(group, key, append(sh.Get(group, key), 'x')) }
-	look := func(sh *Shelf) error { _ = sh.Get(group, key); return nil }
+	put := func(sh *NamespaceTx) error { return sh.Put(group, key, append(sh.Get(group, key), 'x')) }
+	look := func(sh *NamespaceTx) error { _ = sh.Get(group, key); return nil }
 	expires := w.wall.Add(time.Hour)
 	for i, step := range []struct {
 		name string
@@ -410,10 +410,10 @@ func TestRemoteTrips(t *testing.T) {
 		{"put", func() error { return s.Put(ctx, "b", []byte("2"), expires) }, 2},
 		{"get", func() error { _, _, err := s.Get(ctx, "b"); return err }, 1},
 		{"admit", func() error { _, _, err := s.Admit(ctx, 100, 100); return err }, 2},
-		{"a group that begins", func() error { return s.Shelf(ctx, "s", put, Want{group, key}) }, 2},
-		{"a change", func() error { return s.Shelf(ctx, "s", put, Want{group, key}) }, 2},
-		{"a look", func() error { return s.LookShelf(ctx, "s", look, Want{group, key}) }, 1},
-		{"a look that asks for more", func() error { return s.LookShelf(ctx, "s", look) }, 3},
+		{"a group that begins", func() error { return s.UpdateNamespace(ctx, "s", put, PrefetchKey{group, key}) }, 2},
+		{"a change", func() error { return s.UpdateNamespace(ctx, "s", put, PrefetchKey{group, key}) }, 2},
+		{"a look", func() error { return s.ViewNamespace(ctx, "s", look, PrefetchKey{group, key}) }, 1},
+		{"a look that asks for more", func() error { return s.ViewNamespace(ctx, "s", look) }, 3},
 	} {
 		tr.n = 0
 		if err := step.do(); err != nil || tr.n != step.want {

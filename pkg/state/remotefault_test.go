@@ -15,7 +15,7 @@ import (
 // limitsOf returns hash and field of the record.
 func limitsOf() (hash, field string) {
 	seals := newSealer(fleetKey)
-	return seals.hash(limitsPlace), seals.field(limitsPlace, recordKey)
+	return seals.hashName(limitsPlace), seals.fieldName(limitsPlace, recordKey)
 }
 
 // Emptying the store, or setting it back, gives no one anything.
@@ -49,7 +49,7 @@ func TestRemoteReset(t *testing.T) {
 				_, err := s.Charge(ctx, 9)
 				_, serr := s.Status(ctx, Limits{})
 				_, ok, gerr := s.Get(ctx, "approved")
-				if !errors.Is(err, ErrReset) || !errors.Is(serr, ErrReset) || !errors.Is(gerr, ErrReset) || ok {
+				if !errors.Is(err, ErrStoreReset) || !errors.Is(serr, ErrStoreReset) || !errors.Is(gerr, ErrStoreReset) || ok {
 					t.Errorf("charge: %v; status: %v; get: %v", err, serr, gerr)
 				}
 				if err != nil && !strings.Contains(err.Error(), RepairCommand) {
@@ -93,7 +93,7 @@ func TestRemoteBegunAgain(t *testing.T) {
 	if _, err := fresh.Charge(ctx, 9); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Charge(ctx, 9); !errors.Is(err, ErrReset) {
+	if _, err := old.Charge(ctx, 9); !errors.Is(err, ErrStoreReset) {
 		t.Fatalf("error %v", err)
 	}
 	opts := w.options(true)
@@ -112,7 +112,7 @@ func TestRemoteBegunAgain(t *testing.T) {
 func TestRemoteForged(t *testing.T) {
 	hash, field := limitsOf()
 	seals := newSealer(fleetKey)
-	cache := seals.hash(cachePlace)
+	cache := seals.hashName(cachePlace)
 	for name, forge := range map[string]func(t *testing.T, c *redistest.Server){
 		"a made-up record": func(t *testing.T, c *redistest.Server) { c.Do("HSET", hash, field, "0000") },
 		"a changed bit": func(t *testing.T, c *redistest.Server) {
@@ -146,7 +146,7 @@ func TestRemoteForged(t *testing.T) {
 			}
 			forge(t, server)
 			got, ok, err := s.Take(ctx, "a")
-			if ok || got != nil || !errors.Is(err, ErrForeign) && !errors.Is(err, ErrRefused) {
+			if ok || got != nil || !errors.Is(err, ErrForeignValue) && !errors.Is(err, ErrRefused) {
 				t.Errorf("got %q %v %v", got, ok, err)
 			}
 		})
@@ -170,13 +170,13 @@ func TestRemoteAway(t *testing.T) {
 		"paused": {server.Pause, server.Resume},
 	} {
 		step.away()
-		charge(ErrAway)
+		charge(ErrUnreachable)
 		if _, ok := s.Stamp("s"); ok {
 			t.Errorf("%s: a stamp", name)
 		}
 		step.back()
-		charge(ErrAway)
-		w.pass(2 * remoteRest)
+		charge(ErrUnreachable)
+		w.pass(2 * remoteBackoff)
 		charge(nil)
 	}
 }
@@ -192,8 +192,8 @@ func TestRemoteRefuses(t *testing.T) {
 		if _, err := s.Charge(t.Context(), 9); !errors.Is(err, ErrRefused) {
 			t.Errorf("charge: %v", err)
 		}
-		if st, err := s.Status(t.Context(), Limits{PerDay: 9}); st.Used != 1 || err != nil {
-			t.Errorf("status: %d, %v", st.Used, err)
+		if st, err := s.Status(t.Context(), Limits{PerDay: 9}); st.BudgetUsed != 1 || err != nil {
+			t.Errorf("status: %d, %v", st.BudgetUsed, err)
 		}
 	})
 	t.Run("full", func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestRemoteHostile(t *testing.T) {
 		}()
 		o := newWorld().options(true)
 		o.Remote = &Remote{URL: "redis://" + l.Addr().String(), Key: fleetKey}
-		if _, err := openStore(t, t.TempDir(), o).Charge(t.Context(), 9); !errors.Is(err, ErrAway) && !errors.Is(err, ErrRefused) {
+		if _, err := openStore(t, t.TempDir(), o).Charge(t.Context(), 9); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrRefused) {
 			t.Errorf("%.20q: %v", answer, err)
 		}
 	}

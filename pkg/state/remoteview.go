@@ -21,41 +21,41 @@ import (
 // A remoteView is one transaction on a [remote]. It caches what it reads and writes everything at the
 // end.
 type remoteView struct {
-	of    *remote
-	ctx   context.Context
-	at    instant
-	raw   string // the record as read; "" if there is none yet
-	epoch epoch
-	seen  map[place]*remoteHash
+	remote    *remoteBackend
+	ctx       context.Context
+	clock     clockReading
+	rawRecord string // the record as read; "" if there is none yet
+	epoch     epoch
+	cached    map[place]*cachedPlace
 
-	fetched bool  // more values were read after it began
-	err     error // of a failed read
+	fetchedLater bool  // more values were read after it began
+	err          error // of a failed read
 }
 
 // A remoteHash is the cached part of a place.
-type remoteHash struct {
-	values  map[string][]byte // by key; nil for missing values
-	whole   bool              // values is complete
-	changed map[string]bool   // keys to write
-	dropped bool
+type cachedPlace struct {
+	values      map[string][]byte // by key; nil for missing values
+	complete    bool              // values is complete
+	changedKeys map[string]bool   // keys to write
+	dropped     bool
 }
 
-var stampsPlace = place{shelf: "stamps"}
+var stampsPlace = place{namespace: "stamps"}
 
 // index returns the place that lists the groups of a shelf.
-func index(shelf string) place { return place{shelf: shelf} }
+func groupIndex(shelf string) place { return place{namespace: shelf} }
 
 // begin reads the record, the wanted values and then the clock, which is therefore never behind
 // another process's write. whole is false if another process wrote meanwhile.
-func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err error) {
-	r := v.of
-	hash, field := r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)
+func (v *remoteView) readInitialValues(old epoch, known bool, wants []prefetchKey) (whole bool, err error) {
+	r := v.remote
+	hash, field := r.sealer.hashName(limitsPlace), r.sealer.fieldName(limitsPlace, recordKey)
 	record := []string{"HGET", hash, field}
-	commands, at := [][]string{record}, map[want]int{}
+	commands, at := [][]string{record}, map[prefetchKey]int{}
 	for _, w := range wants {
 		if _, asked := at[w]; !asked {
 			at[w] = len(commands)
-			commands = append(commands, []string{"HGET", r.seals.hash(w.at), r.seals.field(w.at, []byte(w.key))})
+			commands = append(commands, []string{"HGET", r.sealer.hashName(w.place), r.sealer.fieldName(w.place, []byte(w.key))})
 		}
 	}
 	commands = append(commands, record, []string{"TIME"})
@@ -64,136 +64,136 @@ func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err
 		got, err = r.client.Do(v.ctx, commands...) // a restarted server has closed old connections; repeating a read is safe
 	}
 	if err != nil {
-		return false, r.fault(err)
+		return false, r.commandError(err)
 	}
 	after, clock := got[len(got)-2], got[len(got)-1]
-	if v.raw, err = textOf(got[0]); err != nil {
-		return false, r.fault(err)
+	if v.rawRecord, err = replyText(got[0]); err != nil {
+		return false, r.commandError(err)
 	}
-	if v.at.wall, err = timeOf(clock); err != nil {
-		return false, r.fault(err)
+	if v.clock.wallTime, err = replyTime(clock); err != nil {
+		return false, r.commandError(err)
 	}
-	last, err := textOf(after)
+	last, err := replyText(after)
 	if err != nil {
-		return false, r.fault(err)
+		return false, r.commandError(err)
 	}
-	if err := v.open(old, known); err != nil || last != v.raw {
+	if err := v.decryptRecord(old, known); err != nil || last != v.rawRecord {
 		return false, err
 	}
 	for w, i := range at {
-		v.take(w.at, []byte(w.key), got[i])
+		v.cacheReply(w.place, []byte(w.key), got[i])
 	}
 	return v.err == nil, v.err
 }
 
 // open decrypts and checks the record that was read.
-func (v *remoteView) open(old epoch, known bool) error {
-	record := (&record{}).encode()
+func (v *remoteView) decryptRecord(old epoch, known bool) error {
+	record := (&limitRecord{}).encode()
 	switch {
-	case v.raw == "" && known:
-		return v.reset(errors.New("the store is empty, but held data before"))
-	case v.raw == "":
+	case v.rawRecord == "" && known:
+		return v.resetError(errors.New("the store is empty, but held data before"))
+	case v.rawRecord == "":
 		v.epoch = newEpoch()
 	default:
-		_, value, err := v.of.seals.open(limitsPlace, v.of.seals.field(limitsPlace, recordKey), v.raw)
+		_, value, err := v.remote.sealer.open(limitsPlace, v.remote.sealer.fieldName(limitsPlace, recordKey), v.rawRecord)
 		if err != nil {
-			return v.damaged(limitsPlace, err)
+			return v.damagedError(limitsPlace, err)
 		}
 		if v.epoch, err = decodeEpoch(value); err != nil {
-			return v.damaged(limitsPlace, err)
+			return v.damagedError(limitsPlace, err)
 		}
 		record = value[epochSize:]
 	}
 	if known {
-		if err := v.epoch.follows(old); err != nil {
-			return v.reset(err)
+		if err := v.epoch.checkFollows(old); err != nil {
+			return v.resetError(err)
 		}
 	}
-	v.seen[limitsPlace] = &remoteHash{values: map[string][]byte{string(recordKey): record}, changed: map[string]bool{}}
+	v.cached[limitsPlace] = &cachedPlace{values: map[string][]byte{string(recordKey): record}, changedKeys: map[string]bool{}}
 	return nil
 }
 
-func (v *remoteView) reset(err error) error {
-	return &Error{Kind: ErrReset, Path: v.of.address, Err: err}
+func (v *remoteView) resetError(err error) error {
+	return &Error{Kind: ErrStoreReset, Path: v.remote.address, Err: err}
 }
 
-func (v *remoteView) damaged(at place, err error) error {
-	return &Error{Kind: ErrForeign, Path: v.of.address, Err: fmt.Errorf("%s: %w", v.of.seals.hash(at), err)}
+func (v *remoteView) damagedError(at place, err error) error {
+	return &Error{Kind: ErrForeignValue, Path: v.remote.address, Err: fmt.Errorf("%s: %w", v.remote.sealer.hashName(at), err)}
 }
 
 // unmoved reports whether no process changed anything since the view began.
-func (v *remoteView) unmoved() (bool, error) {
-	r := v.of
-	got, err := r.client.Do(v.ctx, []string{"HGET", r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)})
+func (v *remoteView) isUnchanged() (bool, error) {
+	r := v.remote
+	got, err := r.client.Do(v.ctx, []string{"HGET", r.sealer.hashName(limitsPlace), r.sealer.fieldName(limitsPlace, recordKey)})
 	if err != nil {
-		return false, r.fault(err)
+		return false, r.commandError(err)
 	}
-	now, err := textOf(got[0])
+	now, err := replyText(got[0])
 	if err != nil {
-		return false, r.fault(err)
+		return false, r.commandError(err)
 	}
-	return now == v.raw, nil
+	return now == v.rawRecord, nil
 }
 
 // commit writes the changes, and reports whether it did: false after a conflict. After an error it is
 // unknown whether the changes were written.
 func (v *remoteView) commit() (bool, error) {
-	r := v.of
-	keys := []string{r.seals.hash(limitsPlace)}
-	args := []string{r.seals.field(limitsPlace, recordKey), v.raw}
+	r := v.remote
+	keys := []string{r.sealer.hashName(limitsPlace)}
+	args := []string{r.sealer.fieldName(limitsPlace, recordKey), v.rawRecord}
 	add := func(at place, what, field, value string) {
-		keys, args = append(keys, r.seals.hash(at)), append(args, what, field, value)
+		keys, args = append(keys, r.sealer.hashName(at)), append(args, what, field, value)
 	}
-	for at, h := range v.seen {
+	for at, h := range v.cached {
 		if h.dropped {
 			add(at, "drop", "", "")
 		}
-		for key := range h.changed {
+		for key := range h.changedKeys {
 			value := h.values[key]
 			if value == nil {
-				add(at, "remove", r.seals.field(at, []byte(key)), "")
+				add(at, "remove", r.sealer.fieldName(at, []byte(key)), "")
 				continue
 			}
 			if at == limitsPlace && key == string(recordKey) {
 				value = append(v.epoch.encode(), value...)
 			}
-			field, sealed := r.seals.seal(at, []byte(key), value)
+			field, sealed := r.sealer.seal(at, []byte(key), value)
 			add(at, "set", field, sealed)
 		}
 	}
-	words := slices.Concat([]string{"EVALSHA", commitName(), strconv.Itoa(len(keys))}, keys, args)
+	words := slices.Concat([]string{"EVALSHA", commitScriptHash(), strconv.Itoa(len(keys))}, keys, args)
 	got, err := r.client.Do(v.ctx, words)
 	if err == nil {
 		if unknown, ok := got[0].(resp.Error); ok && strings.HasPrefix(string(unknown), "NOSCRIPT") {
-			words[0], words[1] = "EVAL", commitSource
+			words[0], words[1] = "EVAL", commitScript
 			got, err = r.client.Do(v.ctx, words)
 		}
 	}
 	if err != nil {
-		return false, r.fault(err)
+		return false, r.commandError(err)
 	}
 	n, ok := got[0].(int64)
 	if !ok {
-		return false, r.fault(unexpected(got[0]))
+		return false, r.commandError(replyTypeError(got[0]))
 	}
 	return n == 1, nil
 }
 
-func (v *remoteView) now() instant { return v.at }
+func (v *remoteView) now() clockReading { return v.clock }
 
 // hash returns the cached part of a place.
-func (v *remoteView) hash(at place) *remoteHash {
-	h := v.seen[at]
+func (v *remoteView) cachedPlace(at place) *cachedPlace {
+	h := v.cached[at]
 	if h == nil {
-		h = &remoteHash{values: map[string][]byte{}, changed: map[string]bool{}}
-		v.seen[at] = h
+		h = &cachedPlace{values: map[string][]byte{}, changedKeys: map[string]bool{}}
+		v.cached[at] = h
 	}
 	return h
 }
 
 func (v *remoteView) get(at place, key []byte) []byte {
 	v.fetch([]place{at}, key)
-	return v.hash(at).values[string(key)]
+	return v.cachedPlace(at).values[string(key)]
 }
 
 // fetch reads the value of a key in the places where it is not cached yet.
@@ -201,54 +201,54 @@ func (v *remoteView) fetch(places []place, key []byte) {
 	if v.err != nil {
 		return
 	}
-	r := v.of
+	r := v.remote
 	var asked []place
 	var commands [][]string
 	for _, at := range places {
-		h := v.hash(at)
-		if _, known := h.values[string(key)]; !known && !h.whole {
+		h := v.cachedPlace(at)
+		if _, known := h.values[string(key)]; !known && !h.complete {
 			asked = append(asked, at)
-			commands = append(commands, []string{"HGET", r.seals.hash(at), r.seals.field(at, key)})
+			commands = append(commands, []string{"HGET", r.sealer.hashName(at), r.sealer.fieldName(at, key)})
 		}
 	}
 	if len(asked) == 0 {
 		return
 	}
-	v.fetched = true
+	v.fetchedLater = true
 	got, err := r.client.Do(v.ctx, commands...)
 	if err != nil {
-		v.err = r.fault(err)
+		v.err = r.commandError(err)
 		return
 	}
 	for i, at := range asked {
-		if v.take(at, key, got[i]); v.err != nil {
+		if v.cacheReply(at, key, got[i]); v.err != nil {
 			return
 		}
 	}
 }
 
 // take caches the store's answer for a value.
-func (v *remoteView) take(at place, key []byte, got any) {
-	v.hash(at).values[string(key)] = nil
-	switch sealed, err := textOf(got); {
+func (v *remoteView) cacheReply(at place, key []byte, got any) {
+	v.cachedPlace(at).values[string(key)] = nil
+	switch sealed, err := replyText(got); {
 	case err != nil:
-		v.err = v.of.fault(err)
+		v.err = v.remote.commandError(err)
 	case got != nil:
-		v.keep(at, v.of.seals.field(at, key), sealed)
+		v.decryptAndCache(at, v.remote.sealer.fieldName(at, key), sealed)
 	}
 }
 
 // textOf returns a text answer, or "" for none.
-func textOf(answer any) (string, error) {
+func replyText(answer any) (string, error) {
 	text, ok := answer.(string)
 	if !ok && answer != nil {
-		return "", unexpected(answer)
+		return "", replyTypeError(answer)
 	}
 	return text, nil
 }
 
 // timeOf converts the answer of TIME: seconds and microseconds.
-func timeOf(answer any) (time.Time, error) {
+func replyTime(answer any) (time.Time, error) {
 	if parts, ok := answer.([]any); ok && len(parts) == 2 {
 		seconds, _ := parts[0].(string)
 		micros, _ := parts[1].(string)
@@ -258,11 +258,11 @@ func timeOf(answer any) (time.Time, error) {
 			return time.Unix(s, us*1000), nil
 		}
 	}
-	return time.Time{}, unexpected(answer)
+	return time.Time{}, replyTypeError(answer)
 }
 
 // unexpected returns the error for an answer of the wrong form: the server's own error, if it is one.
-func unexpected(answer any) error {
+func replyTypeError(answer any) error {
 	if refused, ok := answer.(resp.Error); ok {
 		return refused
 	}
@@ -270,50 +270,50 @@ func unexpected(answer any) error {
 }
 
 // keep decrypts and caches a value.
-func (v *remoteView) keep(at place, field, sealed string) {
-	key, value, err := v.of.seals.open(at, field, sealed)
+func (v *remoteView) decryptAndCache(at place, field, sealed string) {
+	key, value, err := v.remote.sealer.open(at, field, sealed)
 	if err != nil {
-		v.err = v.damaged(at, err)
+		v.err = v.damagedError(at, err)
 		return
 	}
-	h := v.hash(at)
-	if !h.changed[string(key)] {
+	h := v.cachedPlace(at)
+	if !h.changedKeys[string(key)] {
 		h.values[string(key)] = value
 	}
 }
 
 // all reads all values of a place.
-func (v *remoteView) all(at place) *remoteHash {
-	h := v.hash(at)
-	if h.whole || v.err != nil {
+func (v *remoteView) fetchAll(at place) *cachedPlace {
+	h := v.cachedPlace(at)
+	if h.complete || v.err != nil {
 		return h
 	}
-	v.fetched = true
-	got, err := v.of.client.Do(v.ctx, []string{"HGETALL", v.of.seals.hash(at)})
+	v.fetchedLater = true
+	got, err := v.remote.client.Do(v.ctx, []string{"HGETALL", v.remote.sealer.hashName(at)})
 	if err != nil {
-		v.err = v.of.fault(err)
+		v.err = v.remote.commandError(err)
 		return h
 	}
 	all, ok := got[0].([]any)
 	if !ok && got[0] != nil || len(all)%2 != 0 {
-		v.err = v.of.fault(unexpected(got[0]))
+		v.err = v.remote.commandError(replyTypeError(got[0]))
 		return h
 	}
 	for i := 0; i < len(all); i += 2 {
-		field, ferr := textOf(all[i])
-		sealed, serr := textOf(all[i+1])
+		field, ferr := replyText(all[i])
+		sealed, serr := replyText(all[i+1])
 		if err := cmp.Or(ferr, serr); err != nil {
-			v.err = v.of.fault(err)
+			v.err = v.remote.commandError(err)
 			return h
 		}
-		v.keep(at, field, sealed)
+		v.decryptAndCache(at, field, sealed)
 	}
-	h.whole = true
+	h.complete = true
 	return h
 }
 
 func (v *remoteView) each(at place, fn func(key, value []byte) error) error {
-	h := v.all(at)
+	h := v.fetchAll(at)
 	for _, key := range sorted.Keys(h.values) {
 		if value := h.values[key]; value != nil && v.err == nil {
 			if err := fn([]byte(key), value); err != nil {
@@ -324,10 +324,10 @@ func (v *remoteView) each(at place, fn func(key, value []byte) error) error {
 	return v.err
 }
 
-func (v *remoteView) groups(shelf string, key []byte, fn func(name, value []byte) error) error {
+func (v *remoteView) eachGroup(shelf string, key []byte, fn func(name, value []byte) error) error {
 	var names [][]byte
 	var places []place
-	err := v.each(index(shelf), func(name, _ []byte) error {
+	err := v.each(groupIndex(shelf), func(name, _ []byte) error {
 		names, places = append(names, bytes.Clone(name)), append(places, place{shelf, string(name)})
 		return nil
 	})
@@ -336,20 +336,20 @@ func (v *remoteView) groups(shelf string, key []byte, fn func(name, value []byte
 	}
 	for i, at := range places {
 		if err == nil {
-			err = fn(names[i], v.hash(at).values[string(key)])
+			err = fn(names[i], v.cachedPlace(at).values[string(key)])
 		}
 	}
 	return err
 }
 
 func (v *remoteView) put(at place, key, value []byte) error {
-	h := v.hash(at)
-	if at.group != "" && len(h.changed) == 0 {
-		if err := v.put(index(at.shelf), []byte(at.group), []byte{}); err != nil {
+	h := v.cachedPlace(at)
+	if at.group != "" && len(h.changedKeys) == 0 {
+		if err := v.put(groupIndex(at.namespace), []byte(at.group), []byte{}); err != nil {
 			return err
 		}
 	}
-	h.values[string(key)], h.changed[string(key)] = bytes.Clone(value), true
+	h.values[string(key)], h.changedKeys[string(key)] = bytes.Clone(value), true
 	return nil
 }
 
@@ -357,11 +357,11 @@ func (v *remoteView) drop(at place) error {
 	if at == limitsPlace {
 		return errors.New("the record of rate limit and budget cannot be deleted")
 	}
-	v.seen[at] = &remoteHash{values: map[string][]byte{}, whole: true, changed: map[string]bool{}, dropped: true}
+	v.cached[at] = &cachedPlace{values: map[string][]byte{}, complete: true, changedKeys: map[string]bool{}, dropped: true}
 	if at.group == "" {
 		return nil
 	}
-	return v.put(index(at.shelf), []byte(at.group), nil)
+	return v.put(groupIndex(at.namespace), []byte(at.group), nil)
 }
 
 func (v *remoteView) restamp(shelf string) error {

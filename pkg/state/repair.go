@@ -16,7 +16,7 @@ import (
 // midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no
 // limits. A shared store that another machine has restarted is used as it is.
 func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
-	opts.Used = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
+	opts.PriorUseEvidence = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
 	done, err := repairFile(ctx, dir, opts, seq, hash)
 	if err != nil || opts.Remote == nil {
 		return done, err
@@ -26,9 +26,9 @@ func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash stri
 		return done, err
 	}
 	defer s.Close()
-	err = s.values.look(ctx, func(*tx) error { return nil })
-	if errors.Is(err, ErrReset) || errors.Is(err, ErrCorrupt) {
-		return true, s.values.medium.(*remote).repair(ctx)
+	err = s.valueQueue.runReadOnly(ctx, func(*tx) error { return nil })
+	if errors.Is(err, ErrStoreReset) || errors.Is(err, ErrCorrupt) {
+		return true, s.valueQueue.backend.(*remoteBackend).repair(ctx)
 	}
 	return done, err
 }
@@ -56,7 +56,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := os.Rename(old.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("repair state: %w", err)
 	}
-	if err := create(old.path, spent(old.now())); err != nil {
+	if err := createStateFile(old.path, exhaustedRecord(old.now())); err != nil {
 		return false, err
 	}
 	if err := old.release(); err != nil {
@@ -67,49 +67,49 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 		return false, err
 	}
 	defer fixed.Close()
-	if err := fixed.head.reset(ctx, seq, hash); err != nil {
+	if err := fixed.head.recreate(ctx, seq, hash); err != nil {
 		return true, err
 	}
-	if err := fixed.file.read(ctx, fixed.head.ensure); err != nil {
+	if err := fixed.fileQueue.runTransaction(ctx, fixed.head.ensureExists); err != nil {
 		return true, err
 	}
-	return true, old.restampAll() // cached data of the old file is invalid
+	return true, old.renewAllStamps() // cached data of the old file is invalid
 }
 
 // spent returns limits that are used up.
-func spent(now instant) *record {
-	rec := new(record)
-	rec.advance(now)
-	rec.Used = usedUp
-	rec.RateFrom = rec.Now + rateWindow
-	rec.AskFrom = rec.Now + askWindow
+func exhaustedRecord(now clockReading) *limitRecord {
+	rec := new(limitRecord)
+	rec.advanceClock(now)
+	rec.EvaluationsUsed = exhaustedBudget
+	rec.RateBlockedUntil = rec.StoreTime + rateWindow
+	rec.ApprovalsBlockedUntil = rec.StoreTime + approvalWindow
 	return rec
 }
 
 // repair accepts a store that another machine has restarted, and restarts one that was emptied or set
 // back: with an epoch far ahead of what any machine has seen, so that the others need no repair.
-func (r *remote) repair(ctx context.Context) error {
-	old, seen, merr := r.mirror.read()
-	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
-	if _, err := v.begin(epoch{}, false, nil); err != nil {
+func (r *remoteBackend) repair(ctx context.Context) error {
+	old, seen, merr := r.epochFile.read()
+	v := &remoteView{remote: r, ctx: ctx, cached: map[place]*cachedPlace{}}
+	if _, err := v.readInitialValues(epoch{}, false, nil); err != nil {
 		return err
 	}
-	if v.raw == "" || seen && merr == nil && v.epoch.store == old.store {
+	if v.rawRecord == "" || seen && merr == nil && v.epoch.storeID == old.storeID {
 		if seen && merr == nil {
-			v.epoch = epoch{old.store, max(old.count, v.epoch.count)}
+			v.epoch = epoch{old.storeID, max(old.transactions, v.epoch.transactions)}
 		}
-		v.epoch.count += repairEpochStep
+		v.epoch.transactions += repairEpochStep
 		if err := v.drop(cachePlace); err != nil { // it may contain approvals that were already used
 			return err
 		}
-		if err := v.put(limitsPlace, recordKey, spent(v.at).encode()); err != nil {
+		if err := v.put(limitsPlace, recordKey, exhaustedRecord(v.clock).encode()); err != nil {
 			return err
 		}
 		if done, err := v.commit(); err != nil {
 			return err
 		} else if !done {
-			return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("another machine wrote to the store at the same time; try again")}
+			return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("another machine wrote to the store at the same time; try again")}
 		}
 	}
-	return r.mirror.write(v.epoch, true)
+	return r.epochFile.write(v.epoch, true)
 }

@@ -47,7 +47,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("approvals: %v", err)
 			}
 			st, err := s.Status(t.Context(), Limits{PerMinute: 60, PerDay: 100, PerHour: 10})
-			if err != nil || st.Used != 100 || st.Tokens != 0 || st.ApprovalsLeft != 0 || st.AuditEntries != 12 || st.AuditHead != "head" {
+			if err != nil || st.BudgetUsed != 100 || st.RateTokens != 0 || st.ApprovalsLeft != 0 || st.AuditEntries != 12 || st.AuditHead != "head" {
 				t.Errorf("%+v, %v", st, err)
 			}
 			w.pass(time.Hour)

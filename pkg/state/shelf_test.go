@@ -13,7 +13,7 @@ func TestShelfKeepsGroups(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
 	g, h := []byte("g"), []byte("h")
-	err := s.Shelf(t.Context(), "things", func(sh *Shelf) error {
+	err := s.UpdateNamespace(t.Context(), "things", func(sh *NamespaceTx) error {
 		if sh.Get(g, []byte("a")) != nil || sh.Drop(g) != nil {
 			t.Error("an empty shelf holds something")
 		}
@@ -24,7 +24,7 @@ func TestShelfKeepsGroups(t *testing.T) {
 	}
 	again := openStore(t, dir, newWorld().options(true))
 	var groups, keys []string
-	err = again.LookShelf(t.Context(), "things", func(sh *Shelf) error {
+	err = again.ViewNamespace(t.Context(), "things", func(sh *NamespaceTx) error {
 		if got := sh.Get(g, []byte("a")); !bytes.Equal(got, []byte("1")) {
 			t.Errorf("a is %q", got)
 		}
@@ -35,11 +35,11 @@ func TestShelfKeepsGroups(t *testing.T) {
 	if err != nil || len(groups) != 2 || len(keys) != 1 || keys[0] != "a1" {
 		t.Errorf("groups %q, keys %q, %v", groups, keys, err)
 	}
-	err = again.Shelf(t.Context(), "things", func(sh *Shelf) error { return sh.Drop(g) })
+	err = again.UpdateNamespace(t.Context(), "things", func(sh *NamespaceTx) error { return sh.Drop(g) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.LookShelf(t.Context(), "things", func(sh *Shelf) error {
+	err = s.ViewNamespace(t.Context(), "things", func(sh *NamespaceTx) error {
 		if sh.Get(g, []byte("a")) != nil || sh.Get(h, []byte("a")) == nil {
 			t.Error("the wrong group was dropped")
 		}
@@ -55,8 +55,8 @@ func TestShelfWritesOnlyChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	put := func(sh *Shelf) error { return sh.Put([]byte("g"), []byte("a"), []byte("1")) }
-	if err := s.Shelf(t.Context(), "things", put); err != nil {
+	put := func(sh *NamespaceTx) error { return sh.Put([]byte("g"), []byte("a"), []byte("1")) }
+	if err := s.UpdateNamespace(t.Context(), "things", put); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, fileName)
@@ -65,10 +65,10 @@ func TestShelfWritesOnlyChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := errors.New("no")
-	if err := s.Shelf(t.Context(), "things", func(*Shelf) error { return nil }); err != nil {
+	if err := s.UpdateNamespace(t.Context(), "things", func(*NamespaceTx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Shelf(t.Context(), "things", func(*Shelf) error { return refused }); !errors.Is(err, refused) {
+	if err := s.UpdateNamespace(t.Context(), "things", func(*NamespaceTx) error { return refused }); !errors.Is(err, refused) {
 		t.Errorf("the error is %v", err)
 	}
 	after, err := os.ReadFile(file)

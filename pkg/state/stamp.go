@@ -14,9 +14,9 @@ import (
 type Stamp [16]byte
 
 // stamps are the open stamp files of a folder, by shelf. Goroutines share them.
-type stamps struct {
-	mu   sync.Mutex
-	open map[string]stampFile
+type stampFiles struct {
+	mu        sync.Mutex
+	openFiles map[string]stampFile
 }
 
 type stampFile struct {
@@ -27,29 +27,29 @@ type stampFile struct {
 // Stamp returns the current stamp of a shelf, without a lock and without opening the state file; ok is
 // false if there is none and none can be created. If the stamp taken before a transaction is unchanged
 // later, data read from the shelf is still valid.
-func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.values.medium.stamp(shelf) }
+func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.valueQueue.backend.stamp(shelf) }
 
 func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
 	b.stamps.mu.Lock()
 	defer b.stamps.mu.Unlock()
 	path := b.stampPath(shelf)
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) && b.restamp(shelf) == nil {
+	if errors.Is(err, fs.ErrNotExist) && b.renewStamp(shelf) == nil {
 		info, err = os.Lstat(path)
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return stamp, false
 	}
-	f, known := b.stamps.open[shelf]
+	f, known := b.stamps.openFiles[shelf]
 	if !known || !os.SameFile(f.info, info) {
 		if known {
 			_ = f.file.Close() // only read, so no write can be lost
-			delete(b.stamps.open, shelf)
+			delete(b.stamps.openFiles, shelf)
 		}
 		if f, ok = openStamp(path); !ok {
 			return stamp, false
 		}
-		b.stamps.open[shelf] = f
+		b.stamps.openFiles[shelf] = f
 	}
 	n, _ := f.file.ReadAt(stamp[:], 0)
 	return stamp, n == len(stamp)
@@ -68,19 +68,19 @@ func openStamp(path string) (f stampFile, ok bool) {
 }
 
 // close closes the open files.
-func (s *stamps) close() {
+func (s *stampFiles) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.open {
+	for _, f := range s.openFiles {
 		_ = f.file.Close() // only read, so no write can be lost
 	}
-	clear(s.open)
+	clear(s.openFiles)
 }
 
 // restamp changes the stamp of a shelf. When the shelf changes, this happens under the lock and before
 // the commit: a reader that sees the new stamp waits for the commit. A stamp change without a content
 // change does no harm.
-func (b *boltFile) restamp(shelf string) error {
+func (b *boltFile) renewStamp(shelf string) error {
 	var stamp Stamp
 	_, _ = rand.Read(stamp[:]) // never fails
 	f, err := os.OpenFile(b.stampPath(shelf), os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
@@ -97,14 +97,14 @@ func (b *boltFile) restamp(shelf string) error {
 }
 
 // restampAll changes the stamps of all shelves that have one.
-func (b *boltFile) restampAll() error {
+func (b *boltFile) renewAllStamps() error {
 	entries, err := os.ReadDir(filepath.Dir(b.path))
 	if err != nil {
 		return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 	}
 	for _, entry := range entries {
 		if shelf, ok := strings.CutSuffix(entry.Name(), ".stamp"); ok {
-			err = errors.Join(err, b.restamp(shelf))
+			err = errors.Join(err, b.renewStamp(shelf))
 		}
 	}
 	return err

@@ -30,7 +30,7 @@ func TestStampChanges(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		err := other.Shelf(t.Context(), "things", func(sh *Shelf) error { return sh.Put([]byte("g"), []byte("k"), []byte{byte(i)}) })
+		err := other.UpdateNamespace(t.Context(), "things", func(sh *NamespaceTx) error { return sh.Put([]byte("g"), []byte("k"), []byte{byte(i)}) })
 		if err != nil {
 			t.Fatal(err)
 		}

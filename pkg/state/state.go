@@ -47,7 +47,7 @@ type Options struct {
 	// Used returns evidence that this installation was used before, such as "the audit log has
 	// entries", or "". It is called only if the state file is missing: deleting the file must not free
 	// used limits. nil treats a missing file as a first start.
-	Used func() (string, error)
+	PriorUseEvidence func() (string, error)
 
 	// Remote is a store that machines share; the file then holds only the head of the audit log. nil
 	// stores everything in the file.
@@ -64,10 +64,10 @@ const LockWait = 10 * time.Second
 // A Store is the state of one installation. Goroutines may share it; transactions that are ready at
 // the same time share a commit.
 type Store struct {
-	opts   Options
-	file   *queue // data of this machine only: the head of its audit log
-	head   headFile
-	values *queue // all other data
+	opts       Options
+	fileQueue  *transactionQueue // data of this machine only: the head of its audit log
+	head       headFile
+	valueQueue *transactionQueue // all other data
 }
 
 // Open returns the store in dir, and creates the folder (mode 0700) if necessary. The first
@@ -84,15 +84,15 @@ func Open(dir string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	bolt := newBoltFile(dir, opts)
-	file := &queue{medium: bolt, loc: opts.Location}
-	s := &Store{opts: opts, file: file, head: headFile{path: filepath.Join(dir, headName), bolt: bolt}, values: file}
-	file.note = s.head.note
+	file := &transactionQueue{backend: bolt, budgetZone: opts.Location}
+	s := &Store{opts: opts, fileQueue: file, head: headFile{path: filepath.Join(dir, headName), stateFile: bolt}, valueQueue: file}
+	file.beforeCommit = s.head.recordHead
 	if opts.Remote != nil {
-		shared, err := newRemote(dir, opts.Remote, opts.Clock)
+		shared, err := newRemoteBackend(dir, opts.Remote, opts.Clock)
 		if err != nil {
 			return nil, err
 		}
-		s.values = &queue{medium: shared, loc: opts.Location}
+		s.valueQueue = &transactionQueue{backend: shared, budgetZone: opts.Location}
 	}
 	return s, nil
 }
@@ -100,9 +100,9 @@ func Open(dir string, opts Options) (*Store, error) {
 // Close closes the files. It does not wait: what a running transaction uses stays open, and the kernel
 // closes it when the process ends.
 func (s *Store) Close() error {
-	err := errors.Join(s.head.close(), s.file.close())
-	if s.values != s.file {
-		err = errors.Join(err, s.values.close())
+	err := errors.Join(s.head.close(), s.fileQueue.close())
+	if s.valueQueue != s.fileQueue {
+		err = errors.Join(err, s.valueQueue.close())
 	}
 	return err
 }
@@ -119,11 +119,11 @@ func checkFolder(dir string) error {
 	if !info.IsDir() {
 		return &Error{Kind: ErrUnwritable, Path: dir, Err: errors.New("not a folder")}
 	}
-	if err := owner.Check(info, owner.Write); err != nil {
+	if err := owner.Check(info, owner.OtherWrite); err != nil {
 		return &Error{Kind: ErrExposed, Path: dir, Err: err}
 	}
 	return nil
 }
 
 // uint64 keys and counters are stored big-endian.
-var order = binary.BigEndian
+var byteOrder = binary.BigEndian

@@ -137,9 +137,9 @@ func TestDamage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
-			o.Used = func() (string, error) { return "the audit log has entries", nil }
+			o.PriorUseEvidence = func() (string, error) { return "the audit log has entries", nil }
 			first := o
-			first.Used = nil
+			first.PriorUseEvidence = nil
 			s := openStore(t, dir, first)
 			if used, err := s.Charge(t.Context(), 5); used != 1 || err != nil {
 				t.Fatal(used, err)
@@ -277,7 +277,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 	s = openStore(t, dir, o)
 	st, err := s.Status(t.Context(), Limits{PerDay: 9})
-	if err != nil || st.Used != 1 {
+	if err != nil || st.BudgetUsed != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	if _, _, err := s.Head(t.Context()); err != nil {
@@ -351,7 +351,7 @@ func TestVanishedWhileRunning(t *testing.T) {
 // Whether the log has entries may be unknowable; that is no fresh start either.
 func TestUnreadableLog(t *testing.T) {
 	o := newWorld().options(true)
-	o.Used = func() (string, error) { return "", os.ErrPermission }
+	o.PriorUseEvidence = func() (string, error) { return "", os.ErrPermission }
 	s := openStore(t, t.TempDir(), o)
 	if _, err := s.Charge(t.Context(), 1); !errors.Is(err, ErrVanished) || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
@@ -460,7 +460,7 @@ func BenchmarkCharge(b *testing.B) {
 	s := openStore(b, b.TempDir(), newWorld().options(true))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Charge(b.Context(), usedUp); err != nil {
+		if _, err := s.Charge(b.Context(), exhaustedBudget); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,9 +21,9 @@ func setVersion(t *testing.T, path, from, to string) {
 	}
 	defer db.Close()
 	err = db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(limitsPlace.shelf))
+		b := tx.Bucket([]byte(limitsPlace.namespace))
 		body := bytes.Replace(b.Get(recordKey)[4:], []byte(`{"v":`+from+`,`), []byte(`{"v":`+to+`,`), 1)
-		return b.Put(recordKey, append(order.AppendUint32(nil, crc32.ChecksumIEEE(body)), body...))
+		return b.Put(recordKey, append(byteOrder.AppendUint32(nil, crc32.ChecksumIEEE(body)), body...))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 )
 
 // admit takes n evaluations and returns the rises that were told.
-func admit(t *testing.T, s *Store, n int) (told []*Rise) {
+func admit(t *testing.T, s *Store, n int) (told []*UsageSpike) {
 	t.Helper()
 	for range n {
 		_, rise, err := s.Admit(t.Context(), 1_000_000, 1_000_000)
@@ -37,7 +37,7 @@ func TestRise(t *testing.T) {
 	if len(told) != 1 {
 		t.Fatal("the rise was not told")
 	}
-	if r := told[0]; r.Used != 31 || r.Mean != 10 || !r.From.Equal(w.wall.Truncate(time.Hour)) {
+	if r := told[0]; r.Evaluations != 31 || r.MeanBefore != 10 || !r.From.Equal(w.wall.Truncate(time.Hour)) {
 		t.Errorf("told %+v", r)
 	}
 	if told := admit(t, s, 50); told != nil {
@@ -49,10 +49,10 @@ func TestRise(t *testing.T) {
 	}
 	// What is old is forgotten, and a handful never is a rise.
 	w.pass(100 * time.Hour)
-	if told := admit(t, s, riseLeast-1); told != nil {
+	if told := admit(t, s, minSpikeEvaluations-1); told != nil {
 		t.Errorf("told %v", told[0])
 	}
-	if told := admit(t, s, 1); len(told) != 1 || told[0].Mean != 0 {
+	if told := admit(t, s, 1); len(told) != 1 || told[0].MeanBefore != 0 {
 		t.Errorf("told %v", told)
 	}
 	st, err := s.Status(t.Context(), Limits{PerDay: 1})
@@ -61,9 +61,9 @@ func TestRise(t *testing.T) {
 	}
 	sum := 0
 	for _, h := range st.Hours {
-		sum += h.Used
+		sum += h.Evaluations
 	}
-	if sum != riseLeast || len(st.Hours) != usageHours {
+	if sum != minSpikeEvaluations || len(st.Hours) != usageHours {
 		t.Errorf("%d in %d hours", sum, len(st.Hours))
 	}
 	// In the first day there is nothing to compare with.
@@ -71,10 +71,10 @@ func TestRise(t *testing.T) {
 	if told := admit(t, first, 500); told != nil {
 		t.Errorf("told %v of the first hour", told[0])
 	}
-	rec := new(record)
+	rec := new(limitRecord)
 	for at := range int64(1000) {
-		rec.Now = at * int64(time.Hour)
-		rec.count()
+		rec.StoreTime = at * int64(time.Hour)
+		rec.countEvaluation()
 		if len(rec.Hours) > usageHours+1 {
 			t.Fatalf("%d hours are kept", len(rec.Hours))
 		}

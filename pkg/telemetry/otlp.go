@@ -14,72 +14,74 @@ import (
 // A message is an OTLP 1 protobuf message, encoded field by field: the generated types would need a
 // reflection library that slows every start. Field numbers are those of opentelemetry/proto; a test
 // decodes messages with the generated types.
-type message []byte
+type otlpMessage []byte
 
 // Wire types, https://protobuf.dev/programming-guides/encoding/.
 const (
-	wireVarint = 0
-	wireFixed  = 1 // eight bytes
-	wireBytes  = 2
+	wireVarint  = 0
+	wireFixed64 = 1 // eight bytes
+	wireBytes   = 2
 )
 
-func (m message) tag(field, wire uint64) message { return binary.AppendUvarint(m, field<<3|wire) }
+func (m otlpMessage) appendTag(field, wire uint64) otlpMessage {
+	return binary.AppendUvarint(m, field<<3|wire)
+}
 
 //go:noinline
-func (m message) text(field uint64, value string) message {
+func (m otlpMessage) appendText(field uint64, value string) otlpMessage {
 	if value == "" {
 		return m
 	}
-	return append(binary.AppendUvarint(m.tag(field, wireBytes), uint64(len(value))), value...)
+	return append(binary.AppendUvarint(m.appendTag(field, wireBytes), uint64(len(value))), value...)
 }
 
-func (m message) bytes(field uint64, value []byte) message {
-	return m.text(field, string(value))
+func (m otlpMessage) appendBytes(field uint64, value []byte) otlpMessage {
+	return m.appendText(field, string(value))
 }
 
 //go:noinline
-func (m message) varint(field uint64, value uint64) message {
-	return binary.AppendUvarint(m.tag(field, wireVarint), value)
+func (m otlpMessage) appendVarint(field uint64, value uint64) otlpMessage {
+	return binary.AppendUvarint(m.appendTag(field, wireVarint), value)
 }
 
-func (m message) fixed(field uint64, value uint64) message {
-	return binary.LittleEndian.AppendUint64(m.tag(field, wireFixed), value)
+func (m otlpMessage) appendFixed64(field uint64, value uint64) otlpMessage {
+	return binary.LittleEndian.AppendUint64(m.appendTag(field, wireFixed64), value)
 }
 
-func (m message) double(field uint64, value float64) message {
-	return m.fixed(field, math.Float64bits(value))
+func (m otlpMessage) appendDouble(field uint64, value float64) otlpMessage {
+	return m.appendFixed64(field, math.Float64bits(value))
 }
 
-func (m message) each(field uint64, parts ...message) message {
+func (m otlpMessage) appendMessages(field uint64, parts ...otlpMessage) otlpMessage {
 	for _, part := range parts {
-		m = append(binary.AppendUvarint(m.tag(field, wireBytes), uint64(len(part))), part...)
+		m = append(binary.AppendUvarint(m.appendTag(field, wireBytes), uint64(len(part))), part...)
 	}
 	return m
 }
 
 // packed appends a packed repeated field of 8-byte numbers.
-func (m message) packed(field uint64, values []uint64) message {
-	var all message
+func (m otlpMessage) appendPacked(field uint64, values []uint64) otlpMessage {
+	var all otlpMessage
 	for _, value := range values {
 		all = binary.LittleEndian.AppendUint64(all, value)
 	}
-	return m.each(field, all)
+	return m.appendMessages(field, all)
 }
 
 // attribute is a KeyValue.
-func attribute(key, value string) message {
-	return message(nil).text(1, key).each(2, message(nil).text(1, value))
+func stringAttribute(key, value string) otlpMessage {
+	return otlpMessage(nil).appendText(1, key).appendMessages(2, otlpMessage(nil).appendText(1, value))
 }
 
-func number(key string, value int) message {
-	return message(nil).text(1, key).each(2, message(nil).varint(3, uint64(int64(value))))
+func intAttribute(key string, value int) otlpMessage {
+	return otlpMessage(nil).appendText(1, key).appendMessages(2, otlpMessage(nil).appendVarint(3, uint64(int64(value))))
 }
 
 // attributes returns attributes for pairs of key and value, without empty values.
-func attributes(pairs ...string) (out []message) {
+func stringAttributes(pairs ...string) (out []otlpMessage) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			out = append(out, attribute(pairs[i], pairs[i+1]))
+			out = append(out, stringAttribute(pairs[i], pairs[i+1]))
 		}
 	}
 	return out
@@ -98,37 +100,37 @@ func toolName(typ string) string {
 }
 
 // export returns an export request with one resource and one scope.
-func (e *Exporter) export(parts []message) message {
-	resource := message(nil).each(1, attributes("service.name", "shield", "service.version", e.opts.Version)...)
-	scope := message(nil).text(1, "github.com/shieldcli/shield").text(2, e.opts.Version)
-	scoped := message(nil).each(1, scope).each(2, parts...).text(3, Schema)
-	return message(nil).each(1, message(nil).each(1, resource).each(2, scoped).text(3, Schema))
+func (e *Exporter) exportRequest(parts []otlpMessage) otlpMessage {
+	resource := otlpMessage(nil).appendMessages(1, stringAttributes("service.name", "shield", "service.version", e.opts.Version)...)
+	scope := otlpMessage(nil).appendText(1, "github.com/shieldcli/shield").appendText(2, e.opts.Version)
+	scoped := otlpMessage(nil).appendMessages(1, scope).appendMessages(2, parts...).appendText(3, Schema)
+	return otlpMessage(nil).appendMessages(1, otlpMessage(nil).appendMessages(1, resource).appendMessages(2, scoped).appendText(3, Schema))
 }
 
 // traces returns an ExportTraceServiceRequest with the spans of actions.
-func (e *Exporter) traces(batch []Action) message {
-	var spans []message
+func (e *Exporter) traceRequest(batch []Action) otlpMessage {
+	var spans []otlpMessage
 	for i := range batch {
-		spans = append(spans, spansOf(&batch[i])...)
+		spans = append(spans, actionSpans(&batch[i])...)
 	}
-	return e.export(spans)
+	return e.exportRequest(spans)
 }
 
 // spansOf returns the span of an action, and one for each judge's answer. Answers of one tier start
 // together; the next tier starts after the last of them.
-func spansOf(a *Action) []message {
-	trace, root := random(16), random(8)
+func actionSpans(a *Action) []otlpMessage {
+	trace, root := randomBytes(16), randomBytes(8)
 	name := toolName(a.Type)
-	top := span(trace, root, nil, "execute_tool "+name, a.Start, a.Latency, a.Error)
-	spans := []message{top.each(9, append(attributes("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name,
-		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.Error), number("shield.tier", a.Tier))...)}
+	top := newSpan(trace, root, nil, "execute_tool "+name, a.Start, a.Latency, a.Error)
+	spans := []otlpMessage{top.appendMessages(9, append(stringAttributes("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name,
+		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.Error), intAttribute("shield.tier", a.Tier))...)}
 	start, end, tier := a.Start, a.Start, -1
 	for _, s := range a.Steps {
 		if s.Tier != tier {
 			start, tier = end, s.Tier
 		}
-		child := span(trace, random(8), root, "shield "+s.Source, start, s.Latency, s.Error)
-		spans = append(spans, child.each(9, append(attributes("shield.source", s.Source, "shield.decision", s.Decision, "shield.rule", s.Rule, "error.type", s.Error), number("shield.tier", s.Tier))...))
+		child := newSpan(trace, randomBytes(8), root, "shield "+s.Source, start, s.Latency, s.Error)
+		spans = append(spans, child.appendMessages(9, append(stringAttributes("shield.source", s.Source, "shield.decision", s.Decision, "shield.rule", s.Rule, "error.type", s.Error), intAttribute("shield.tier", s.Tier))...))
 		if until := start.Add(s.Latency); until.After(end) {
 			end = until
 		}
@@ -136,33 +138,33 @@ func spansOf(a *Action) []message {
 	return spans
 }
 
-func span(trace, id, parent []byte, name string, start time.Time, latency time.Duration, failure string) message {
+func newSpan(trace, id, parent []byte, name string, start time.Time, latency time.Duration, failure string) otlpMessage {
 	const internal, failed = 1, 2
-	s := message(nil).bytes(1, trace).bytes(2, id).bytes(4, parent).text(5, name).varint(6, internal).
-		fixed(7, uint64(start.UnixNano())).fixed(8, uint64(start.Add(latency).UnixNano()))
+	s := otlpMessage(nil).appendBytes(1, trace).appendBytes(2, id).appendBytes(4, parent).appendText(5, name).appendVarint(6, internal).
+		appendFixed64(7, uint64(start.UnixNano())).appendFixed64(8, uint64(start.Add(latency).UnixNano()))
 	if failure != "" {
-		s = s.each(15, message(nil).text(2, failure).varint(3, failed))
+		s = s.appendMessages(15, otlpMessage(nil).appendText(2, failure).appendVarint(3, failed))
 	}
 	return s
 }
 
-func random(n int) []byte {
+func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // does not fail
 	return b
 }
 
 // bounds of the histogram, in seconds.
-var bounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
+var histogramBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
 
 // counts are the totals since the start.
-type counts struct {
-	actions map[kind]*histogram
+type metricCounts struct {
+	actions map[metricKey]*histogram
 	dropped uint64
 }
 
 // A kind is a combination of attributes that is counted separately.
-type kind struct {
+type metricKey struct {
 	decision string
 	tier     int
 }
@@ -173,17 +175,17 @@ type histogram struct {
 	sum     float64
 }
 
-func newCounts() counts { return counts{actions: map[kind]*histogram{}} }
+func newCounts() metricCounts { return metricCounts{actions: map[metricKey]*histogram{}} }
 
-func (c *counts) add(a *Action, dropped bool) {
-	k := kind{a.Decision, a.Tier}
+func (c *metricCounts) add(a *Action, dropped bool) {
+	k := metricKey{a.Decision, a.Tier}
 	h := c.actions[k]
 	if h == nil {
-		h = &histogram{buckets: make([]uint64, len(bounds)+1)}
+		h = &histogram{buckets: make([]uint64, len(histogramBounds)+1)}
 		c.actions[k] = h
 	}
 	seconds := a.Latency.Seconds()
-	at, _ := slices.BinarySearch(bounds, seconds)
+	at, _ := slices.BinarySearch(histogramBounds, seconds)
 	h.buckets[at]++
 	h.count++
 	h.sum += seconds
@@ -193,29 +195,29 @@ func (c *counts) add(a *Action, dropped bool) {
 }
 
 // metrics returns an ExportMetricsServiceRequest with the counts.
-func (e *Exporter) metrics() message {
+func (e *Exporter) metricsRequest() otlpMessage {
 	const cumulative = 2
-	from, now := uint64(e.began.UnixNano()), uint64(e.opts.Clock().UnixNano())
+	from, now := uint64(e.startedAt.UnixNano()), uint64(e.opts.Clock().UnixNano())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var limits []uint64
-	for _, bound := range bounds {
+	for _, bound := range histogramBounds {
 		limits = append(limits, math.Float64bits(bound))
 	}
-	kinds := slices.SortedFunc(maps.Keys(e.counts.actions), func(a, b kind) int {
+	kinds := slices.SortedFunc(maps.Keys(e.counts.actions), func(a, b metricKey) int {
 		return cmp.Or(cmp.Compare(a.decision, b.decision), cmp.Compare(a.tier, b.tier))
 	})
-	var durations message
+	var durations otlpMessage
 	for _, k := range kinds {
 		h := e.counts.actions[k]
-		durations = durations.each(1, message(nil).fixed(2, from).fixed(3, now).fixed(4, h.count).double(5, h.sum).packed(6, h.buckets).packed(7, limits).
-			each(9, attribute("shield.decision", k.decision), number("shield.tier", k.tier)))
+		durations = durations.appendMessages(1, otlpMessage(nil).appendFixed64(2, from).appendFixed64(3, now).appendFixed64(4, h.count).appendDouble(5, h.sum).appendPacked(6, h.buckets).appendPacked(7, limits).
+			appendMessages(9, stringAttribute("shield.decision", k.decision), intAttribute("shield.tier", k.tier)))
 	}
-	dropped := message(nil).fixed(2, from).fixed(3, now).fixed(6, e.counts.dropped)
-	return e.export([]message{
-		message(nil).text(1, "shield.action.duration").text(2, "Actions by decision and tier, and how long each was judged").text(3, "s").
-			each(9, durations.varint(2, cumulative)),
-		message(nil).text(1, "shield.telemetry.dropped").text(2, "Actions whose spans were dropped").text(3, "{action}").
-			each(7, message(nil).each(1, dropped).varint(2, cumulative).varint(3, 1)),
+	dropped := otlpMessage(nil).appendFixed64(2, from).appendFixed64(3, now).appendFixed64(6, e.counts.dropped)
+	return e.exportRequest([]otlpMessage{
+		otlpMessage(nil).appendText(1, "shield.action.duration").appendText(2, "Actions by decision and tier, and how long each was judged").appendText(3, "s").
+			appendMessages(9, durations.appendVarint(2, cumulative)),
+		otlpMessage(nil).appendText(1, "shield.telemetry.dropped").appendText(2, "Actions whose spans were dropped").appendText(3, "{action}").
+			appendMessages(7, otlpMessage(nil).appendMessages(1, dropped).appendVarint(2, cumulative).appendVarint(3, 1)),
 	})
 }

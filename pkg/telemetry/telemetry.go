@@ -24,10 +24,10 @@ import (
 
 // Limits of queued and sent data.
 const (
-	maxQueued  = 2048             // actions in the queue; further ones are dropped
-	maxBatch   = 256              // actions in a request
-	sendEvery  = 5 * time.Second  // spans
-	countEvery = 30 * time.Second // metrics
+	maxQueued       = 2048             // actions in the queue; further ones are dropped
+	maxBatch        = 256              // actions in a request
+	spanInterval    = 5 * time.Second  // spans
+	metricsInterval = 30 * time.Second // metrics
 )
 
 // Schema is the URL of the semantic conventions' version.
@@ -66,18 +66,18 @@ type Options struct {
 
 // An Exporter sends observed actions. It is safe for concurrent use.
 type Exporter struct {
-	opts   Options
-	client *http.Client
-	queue  chan Action
-	began  time.Time
+	opts      Options
+	client    *http.Client
+	queue     chan Action
+	startedAt time.Time
 
 	mu     sync.Mutex
-	counts counts
+	counts metricCounts
 
-	failing bool // used only by the sending goroutine
+	collectorFailing bool // used only by the sending goroutine
 
 	// Time limits for one request, and for the rest at shutdown.
-	request, farewell time.Duration
+	requestTimeout, shutdownTimeout time.Duration
 }
 
 // CheckURL returns an error unless a URL is https, or http on this machine.
@@ -105,8 +105,8 @@ func New(opts Options) (*Exporter, error) {
 	}
 	opts.URL = strings.TrimSuffix(opts.URL, "/")
 	return &Exporter{
-		opts: opts, queue: make(chan Action, maxQueued), began: opts.Clock(), counts: newCounts(),
-		request: 3 * time.Second, farewell: 2 * time.Second,
+		opts: opts, queue: make(chan Action, maxQueued), startedAt: opts.Clock(), counts: newCounts(),
+		requestTimeout: 3 * time.Second, shutdownTimeout: 2 * time.Second,
 		client: &http.Client{
 			Transport: &http.Transport{
 				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: opts.Roots},
@@ -132,7 +132,7 @@ func (e *Exporter) Observe(a Action) {
 
 // Run sends until ctx ends, and then sends the rest.
 func (e *Exporter) Run(ctx context.Context) {
-	spans, counts := time.NewTicker(sendEvery), time.NewTicker(countEvery)
+	spans, counts := time.NewTicker(spanInterval), time.NewTicker(metricsInterval)
 	defer spans.Stop()
 	defer counts.Stop()
 	for {
@@ -142,7 +142,7 @@ func (e *Exporter) Run(ctx context.Context) {
 		case <-counts.C:
 			e.sendCounts(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.farewell)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.shutdownTimeout)
 			defer cancel()
 			e.sendSpans(last)
 			e.sendCounts(last)
@@ -158,7 +158,7 @@ func (e *Exporter) sendSpans(ctx context.Context) {
 		for len(batch) < maxBatch && len(e.queue) > 0 {
 			batch = append(batch, <-e.queue)
 		}
-		if err := e.post(ctx, "/v1/traces", e.traces(batch)); err != nil {
+		if err := e.post(ctx, "/v1/traces", e.traceRequest(batch)); err != nil {
 			e.mu.Lock()
 			e.counts.dropped += uint64(len(batch))
 			e.mu.Unlock()
@@ -168,13 +168,13 @@ func (e *Exporter) sendSpans(ctx context.Context) {
 }
 
 func (e *Exporter) sendCounts(ctx context.Context) {
-	_ = e.post(ctx, "/v1/metrics", e.metrics()) // the next metrics include these
+	_ = e.post(ctx, "/v1/metrics", e.metricsRequest()) // the next metrics include these
 }
 
-func (e *Exporter) post(ctx context.Context, path string, m message) error {
-	err := e.try(ctx, path, m)
-	if failing := err != nil; failing != e.failing {
-		e.failing = failing
+func (e *Exporter) post(ctx context.Context, path string, m otlpMessage) error {
+	err := e.tryPost(ctx, path, m)
+	if failing := err != nil; failing != e.collectorFailing {
+		e.collectorFailing = failing
 		text := "telemetry: the OpenTelemetry collector answers again"
 		if failing {
 			text = fmt.Sprintf("telemetry: %v; the spans are dropped until the collector answers; check telemetry.otlp", err)
@@ -186,8 +186,8 @@ func (e *Exporter) post(ctx context.Context, path string, m message) error {
 	return err
 }
 
-func (e *Exporter) try(ctx context.Context, path string, m message) error {
-	ctx, cancel := context.WithTimeout(ctx, e.request)
+func (e *Exporter) tryPost(ctx context.Context, path string, m otlpMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, e.requestTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.URL+path, bytes.NewReader(m))
 	if err != nil {

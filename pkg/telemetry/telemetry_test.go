@@ -96,7 +96,7 @@ func (c *collector) exporter(told *[]string) *Exporter {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	e.request, e.farewell = time.Hour, time.Hour // a busy machine is not a collector that is away
+	e.requestTimeout, e.shutdownTimeout = time.Hour, time.Hour // a busy machine is not a collector that is away
 	return e
 }
 
@@ -191,7 +191,7 @@ func TestNoPayload(t *testing.T) {
 		a := judged
 		a.Type = typ
 		var span tracepb.Span
-		if err := proto.Unmarshal(spansOf(&a)[0], &span); err != nil {
+		if err := proto.Unmarshal(actionSpans(&a)[0], &span); err != nil {
 			t.Fatal(err)
 		}
 		if got := valueOf(span.Attributes, "gen_ai.tool.name"); got != want || span.Name != "execute_tool "+want {
@@ -211,7 +211,7 @@ func TestNobodyWaits(t *testing.T) {
 	for range maxQueued + 500 { // no one sends
 		e.Observe(judged)
 	}
-	if len(e.queue) != maxQueued || e.counts.dropped != 500 || e.counts.actions[kind{"BLOCK", 1}].count != maxQueued+500 {
+	if len(e.queue) != maxQueued || e.counts.dropped != 500 || e.counts.actions[metricKey{"BLOCK", 1}].count != maxQueued+500 {
 		t.Errorf("%d queued, %d dropped", len(e.queue), e.counts.dropped)
 	}
 	e.sendSpans(t.Context())

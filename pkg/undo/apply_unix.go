@@ -19,24 +19,24 @@ import (
 
 // An applier restores one set.
 type applier struct {
-	s       *Store
-	set     *Set
-	fd      int           // descriptor of the set's folder
-	left    map[int]stamp // state of the files after the action
-	writing string        // a path that was being overwritten when a process was killed
-	force   bool
+	s               *Store
+	set             *Set
+	fd              int               // descriptor of the set's folder
+	stampsAfter     map[int]fileStamp // state of the files after the action
+	interruptedPath string            // a path that was being overwritten when a process was killed
+	force           bool
 }
 
 // How to restore an entry.
-type plan uint8
+type restorePlan uint8
 
 const (
-	nothing plan = iota
-	create
-	replace   // the file is as the action left it, or force is set
-	overwrite // write into the file, because it has other hard links
-	rights    // only mode or time differ
-	beside
+	planNothing restorePlan = iota
+	planCreate
+	planReplace     // the file is as the action left it, or force is set
+	planOverwrite   // write into the file, because it has other hard links
+	planPermissions // only mode or time differ
+	planOtherName
 )
 
 // Apply restores a set, or only its names at or below some paths. A file that is newer than the action
@@ -53,30 +53,30 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 		return nil, nil, err
 	}
 	defer unix.Close(fd)
-	a := &applier{s: s, set: set, fd: fd, force: force, left: s.leftBy(id)}
-	if data, err := os.ReadFile(filepath.Join(dir, writingName)); err == nil {
-		a.writing = string(data)
+	a := &applier{s: s, set: set, fd: fd, force: force, stampsAfter: s.stampsAfterAction(id)}
+	if data, err := os.ReadFile(filepath.Join(dir, overwritingName)); err == nil {
+		a.interruptedPath = string(data)
 	}
 	var chosen []int
 	for i := range set.Entries {
-		if e := &set.Entries[i]; !e.Gone && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return within(e.path(), p) })) {
+		if e := &set.Entries[i]; !e.ContentDropped && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return isInOrBelow(e.path(), p) })) {
 			chosen = append(chosen, i)
 		}
 	}
 	if len(chosen) == 0 {
 		return nil, nil, fmt.Errorf("the set %s contains none of these paths; run 'shield undo show %s' for its files", id, id)
 	}
-	var losses []Loss
+	var losses []FileLoss
 	for _, i := range chosen {
-		if p, _, _ := a.plan(i); p == replace || p == overwrite {
-			losses = append(losses, Loss{Path: set.Entries[i].path(), Write: true}) // a new hard link would change the file's change time
+		if p, _, _ := a.planFor(i); p == planReplace || p == planOverwrite {
+			losses = append(losses, FileLoss{Path: set.Entries[i].path(), Write: true}) // a new hard link would change the file's change time
 		}
 	}
-	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
+	saved, err := s.Keep(ctx, ActionInfo{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSet: id, Description: "what undo apply " + id + " replaced"}, losses)
 	if err != nil {
 		return nil, nil, fmt.Errorf("nothing was restored, because the files that would be replaced cannot be copied first: %w; move them away, then try again", err)
 	}
-	step()
+	testCrashPoint()
 	var out []Result
 	for _, i := range chosen {
 		if err := ctx.Err(); err != nil {
@@ -84,82 +84,84 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 		}
 		e := &set.Entries[i]
 		r := Result{Path: e.path()}
-		r.Did, r.At, err = a.entry(i)
+		r.Outcome, r.OtherPath, err = a.restoreEntry(i)
 		if err != nil {
-			r.Did, r.Why = Failed, err.Error()
+			r.Outcome, r.Why = Failed, err.Error()
 		}
 		out = append(out, r)
-		step()
+		testCrashPoint()
 	}
-	a.settle(chosen)
+	a.restoreFolderModes(chosen)
 	at := s.o.Clock().UTC().Format(time.RFC3339)
 	return out, saved, os.WriteFile(filepath.Join(dir, appliedName), []byte(at), 0o600)
 }
 
 // within reports whether a path is the folder or below it.
-func within(path, folder string) bool {
+func isInOrBelow(path, folder string) bool {
 	folder = filepath.Clean(folder)
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
 // leftBy returns the state of the set's files after the action, by the index of the entry.
-func (s *Store) leftBy(id string) map[int]stamp {
-	left := map[int]stamp{}
-	if data, err := os.ReadFile(filepath.Join(s.o.Dir, id, leftName)); err == nil {
+func (s *Store) stampsAfterAction(id string) map[int]fileStamp {
+	left := map[int]fileStamp{}
+	if data, err := os.ReadFile(filepath.Join(s.o.Dir, id, stampsAfterName)); err == nil {
 		_ = json.Unmarshal(data, &left)
 	}
 	return left
 }
 
 // plan returns how to restore an entry, and the state of the current file.
-func (a *applier) plan(i int) (p plan, found stamp, err error) {
+func (a *applier) planFor(i int) (p restorePlan, found fileStamp, err error) {
 	e := &a.set.Entries[i]
 	path := e.path()
 	dir, err := openFolder(filepath.Dir(path))
-	if isGone(err) {
-		return create, stamp{}, nil
+	if isNotExist(err) {
+		return planCreate, fileStamp{}, nil
 	}
 	if err != nil {
-		return nothing, stamp{}, fmt.Errorf("%s: %w", filepath.Dir(path), err)
+		return planNothing, fileStamp{}, fmt.Errorf("%s: %w", filepath.Dir(path), err)
 	}
 	defer unix.Close(dir)
 	return a.planIn(dir, i)
 }
 
-func (a *applier) planIn(dir, i int) (p plan, found stamp, err error) {
+func (a *applier) planIn(dir, i int) (p restorePlan, found fileStamp, err error) {
 	e := &a.set.Entries[i]
 	name := filepath.Base(e.path())
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		if isGone(err) {
-			return create, stamp{}, nil
+		if isNotExist(err) {
+			return planCreate, fileStamp{}, nil
 		}
-		return nothing, stamp{}, err
+		return planNothing, fileStamp{}, err
 	}
 	found = stampOf(&st)
-	if a.same(e, dir, name, &st) {
+	if a.isUnchanged(e, dir, name, &st) {
 		if e.Kind == "file" && uint32(st.Mode)&0o7777 != e.Mode {
-			return rights, found, nil
+			return planPermissions, found, nil
 		}
-		return nothing, found, nil
+		return planNothing, found, nil
 	}
-	if left, ok := a.left[i]; !(ok && (left.is(found) || left.looks(found) && a.links(found))) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return beside, found, nil
+	if left, ok := a.stampsAfter[i]; !(ok && (left.isSameState(found) || left.isSameIgnoringCTime(found) && a.isKeptByLink(found))) && !a.force && a.interruptedPath != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return planOtherName, found, nil
 	}
-	if e.Links && found.Ino == e.Was.Ino && found.Dev == e.Was.Dev {
-		return overwrite, found, nil
+	if e.HasHardLinks && found.Ino == e.OriginalStamp.Ino && found.Dev == e.OriginalStamp.Dev {
+		return planOverwrite, found, nil
 	}
-	return replace, found, nil
+	return planReplace, found, nil
 }
 
 // links reports whether the set keeps a file by a hard link: the file was moved to its place. Each
 // further hard link changes its change time.
-func (a *applier) links(s stamp) bool {
-	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool { return e.By == "link" && e.Copy.Ino == s.Ino && e.Copy.Dev == s.Dev })
+func (a *applier) isKeptByLink(s fileStamp) bool {
+	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool {
+		return e.KeptBy == "link" && e.StoredStamp.Ino == s.Ino && e.StoredStamp.Dev == s.Dev
+	})
 }
 
 // same reports whether the current file is the kept file.
-func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
+func (a *applier) isUnchanged(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 	now := stampOf(st)
 	switch kind := st.Mode & unix.S_IFMT; e.Kind {
 	case "dir":
@@ -181,7 +183,7 @@ func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 		if kind != unix.S_IFREG || now.Size != e.Size {
 			return false
 		}
-		if e.By != "link" && now.is(e.Was) || e.By == "link" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && now.MTime == e.Was.MTime {
+		if e.KeptBy != "link" && now.isSameState(e.OriginalStamp) || e.KeptBy == "link" && now.Ino == e.OriginalStamp.Ino && now.Dev == e.OriginalStamp.Dev && now.MTime == e.OriginalStamp.MTime {
 			return true
 		}
 	}
@@ -192,7 +194,7 @@ func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 	defer f.Close()
 	want := e.Hash
 	if want == "" {
-		k, err := a.content(e)
+		k, err := a.openKeptContent(e)
 		if err != nil {
 			return false
 		}
@@ -206,19 +208,19 @@ func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 }
 
 // content opens the kept content of a file, and checks that it is unchanged.
-func (a *applier) content(e *Entry) (*os.File, error) {
-	f, st, err := openRegular(a.fd, e.Kept)
+func (a *applier) openKeptContent(e *Entry) (*os.File, error) {
+	f, st, err := openRegular(a.fd, e.StoredName)
 	if err != nil {
 		return nil, fmt.Errorf("the stored copy cannot be opened: %w", err)
 	}
 	now := stampOf(st)
 	ok := now.Size == e.Size
-	switch e.By {
+	switch e.KeptBy {
 	case "copy":
 		sum, err := hashFile(f)
 		ok = ok && err == nil && sum == e.Hash
 	default:
-		ok = ok && now.Ino == e.Copy.Ino && now.MTime == e.Copy.MTime
+		ok = ok && now.Ino == e.StoredStamp.Ino && now.MTime == e.StoredStamp.MTime
 	}
 	if !ok {
 		f.Close()
@@ -228,7 +230,7 @@ func (a *applier) content(e *Entry) (*os.File, error) {
 }
 
 // entry restores one entry.
-func (a *applier) entry(i int) (did, at string, err error) {
+func (a *applier) restoreEntry(i int) (did, at string, err error) {
 	e := &a.set.Entries[i]
 	path := e.path()
 	dir, err := makeFolder(filepath.Dir(path))
@@ -242,35 +244,35 @@ func (a *applier) entry(i int) (did, at string, err error) {
 		return "", "", err
 	}
 	switch p {
-	case nothing:
+	case planNothing:
 		return Same, "", nil
-	case create:
-		err := a.put(dir, name, i)
+	case planCreate:
+		err := a.createEntry(dir, name, i)
 		if err == nil {
 			return Restored, "", nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
 			return "", "", err
 		}
-	case rights:
+	case planPermissions:
 		fd, _, err := openRegular(dir, name)
 		if err == nil {
 			err = unix.Fchmod(int(fd.Fd()), e.Mode)
 			fd.Close()
 		}
 		return Restored, "", err
-	case replace:
-		err := a.replace(dir, name, i, found)
+	case planReplace:
+		err := a.replaceFile(dir, name, i, found)
 		return Restored, "", err
-	case overwrite:
-		return Restored, "", a.overwrite(dir, name, e, found)
+	case planOverwrite:
+		return Restored, "", a.overwriteFile(dir, name, e, found)
 	}
 	for n := 1; n < 100; n++ {
 		other := name + "." + a.set.ID
 		if n > 1 {
 			other += "." + strconv.Itoa(n)
 		}
-		err := a.put(dir, other, i)
+		err := a.createEntry(dir, other, i)
 		if err == nil {
 			return Beside, filepath.Join(filepath.Dir(path), other), nil
 		}
@@ -278,7 +280,7 @@ func (a *applier) entry(i int) (did, at string, err error) {
 			return "", "", err
 		}
 		var st unix.Stat_t
-		if unix.Fstatat(dir, other, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && a.same(e, dir, other, &st) {
+		if unix.Fstatat(dir, other, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && a.isUnchanged(e, dir, other, &st) {
 			return Beside, filepath.Join(filepath.Dir(path), other), nil
 		}
 	}
@@ -303,7 +305,7 @@ func makeFolder(path string) (int, error) {
 }
 
 // put creates a file that must not exist.
-func (a *applier) put(dir int, name string, i int) error {
+func (a *applier) createEntry(dir int, name string, i int) error {
 	e := &a.set.Entries[i]
 	switch e.Kind {
 	case "dir":
@@ -311,11 +313,11 @@ func (a *applier) put(dir int, name string, i int) error {
 	case "link":
 		return unix.Symlinkat(e.Target, dir, name)
 	}
-	return a.stage(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
+	return a.stageFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
 
 // replace replaces the found file with an entry's.
-func (a *applier) replace(dir int, name string, i int, found stamp) error {
+func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) error {
 	e := &a.set.Entries[i]
 	move := func(from int, staged string) error {
 		var st unix.Stat_t
@@ -325,47 +327,47 @@ func (a *applier) replace(dir int, name string, i int, found stamp) error {
 		return unix.Renameat(from, staged, dir, name)
 	}
 	if e.Kind != "link" {
-		return a.stage(dir, i, move)
+		return a.stageFile(dir, i, move)
 	}
-	staged := a.staged(i)
+	staged := a.stagedName(i)
 	_ = unix.Unlinkat(dir, staged, 0)
 	if err := unix.Symlinkat(e.Target, dir, staged); err != nil {
 		return err
 	}
 	defer unix.Unlinkat(dir, staged, 0)
-	step()
+	testCrashPoint()
 	return move(dir, staged)
 }
 
 // staged returns the temporary name of an entry.
-func (a *applier) staged(i int) string {
+func (a *applier) stagedName(i int) string {
 	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
 }
 
 // stage creates an entry's file in the store, or in the target folder if that is on another file
 // system, and calls use to move it to its name.
-func (a *applier) stage(dir, i int, use func(from int, staged string) error) error {
+func (a *applier) stageFile(dir, i int, use func(from int, staged string) error) error {
 	e := &a.set.Entries[i]
-	staged := a.staged(i)
-	if e.By == "link" {
-		f, err := a.content(e)
+	staged := a.stagedName(i)
+	if e.KeptBy == "link" {
+		f, err := a.openKeptContent(e)
 		if err != nil {
 			return err
 		}
 		f.Close()
 		_ = unix.Unlinkat(a.fd, staged, 0)
-		if err := unix.Linkat(a.fd, e.Kept, a.fd, staged, 0); err != nil {
+		if err := unix.Linkat(a.fd, e.StoredName, a.fd, staged, 0); err != nil {
 			return err
 		}
 		defer unix.Unlinkat(a.fd, staged, 0)
-		step()
+		testCrashPoint()
 		return use(a.fd, staged)
 	}
 	var err error
 	for _, at := range [...]int{a.fd, dir} {
 		_ = unix.Unlinkat(at, staged, 0)
-		if err = a.write(at, staged, e); err == nil {
-			step()
+		if err = a.writeContent(at, staged, e); err == nil {
+			testCrashPoint()
 			err = use(at, staged)
 		}
 		_ = unix.Unlinkat(at, staged, 0) // the file is gone if it was renamed
@@ -377,7 +379,7 @@ func (a *applier) stage(dir, i int, use func(from int, staged string) error) err
 }
 
 // write creates a file with the content of an entry.
-func (a *applier) write(dir int, name string, e *Entry) error {
+func (a *applier) writeContent(dir int, name string, e *Entry) error {
 	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
@@ -391,38 +393,38 @@ func (a *applier) write(dir int, name string, e *Entry) error {
 		_, err := to.WriteString(e.Target)
 		return err
 	}
-	from, err := a.content(e)
+	from, err := a.openKeptContent(e)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
 	if clone(to, from) != nil {
-		if _, err := copyFile(to, from, always); err != nil {
+		if _, err := copyFile(to, from, alwaysContinue); err != nil {
 			return err
 		}
 	}
-	step()
-	return finish(fd, e)
+	testCrashPoint()
+	return setModeAndTime(fd, e)
 }
 
 // finish sets the mode and time of an open file to those of an entry.
-func finish(fd int, e *Entry) error {
+func setModeAndTime(fd int, e *Entry) error {
 	if err := unix.Fchmod(fd, e.Mode); err != nil {
 		return err
 	}
-	at := unix.NsecToTimeval(e.Was.MTime)
+	at := unix.NsecToTimeval(e.OriginalStamp.MTime)
 	return unix.Futimes(fd, []unix.Timeval{at, at})
 }
 
 // overwrite writes the content of an entry into a file that has other hard links. It records the path
 // first, since a process killed meanwhile leaves a partly written file.
-func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
-	from, err := a.content(e)
+func (a *applier) overwriteFile(dir int, name string, e *Entry, found fileStamp) error {
+	from, err := a.openKeptContent(e)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	note := filepath.Join(a.s.o.Dir, a.set.ID, writingName)
+	note := filepath.Join(a.s.o.Dir, a.set.ID, overwritingName)
 	if err := os.WriteFile(note, []byte(e.path()), 0o600); err != nil {
 		return err
 	}
@@ -436,16 +438,16 @@ func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 	if err := unix.Fstat(fd, &st); err != nil || stampOf(&st) != found {
 		return errors.New("the file changed during the restore; run the command again")
 	}
-	step()
+	testCrashPoint()
 	if err := to.Truncate(0); err != nil {
 		return err
 	}
-	step()
-	if _, err := copyFile(to, from, always); err != nil {
+	testCrashPoint()
+	if _, err := copyFile(to, from, alwaysContinue); err != nil {
 		return err
 	}
-	step()
-	if err := finish(fd, e); err != nil {
+	testCrashPoint()
+	if err := setModeAndTime(fd, e); err != nil {
 		return err
 	}
 	return os.Remove(note)
@@ -453,26 +455,26 @@ func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 
 // settle restores the mode and time of the folders that were created, now or by a killed process,
 // innermost first.
-func (a *applier) settle(entries []int) {
+func (a *applier) restoreFolderModes(entries []int) {
 	for _, i := range slices.Backward(entries) {
 		e := &a.set.Entries[i]
 		if e.Kind != "dir" {
 			continue
 		}
-		fd, err := openReal(e.path())
+		fd, err := openFolderForReading(e.path())
 		if err != nil {
 			continue
 		}
 		var st unix.Stat_t
-		if unix.Fstat(fd, &st) == nil && stampOf(&st).Ino != e.Was.Ino {
-			_ = finish(fd, e)
+		if unix.Fstat(fd, &st) == nil && stampOf(&st).Ino != e.OriginalStamp.Ino {
+			_ = setModeAndTime(fd, e)
 		}
 		unix.Close(fd)
 	}
 }
 
 // openReal opens a folder for reading, unlike openFolder, which opens it only as a path.
-func openReal(path string) (int, error) {
+func openFolderForReading(path string) (int, error) {
 	fd, err := openFolder(path)
 	if err != nil {
 		return -1, err
@@ -485,7 +487,7 @@ func openReal(path string) (int, error) {
 // content, and drops files that the action did not delete. It returns the set; nil if nothing was kept
 // for the action.
 func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
-	mark := s.pending(session, hash)
+	mark := s.pendingPath(session, hash)
 	id, err := os.ReadFile(mark)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -501,7 +503,7 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 		return nil, err
 	}
 	dir := filepath.Join(s.o.Dir, set.ID)
-	left := map[int]stamp{}
+	left := map[int]fileStamp{}
 	var freed int64
 	remain := 0
 	for i := range set.Entries {
@@ -517,18 +519,18 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 		case err != nil:
 			remain++
 		case e.Kind == "dir":
-		case e.Kind == "file" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && (e.By == "link" || uint32(st.Mode)&0o7777 == e.Mode && now.is(e.Was)):
-			e.Gone = true
+		case e.Kind == "file" && now.Ino == e.OriginalStamp.Ino && now.Dev == e.OriginalStamp.Dev && (e.KeptBy == "link" || uint32(st.Mode)&0o7777 == e.Mode && now.isSameState(e.OriginalStamp)):
+			e.ContentDropped = true
 			freed += e.Size
-			_ = os.Remove(filepath.Join(dir, e.Kept))
-		case e.Kind == "link" && now.is(e.Was):
-			e.Gone = true
+			_ = os.Remove(filepath.Join(dir, e.StoredName))
+		case e.Kind == "link" && now.isSameState(e.OriginalStamp):
+			e.ContentDropped = true
 		default:
 			left[i] = now
 			remain++
 		}
 	}
-	if err := writeFile(dir, leftName, left); err != nil {
+	if err := writeFile(dir, stampsAfterName, left); err != nil {
 		return nil, err
 	}
 	if err := writeFile(dir, entriesName, set.Entries); err != nil {
@@ -536,11 +538,11 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 	}
 	set.Bytes -= freed
 	head := *set
-	head.Entries, head.Applied = nil, ""
+	head.Entries, head.AppliedAt = nil, ""
 	if err := writeFile(dir, headName, head); err != nil {
 		return nil, err
 	}
-	err = s.locked(ctx, func(c *counter) error {
+	err = s.withLock(ctx, func(c *counter) error {
 		c.Used -= freed
 		if remain == 0 { // the action deleted nothing
 			c.Used -= set.cost()

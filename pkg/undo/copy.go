@@ -19,11 +19,11 @@ const blockSize = 64 << 10
 var zeros [blockSize]byte
 
 // A digest hashes the blocks of a file that are not zero, with their offsets.
-type digest struct{ hash.Hash }
+type blockDigest struct{ hash.Hash }
 
-func newDigest() digest { return digest{sha256.New()} }
+func newDigest() blockDigest { return blockDigest{sha256.New()} }
 
-func (d digest) block(at int64, b []byte) {
+func (d blockDigest) block(at int64, b []byte) {
 	var n [12]byte
 	binary.BigEndian.PutUint64(n[:8], uint64(at))
 	binary.BigEndian.PutUint32(n[8:], uint32(len(b)))
@@ -31,7 +31,7 @@ func (d digest) block(at int64, b []byte) {
 	_, _ = d.Write(b)
 }
 
-func (d digest) sum(size int64) string {
+func (d blockDigest) sum(size int64) string {
 	d.block(size, nil)
 	return "sha256:" + hex.EncodeToString(d.Sum(nil))
 }
@@ -91,11 +91,11 @@ func copyFile(to, from *os.File, goOn func() error) (string, error) {
 	return d.sum(size), err
 }
 
-func always() error { return nil }
+func alwaysContinue() error { return nil }
 
 // hashFile returns the hash of a file's content.
 func hashFile(f *os.File) (string, error) {
 	d := newDigest()
-	size, err := eachBlock(f, always, func(at int64, b []byte) error { d.block(at, b); return nil })
+	size, err := eachBlock(f, alwaysContinue, func(at int64, b []byte) error { d.block(at, b); return nil })
 	return d.sum(size), err
 }

@@ -29,14 +29,14 @@ func Example() {
 		return
 	}
 	s, ctx := undo.New(undo.Options{Dir: filepath.Join(dir, "kept"), Clock: time.Now}), context.Background()
-	set, err := s.Keep(ctx, undo.About{What: "rm notes.txt"}, []undo.Loss{{Path: notes}})
+	set, err := s.Keep(ctx, undo.ActionInfo{Description: "rm notes.txt"}, []undo.FileLoss{{Path: notes}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(os.Remove(notes))
 	results, _, err := s.Apply(ctx, set.ID, nil, false)
-	fmt.Println(results[0].Did, err)
+	fmt.Println(results[0].Outcome, err)
 	text, err := os.ReadFile(notes)
 	fmt.Print(string(text), err)
 	// Output:

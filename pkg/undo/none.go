@@ -8,8 +8,8 @@ import (
 )
 
 // Keep keeps nothing on this system.
-func (s *Store) Keep(context.Context, About, []Loss) (*Set, error) {
-	return nil, &UnkeptError{Why: "undo is not supported on this system"}
+func (s *Store) Keep(context.Context, ActionInfo, []FileLoss) (*Set, error) {
+	return nil, &KeepError{Why: "undo is not supported on this system"}
 }
 
 // Apply restores nothing on this system.

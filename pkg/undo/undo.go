@@ -30,18 +30,18 @@ import (
 
 // Limits bound one set, and the store.
 type Limits struct {
-	QuietNames, Names int           // names in a set; above the first number, the answer to the agent mentions the set
-	QuietBytes, Bytes int64         // bytes that are copied
-	QuietTime, Time   time.Duration // time limit of keeping a set
-	Keep              time.Duration // age after which a set is deleted
-	Young             time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
-	Total             int64         // bytes of the store; in addition, at most a twentieth of the disk
+	NotifyAboveNames, MaxNames int           // names in a set; above the first number, the answer to the agent mentions the set
+	NotifyAboveBytes, MaxBytes int64         // bytes that are copied
+	NotifyAboveTime, MaxTime   time.Duration // time limit of keeping a set
+	MaxAge                     time.Duration // age after which a set is deleted
+	ProtectedAge               time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
+	MaxTotalBytes              int64         // bytes of the store; in addition, at most a twentieth of the disk
 }
 
 // DefaultLimits are the documented limits.
 var DefaultLimits = Limits{
-	QuietNames: 5_000, Names: 20_000, QuietBytes: 500 << 20, Bytes: 2 << 30, QuietTime: 200 * time.Millisecond, Time: 3 * time.Second,
-	Keep: 7 * 24 * time.Hour, Young: 24 * time.Hour, Total: 5 << 30,
+	NotifyAboveNames: 5_000, MaxNames: 20_000, NotifyAboveBytes: 500 << 20, MaxBytes: 2 << 30, NotifyAboveTime: 200 * time.Millisecond, MaxTime: 3 * time.Second,
+	MaxAge: 7 * 24 * time.Hour, ProtectedAge: 24 * time.Hour, MaxTotalBytes: 5 << 30,
 }
 
 // Options describe a store.
@@ -52,10 +52,10 @@ type Options struct {
 
 	// Secret reports whether a file is a credential by its name or, with start, by its first bytes.
 	// Such a file is not kept. nil knows none.
-	Secret func(path string, start []byte) bool
+	IsSecret func(path string, start []byte) bool
 	// Output reports whether a path is build output that can be recreated; it is not kept, and the set
 	// lists it. nil knows none.
-	Output func(path string) bool
+	IsBuildOutput func(path string) bool
 }
 
 // A Store keeps sets of files in a folder. Processes can share it.
@@ -70,7 +70,7 @@ func New(o Options) *Store {
 }
 
 // A Loss is something that an action deletes or changes.
-type Loss struct {
+type FileLoss struct {
 	Path  string                 // absolute and canonical; its folder contains no symbolic link
 	Under bool                   // Path is a folder, and all names in it that Match accepts are lost
 	Deep  bool                   // with Under: Match is called for everything below Path
@@ -83,51 +83,51 @@ type Loss struct {
 }
 
 // About describes the action that a set belongs to.
-type About struct {
-	Session string `json:"session,omitempty"`
-	Host    string `json:"host,omitempty"`
-	CWD     string `json:"cwd,omitempty"`
-	Type    string `json:"type,omitempty"`
-	Hash    string `json:"action_hash,omitempty"`
-	What    string `json:"what,omitempty"` // the action in words, redacted
-	Of      string `json:"of,omitempty"`   // ID of the set whose restoration replaced these files
+type ActionInfo struct {
+	Session     string `json:"session,omitempty"`
+	Host        string `json:"host,omitempty"`
+	CWD         string `json:"cwd,omitempty"`
+	Type        string `json:"type,omitempty"`
+	Hash        string `json:"action_hash,omitempty"`
+	Description string `json:"what,omitempty"` // the action in words, redacted
+	RestoredSet string `json:"of,omitempty"`   // ID of the set whose restoration replaced these files
 }
 
 // A Set is the files kept for one action.
 type Set struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
-	About
-	Names   int      `json:"names"`
-	Bytes   int64    `json:"bytes"`              // bytes of the kept content, linked content included
-	Said    bool     `json:"said,omitempty"`     // the set is so large that the answer mentions it
-	LeftOut []string `json:"left_out,omitempty"` // paths that were not kept: build output and sockets
-	Applied string   `json:"applied,omitempty"`  // time of the last restoring; not stored with the set
-	Entries []Entry  `json:"entries,omitempty"`  // set by Get only
+	ActionInfo
+	Names           int      `json:"names"`
+	Bytes           int64    `json:"bytes"`              // bytes of the kept content, linked content included
+	MentionInAnswer bool     `json:"said,omitempty"`     // the set is so large that the answer mentions it
+	LeftOut         []string `json:"left_out,omitempty"` // paths that were not kept: build output and sockets
+	AppliedAt       string   `json:"applied,omitempty"`  // time of the last restoring; not stored with the set
+	Entries         []Entry  `json:"entries,omitempty"`  // set by Get only
 }
 
 // overhead is the assumed cost of a name in bytes, so that the limit in bytes also limits the number
 // of small files and sets.
-const overhead = 4 << 10
+const nameOverheadBytes = 4 << 10
 
 // cost returns the bytes that a set counts in the store.
-func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*overhead }
+func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*nameOverheadBytes }
 
 // An Entry is one kept name: a file, folder, symbolic link or text.
 type Entry struct {
-	Path   string `json:"path"`
-	Raw    []byte `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
-	Kind   string `json:"kind"`          // kind: file, dir, link or text
-	Mode   uint32 `json:"mode,omitempty"`
-	Size   int64  `json:"size,omitempty"`
-	Was    stamp  `json:"was,omitzero"`
-	Kept   string `json:"kept,omitempty"` // name of the content in the set's folder
-	By     string `json:"by,omitempty"`   // how the content is kept: link, clone or copy
-	Copy   stamp  `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
-	Hash   string `json:"hash,omitempty"` // see hashFile
-	Target string `json:"target,omitempty"`
-	Links  bool   `json:"links,omitempty"` // the file had other names (hard links)
-	Gone   bool   `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
+	Path           string    `json:"path"`
+	Raw            []byte    `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
+	Kind           string    `json:"kind"`          // kind: file, dir, link or text
+	Mode           uint32    `json:"mode,omitempty"`
+	Size           int64     `json:"size,omitempty"`
+	OriginalStamp  fileStamp `json:"was,omitzero"`
+	StoredName     string    `json:"kept,omitempty"` // name of the content in the set's folder
+	KeptBy         string    `json:"by,omitempty"`   // how the content is kept: link, clone or copy
+	StoredStamp    fileStamp `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
+	Hash           string    `json:"hash,omitempty"` // see hashFile
+	Target         string    `json:"target,omitempty"`
+	HasHardLinks   bool      `json:"links,omitempty"` // the file had other names (hard links)
+	ContentDropped bool      `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
 }
 
 // path returns the original path of an entry.
@@ -139,7 +139,7 @@ func (e *Entry) path() string {
 }
 
 // A stamp identifies the state of a file, without its content.
-type stamp struct {
+type fileStamp struct {
 	Dev   uint64 `json:"dev,omitempty"`
 	Ino   uint64 `json:"ino,omitempty"`
 	Size  int64  `json:"size,omitempty"`
@@ -149,15 +149,15 @@ type stamp struct {
 
 // is reports whether two stamps are of the same state. The change time detects programs that set the
 // modification time back, but a new hard link changes it, too.
-func (s stamp) is(o stamp) bool {
+func (s fileStamp) isSameState(o fileStamp) bool {
 	if s.CTime == 0 || o.CTime == 0 {
-		return s.looks(o)
+		return s.isSameIgnoringCTime(o)
 	}
 	return s == o
 }
 
 // looks is like is, but ignores the change time.
-func (s stamp) looks(o stamp) bool {
+func (s fileStamp) isSameIgnoringCTime(o fileStamp) bool {
 	s.CTime, o.CTime = 0, 0
 	return s == o
 }
@@ -172,16 +172,16 @@ const (
 
 // A Result is what happened to one entry.
 type Result struct {
-	Path string `json:"path"`
-	Did  string `json:"did"`
-	At   string `json:"at,omitempty"`  // the other name, with Beside
-	Why  string `json:"why,omitempty"` // the error, with Failed
+	Path      string `json:"path"`
+	Outcome   string `json:"did"`
+	OtherPath string `json:"at,omitempty"`  // the other name, with Beside
+	Why       string `json:"why,omitempty"` // the error, with Failed
 }
 
 // An UnkeptError names a file that could not be kept, and the reason.
-type UnkeptError struct{ Path, Why string }
+type KeepError struct{ Path, Why string }
 
-func (e *UnkeptError) Error() string {
+func (e *KeepError) Error() string {
 	if e.Path == "" {
 		return "shield cannot keep a copy: " + e.Why
 	}
@@ -190,16 +190,16 @@ func (e *UnkeptError) Error() string {
 
 // The names of files in the store and in a set.
 const (
-	counterName = "store.json"
-	lockName    = "lock"
-	headName    = "set.json"
-	entriesName = "entries.json"
-	leftName    = "left.json"
-	appliedName = "applied"
-	writingName = "writing"
-	pendingName = "pending"
-	toldName    = "told"
-	goneSuffix  = ".gone"
+	counterName     = "store.json"
+	lockName        = "lock"
+	headName        = "set.json"
+	entriesName     = "entries.json"
+	stampsAfterName = "left.json"
+	appliedName     = "applied"
+	overwritingName = "writing"
+	pendingName     = "pending"
+	reportedName    = "told"
+	goneSuffix      = ".gone"
 )
 
 // lockWait limits the wait for the lock of the store.
@@ -213,7 +213,7 @@ type counter struct {
 }
 
 // locked calls f with the counter under the store's lock, and writes the counter afterwards.
-func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
+func (s *Store) withLock(ctx context.Context, f func(c *counter) error) error {
 	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
 	var c counter
 	data, err := os.ReadFile(filepath.Join(s.o.Dir, counterName))
 	if err != nil || json.Unmarshal(data, &c) != nil || c.Next < 1 || c.Used < 0 {
-		c = s.counted()
+		c = s.recount()
 	}
 	if err := f(&c); err != nil {
 		return err
@@ -244,15 +244,15 @@ func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
 }
 
 // counted computes the counter from the sets.
-func (s *Store) counted() (c counter) {
+func (s *Store) recount() (c counter) {
 	c.Next = 1
 	names, _ := os.ReadDir(s.o.Dir)
 	for _, n := range names {
 		id, _, _ := strings.Cut(n.Name(), ".")
-		if i := number(id); i >= c.Next {
+		if i := setNumber(id); i >= c.Next {
 			c.Next = i + 1
 		}
-		if h, err := s.head(n.Name()); err == nil {
+		if h, err := s.readHead(n.Name()); err == nil {
 			c.Used += h.cost()
 		}
 	}
@@ -260,7 +260,7 @@ func (s *Store) counted() (c counter) {
 }
 
 // number returns the number in the ID of a set, or 0.
-func number(id string) int {
+func setNumber(id string) int {
 	rest, ok := strings.CutPrefix(id, "u")
 	n, err := strconv.Atoi(rest)
 	if !ok || err != nil || n < 1 || strconv.Itoa(n) != rest {
@@ -279,16 +279,16 @@ func writeFile(dir, name string, v any) error {
 	if err := os.WriteFile(tmp, data, 0o600); err != nil {
 		return err
 	}
-	step()
+	testCrashPoint()
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
 // step is called between two changes on the disk; tests kill the process there.
-var step = func() {}
+var testCrashPoint = func() {}
 
 // head returns a set without its entries.
-func (s *Store) head(id string) (*Set, error) {
-	if number(id) == 0 {
+func (s *Store) readHead(id string) (*Set, error) {
+	if setNumber(id) == 0 {
 		return nil, fmt.Errorf("%q is not the ID of a set; 'shield undo' lists the sets", id)
 	}
 	dir := filepath.Join(s.o.Dir, id)
@@ -301,14 +301,14 @@ func (s *Store) head(id string) (*Set, error) {
 		return nil, fmt.Errorf("set %s is damaged and cannot be restored; 'shield undo' lists the other sets", id)
 	}
 	if at, err := os.ReadFile(filepath.Join(dir, appliedName)); err == nil {
-		set.Applied = string(at)
+		set.AppliedAt = string(at)
 	}
 	return &set, nil
 }
 
 // Get returns a set with its entries.
 func (s *Store) Get(id string) (*Set, error) {
-	set, err := s.head(id)
+	set, err := s.readHead(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no set %s; 'shield undo' lists the sets", id)
 	}
@@ -333,11 +333,11 @@ func (s *Store) List() ([]Set, error) {
 	}
 	var out []Set
 	for _, n := range names {
-		if set, err := s.head(n.Name()); err == nil {
+		if set, err := s.readHead(n.Name()); err == nil {
 			out = append(out, *set)
 		}
 	}
-	sorted.By(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	sorted.By(out, func(a, b Set) int { return setNumber(b.ID) - setNumber(a.ID) })
 	return out, err
 }
 
@@ -348,7 +348,7 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 	if _, err := os.Stat(s.o.Dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil
 	}
-	err = s.locked(ctx, func(c *counter) error {
+	err = s.withLock(ctx, func(c *counter) error {
 		dropped, bytes = s.prune(c, keep, -1)
 		return nil
 	})
@@ -356,7 +356,7 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 }
 
 // unfinished is the age at which a set without its list is considered abandoned by a killed process.
-const unfinished = time.Hour
+const abandonedAge = time.Hour
 
 // prune deletes sets older than keep and then, if most is not negative, the oldest that can be deleted
 // until the store holds at most that many bytes.
@@ -370,32 +370,32 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 		if !n.IsDir() {
 			continue
 		}
-		set, err := s.head(n.Name())
+		set, err := s.readHead(n.Name())
 		if err != nil {
-			if info, err := n.Info(); strings.HasSuffix(n.Name(), goneSuffix) || err == nil && number(n.Name()) > 0 && now.Sub(info.ModTime()) > unfinished {
+			if info, err := n.Info(); strings.HasSuffix(n.Name(), goneSuffix) || err == nil && setNumber(n.Name()) > 0 && now.Sub(info.ModTime()) > abandonedAge {
 				_ = os.RemoveAll(filepath.Join(s.o.Dir, n.Name()))
 			}
 			continue
 		}
 		sets = append(sets, *set)
 		c.Used += set.cost()
-		if now.Sub(set.At) < s.o.Limits.Young {
+		if now.Sub(set.At) < s.o.Limits.ProtectedAge {
 			live[set.Session] = true
 		}
 	}
-	for _, folder := range [...]string{pendingName, toldName} {
+	for _, folder := range [...]string{pendingName, reportedName} {
 		marks, _ := os.ReadDir(filepath.Join(s.o.Dir, folder))
 		for _, m := range marks {
-			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(keep, s.o.Limits.Keep) {
+			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(keep, s.o.Limits.MaxAge) {
 				_ = os.Remove(filepath.Join(s.o.Dir, folder, m.Name()))
 			}
 		}
 	}
-	sorted.By(sets, func(a, b Set) int { return number(a.ID) - number(b.ID) })
+	sorted.By(sets, func(a, b Set) int { return setNumber(a.ID) - setNumber(b.ID) })
 	for i := range sets {
 		set := &sets[i]
 		age := now.Sub(set.At)
-		young := age < s.o.Limits.Young || set.Session != "" && live[set.Session]
+		young := age < s.o.Limits.ProtectedAge || set.Session != "" && live[set.Session]
 		if old := age >= keep; !old && (most < 0 || c.Used <= most || young) || old && keep > 0 && young {
 			continue
 		}
@@ -403,7 +403,7 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 		if os.Rename(from, from+goneSuffix) != nil {
 			continue
 		}
-		step()
+		testCrashPoint()
 		_ = os.RemoveAll(from + goneSuffix)
 		c.Used -= set.cost()
 		dropped++
@@ -416,13 +416,13 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 // reserve creates the folder of a new set and returns its ID, and how many bytes are left in the
 // store.
 func (s *Store) reserve(ctx context.Context) (id string, room int64, err error) {
-	err = s.locked(ctx, func(c *counter) error {
-		most := min(s.o.Limits.Total, diskSize(s.o.Dir)/20)
+	err = s.withLock(ctx, func(c *counter) error {
+		most := min(s.o.Limits.MaxTotalBytes, diskSize(s.o.Dir)/20)
 		if now := s.o.Clock(); now.Unix()-c.Pruned >= 3600 || c.Used > most-most/10 {
-			s.prune(c, s.o.Limits.Keep, most-most/10)
+			s.prune(c, s.o.Limits.MaxAge, most-most/10)
 		}
 		if room = most - c.Used; room <= 0 {
-			return &UnkeptError{Why: "the undo store is full; run 'shield undo prune'"}
+			return &KeepError{Why: "the undo store is full; run 'shield undo prune'"}
 		}
 		for ; ; c.Next++ {
 			id = "u" + strconv.Itoa(c.Next)
@@ -447,27 +447,27 @@ func (s *Store) commit(ctx context.Context, set *Set) error {
 	if err := writeFile(dir, entriesName, set.Entries); err != nil {
 		return err
 	}
-	step()
+	testCrashPoint()
 	head := *set
-	head.Entries, head.Applied = nil, ""
+	head.Entries, head.AppliedAt = nil, ""
 	if err := writeFile(dir, headName, head); err != nil {
 		return err
 	}
-	step()
+	testCrashPoint()
 	if set.Hash != "" {
 		if err := os.MkdirAll(filepath.Join(s.o.Dir, pendingName), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(s.pending(set.Session, set.Hash), []byte(set.ID), 0o600); err != nil {
+		if err := os.WriteFile(s.pendingPath(set.Session, set.Hash), []byte(set.ID), 0o600); err != nil {
 			return err
 		}
 	}
-	return s.locked(ctx, func(c *counter) error { c.Used += set.cost(); return nil })
+	return s.withLock(ctx, func(c *counter) error { c.Used += set.cost(); return nil })
 }
 
 // Untold returns the sets of a session that it has not returned before, without their entries, newest
 // first.
-func (s *Store) Untold(session string) ([]Set, error) {
+func (s *Store) TakeNewSets(session string) ([]Set, error) {
 	names, err := os.ReadDir(s.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -476,24 +476,24 @@ func (s *Store) Untold(session string) ([]Set, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(session))
-	mark := filepath.Join(s.o.Dir, toldName, hex.EncodeToString(sum[:12]))
+	mark := filepath.Join(s.o.Dir, reportedName, hex.EncodeToString(sum[:12]))
 	told := 0
 	if text, err := os.ReadFile(mark); err == nil {
-		told = number(string(text))
+		told = setNumber(string(text))
 	}
 	var out []Set
 	for _, n := range names {
-		if number(n.Name()) <= told {
+		if setNumber(n.Name()) <= told {
 			continue
 		}
-		if set, err := s.head(n.Name()); err == nil && set.Session == session {
+		if set, err := s.readHead(n.Name()); err == nil && set.Session == session {
 			out = append(out, *set)
 		}
 	}
 	if len(out) == 0 {
 		return nil, nil
 	}
-	sorted.By(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	sorted.By(out, func(a, b Set) int { return setNumber(b.ID) - setNumber(a.ID) })
 	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
 		return nil, err
 	}
@@ -501,7 +501,7 @@ func (s *Store) Untold(session string) ([]Set, error) {
 }
 
 // pending returns the path of the file that contains the set ID of an action that has not ended.
-func (s *Store) pending(session, hash string) string {
+func (s *Store) pendingPath(session, hash string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + hash))
 	return filepath.Join(s.o.Dir, pendingName, hex.EncodeToString(sum[:12]))
 }

@@ -25,7 +25,7 @@ import (
 // A job is what a child process does, and at which step it is killed.
 type job struct {
 	Store, ID string
-	Losses    []Loss
+	Losses    []FileLoss
 	Kill      int
 	Disk      uint64 // bytes that a file can hold; 0 for any number
 }
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(arg), &j); err != nil {
 			return err
 		}
-		step = func() {
+		testCrashPoint = func() {
 			if j.Kill--; j.Kill < 0 {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 			_, _, err := s.Apply(context.Background(), j.ID, nil, false)
 			return err
 		}
-		_, err := s.Keep(context.Background(), About{Session: "s", Hash: "h"}, j.Losses)
+		_, err := s.Keep(context.Background(), ActionInfo{Session: "s", Hash: "h"}, j.Losses)
 		return err
 	})
 }
@@ -160,9 +160,9 @@ func rewrite(t testing.TB, path, text string) {
 	}
 }
 
-func keep(t testing.TB, s *Store, losses ...Loss) *Set {
+func keep(t testing.TB, s *Store, losses ...FileLoss) *Set {
 	t.Helper()
-	set, err := s.Keep(t.Context(), About{Session: "s", Hash: "h", What: "test"}, losses)
+	set, err := s.Keep(t.Context(), ActionInfo{Session: "s", Hash: "h", Description: "test"}, losses)
 	if err != nil || set == nil {
 		t.Fatalf("kept %v: %v", set, err)
 	}
@@ -182,7 +182,7 @@ func TestDeletedTree(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
 	was := snapshot(t, root)
-	set := keep(t, s, Loss{Path: root, Tree: true})
+	set := keep(t, s, FileLoss{Path: root, Tree: true})
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestDeletedTree(t *testing.T) {
 	}
 	for range 2 { // the second time nothing is left to do
 		for _, r := range apply(t, s, set.ID, false) {
-			if r.Did == Failed || r.Did == Beside {
+			if r.Outcome == Failed || r.Outcome == Beside {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -210,7 +210,7 @@ func TestOverwritten(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
 	was := snapshot(t, root)
-	losses := []Loss{{Path: root + "/a.txt", Write: true}, {Path: root + "/d/e/c", Write: true}}
+	losses := []FileLoss{{Path: root + "/a.txt", Write: true}, {Path: root + "/d/e/c", Write: true}}
 	set := keep(t, s, losses...)
 	rewrite(t, root+"/a.txt", "new")
 	rewrite(t, root+"/d/e/c", "")
@@ -219,7 +219,7 @@ func TestOverwritten(t *testing.T) {
 	}
 	write(t, root+"/d/e/c", "newer")
 	got := apply(t, s, set.ID, false)
-	if got[0].Did != Restored || got[1].Did != Beside || got[1].At != root+"/d/e/c."+set.ID {
+	if got[0].Outcome != Restored || got[1].Outcome != Beside || got[1].OtherPath != root+"/d/e/c."+set.ID {
 		t.Fatalf("%+v", got)
 	}
 	now := snapshot(t, root)
@@ -227,14 +227,14 @@ func TestOverwritten(t *testing.T) {
 		t.Errorf("%.200q", now)
 	}
 	out, saved, err := s.Apply(t.Context(), set.ID, nil, true)
-	if err != nil || saved == nil || saved.Of != set.ID {
+	if err != nil || saved == nil || saved.RestoredSet != set.ID {
 		t.Fatal(out, saved, err)
 	}
 	if m := missing(was, snapshot(t, root)); m != nil {
 		t.Errorf("forced: %s", m)
 	}
 	// What it replaced is kept.
-	if r := apply(t, s, saved.ID, true); r[0].Did != Restored {
+	if r := apply(t, s, saved.ID, true); r[0].Outcome != Restored {
 		t.Errorf("%+v", r)
 	}
 	if text, _ := os.ReadFile(root + "/d/e/c"); string(text) != "newer" {
@@ -247,9 +247,9 @@ func TestOverwritten(t *testing.T) {
 func TestWithoutAfter(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
-	set := keep(t, s, Loss{Path: root + "/a.txt", Write: true})
+	set := keep(t, s, FileLoss{Path: root + "/a.txt", Write: true})
 	rewrite(t, root+"/a.txt", "new")
-	if got := apply(t, s, set.ID, false); got[0].Did != Beside {
+	if got := apply(t, s, set.ID, false); got[0].Outcome != Beside {
 		t.Errorf("%+v", got)
 	}
 	if text, _ := os.ReadFile(root + "/a.txt"); string(text) != "new" {
@@ -262,7 +262,7 @@ func TestWithoutAfter(t *testing.T) {
 func TestStillThere(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
-	set := keep(t, s, Loss{Path: root, Tree: true})
+	set := keep(t, s, FileLoss{Path: root, Tree: true})
 	if err := os.Remove(root + "/d/b\nnewline"); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestStillThere(t *testing.T) {
 		t.Errorf("%d links: %v", st.Nlink, err)
 	}
 	rewrite(t, root+"/a.txt", "later")
-	if got := apply(t, s, set.ID, true, root+"/d"); slices.ContainsFunc(got, func(r Result) bool { return r.Did == Failed }) {
+	if got := apply(t, s, set.ID, true, root+"/d"); slices.ContainsFunc(got, func(r Result) bool { return r.Outcome == Failed }) {
 		t.Errorf("%+v", got)
 	}
 	if text, err := os.ReadFile(root + "/d/b\nnewline"); string(text) != "b" {
@@ -284,7 +284,7 @@ func TestStillThere(t *testing.T) {
 	if text, _ := os.ReadFile(root + "/a.txt"); string(text) != "later" {
 		t.Errorf("%q", text)
 	}
-	keep(t, s, Loss{Path: root + "/empty"})
+	keep(t, s, FileLoss{Path: root + "/empty"})
 	if ended, err := s.Ended(t.Context(), "s", "h"); ended != nil || err != nil {
 		t.Errorf("a set of which nothing was taken away: %v %v", ended, err)
 	}
@@ -302,23 +302,23 @@ func TestUnkept(t *testing.T) {
 	late := time.Now()
 	for want, c := range map[string]struct {
 		o Options
-		l Loss
+		l FileLoss
 	}{
-		"credential files are not copied":                                {Options{Secret: secret}, Loss{Path: root + "/d/e/c"}},
-		"the file contains a credential, and credentials are not copied": {Options{Secret: secret}, Loss{Path: root + "/d/e/\xff\xfe", Write: true}},
-		"more than 3 files and folders":                                  {Options{Limits: Limits{Names: 3, Time: time.Hour, Total: 1 << 30}}, Loss{Path: root, Tree: true}},
-		"would be copied":                                                {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 1 << 30, Bytes: 100}}, Loss{Path: root + "/d/e/c", Write: true}},
-		"store is full":                                                  {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 100_000, Bytes: 100}}, Loss{Path: root + "/d/e/c"}},
-		"takes longer":                                                   {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, Loss{Path: root, Tree: true}},
-		"its path is not absolute":                                       {Options{}, Loss{Path: "a.txt"}},
-		"nested more than 256 deep":                                      {Options{}, Loss{Path: deep(t), Tree: true}},
-		"symbolic links":                                                 {Options{}, Loss{Path: linked(t, root) + "/a.txt"}},
-		"another file system":                                            {Options{}, Loss{Path: "/dev", Tree: true}},
-		"read-only or no folder":                                         {Options{Dir: "/proc/undo"}, Loss{Path: root + "/a.txt"}},
+		"credential files are not copied":                                {Options{IsSecret: secret}, FileLoss{Path: root + "/d/e/c"}},
+		"the file contains a credential, and credentials are not copied": {Options{IsSecret: secret}, FileLoss{Path: root + "/d/e/\xff\xfe", Write: true}},
+		"more than 3 files and folders":                                  {Options{Limits: Limits{MaxNames: 3, MaxTime: time.Hour, MaxTotalBytes: 1 << 30}}, FileLoss{Path: root, Tree: true}},
+		"would be copied":                                                {Options{Limits: Limits{MaxNames: 99, MaxTime: time.Hour, MaxTotalBytes: 1 << 30, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c", Write: true}},
+		"store is full":                                                  {Options{Limits: Limits{MaxNames: 99, MaxTime: time.Hour, MaxTotalBytes: 100_000, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c"}},
+		"takes longer":                                                   {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, FileLoss{Path: root, Tree: true}},
+		"its path is not absolute":                                       {Options{}, FileLoss{Path: "a.txt"}},
+		"nested more than 256 deep":                                      {Options{}, FileLoss{Path: deep(t), Tree: true}},
+		"symbolic links":                                                 {Options{}, FileLoss{Path: linked(t, root) + "/a.txt"}},
+		"another file system":                                            {Options{}, FileLoss{Path: "/dev", Tree: true}},
+		"read-only or no folder":                                         {Options{Dir: "/proc/undo"}, FileLoss{Path: root + "/a.txt"}},
 	} {
 		s := testStore(t, c.o)
-		set, err := s.Keep(t.Context(), About{}, []Loss{c.l})
-		var unkept *UnkeptError
+		set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{c.l})
+		var unkept *KeepError
 		if set != nil || err == nil || errors.As(err, &unkept) != (c.o.Dir == "") || c.o.Dir == "" && !strings.Contains(err.Error(), want) && want != "symbolic links" {
 			t.Errorf("%s: %v %v", want, set, err)
 		}
@@ -330,7 +330,7 @@ func TestUnkept(t *testing.T) {
 
 func deep(t *testing.T) string {
 	root := t.TempDir()
-	if err := os.MkdirAll(root+strings.Repeat("/d", maxLevels+2), 0o755); err != nil {
+	if err := os.MkdirAll(root+strings.Repeat("/d", maxFolderDepth+2), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return root
@@ -349,7 +349,7 @@ func linked(t *testing.T, to string) string {
 func TestSwappedFolder(t *testing.T) {
 	t.Parallel()
 	s, root, other := testStore(t, Options{}), tree(t), t.TempDir()
-	set := keep(t, s, Loss{Path: root + "/d", Tree: true})
+	set := keep(t, s, FileLoss{Path: root + "/d", Tree: true})
 	for _, err := range []error{os.RemoveAll(root + "/d"), os.Symlink(other, root+"/d")} {
 		if err != nil {
 			t.Fatal(err)
@@ -359,7 +359,7 @@ func TestSwappedFolder(t *testing.T) {
 	if left, _ := os.ReadDir(other); len(left) > 0 {
 		t.Errorf("written through a link: %v", left)
 	}
-	if got[0].Did != Beside || got[1].Did != Failed {
+	if got[0].Outcome != Beside || got[1].Outcome != Failed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -368,20 +368,20 @@ func TestSwappedFolder(t *testing.T) {
 func TestTampered(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
-	set := keep(t, s, Loss{Path: root + "/empty"}, Loss{Path: root + "/d/e/c", Write: true})
+	set := keep(t, s, FileLoss{Path: root + "/empty"}, FileLoss{Path: root + "/d/e/c", Write: true})
 	rewrite(t, root+"/empty", "through the link")
 	kept, err := s.Get(set.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(s.o.Dir, set.ID, kept.Entries[1].Kept), strings.Repeat("x", 200_000))
+	write(t, filepath.Join(s.o.Dir, set.ID, kept.Entries[1].StoredName), strings.Repeat("x", 200_000))
 	for _, err := range []error{os.Remove(root + "/empty"), os.Remove(root + "/d/e/c")} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, r := range apply(t, s, set.ID, true) {
-		if r.Did != Failed || !strings.Contains(r.Why, "was changed after") {
+		if r.Outcome != Failed || !strings.Contains(r.Why, "was changed after") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -398,8 +398,8 @@ func TestPatterns(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	write(t, root+"/d/node_modules/x", "x")
-	s := testStore(t, Options{Output: func(path string) bool { return filepath.Base(path) == "node_modules" }})
-	set := keep(t, s, Loss{Path: root, Under: true, Deep: true, Match: func(path string) bool { return filepath.Base(path) == "c" || strings.HasSuffix(path, "/x") }})
+	s := testStore(t, Options{IsBuildOutput: func(path string) bool { return filepath.Base(path) == "node_modules" }})
+	set := keep(t, s, FileLoss{Path: root, Under: true, Deep: true, Match: func(path string) bool { return filepath.Base(path) == "c" || strings.HasSuffix(path, "/x") }})
 	var got []string
 	for _, e := range set.Entries {
 		got = append(got, strings.TrimPrefix(e.Path, root))
@@ -408,7 +408,7 @@ func TestPatterns(t *testing.T) {
 	if !slices.Equal(got, []string{"/d/e/c", "/ro/x"}) {
 		t.Errorf("%q", got)
 	}
-	set = keep(t, s, Loss{Path: root + "/d", Tree: true})
+	set = keep(t, s, FileLoss{Path: root + "/d", Tree: true})
 	if !slices.Equal(set.LeftOut, []string{root + "/d/node_modules"}) {
 		t.Errorf("left out: %q", set.LeftOut)
 	}
@@ -427,13 +427,13 @@ func TestSparse(t *testing.T) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Skip("no sparse files here:", err)
 	}
-	s.o.Limits.Total = 1 << 40
-	set, err := s.Keep(t.Context(), About{}, []Loss{{Path: root + "/sparse", Write: true}})
+	s.o.Limits.MaxTotalBytes = 1 << 40
+	set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/sparse", Write: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rewrite(t, root+"/sparse", "")
-	if got := apply(t, s, set.ID, true); got[0].Did != Restored {
+	if got := apply(t, s, set.ID, true); got[0].Outcome != Restored {
 		t.Fatalf("%+v", got)
 	}
 	var st syscall.Stat_t
@@ -459,7 +459,7 @@ func TestSameTime(t *testing.T) {
 		}
 	}
 	for _, ended := range []bool{true, false} {
-		set := keep(t, s, Loss{Path: name, Write: true})
+		set := keep(t, s, FileLoss{Path: name, Write: true})
 		time.Sleep(20 * time.Millisecond) // more than a tick of the change time
 		change("b\n")
 		if ended {
@@ -467,14 +467,14 @@ func TestSameTime(t *testing.T) {
 				t.Fatal("the set is dropped", err)
 			}
 		}
-		if got := apply(t, s, set.ID, !ended); got[0].Did != Restored {
+		if got := apply(t, s, set.ID, !ended); got[0].Outcome != Restored {
 			t.Errorf("%+v", got)
 		}
 		if text, _ := os.ReadFile(name); string(text) != "a\n" {
 			t.Errorf("%q", text)
 		}
 	}
-	set := keep(t, s, Loss{Path: name, Write: true})
+	set := keep(t, s, FileLoss{Path: name, Write: true})
 	rewrite(t, name, "c\n")
 	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
 		t.Fatal(err)
@@ -488,7 +488,7 @@ func TestSameTime(t *testing.T) {
 	if err := os.Chtimes(name, left.ModTime(), left.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if got := apply(t, s, set.ID, false); got[0].Did != Beside {
+	if got := apply(t, s, set.ID, false); got[0].Outcome != Beside {
 		t.Errorf("newer content of the same size and time: %+v", got)
 	}
 }
@@ -500,7 +500,7 @@ func TestFullDisk(t *testing.T) {
 	store, root := filepath.Join(t.TempDir(), "undo"), tree(t)
 	was := snapshot(t, root)
 	for most := range 12 {
-		arg, err := json.Marshal(job{Store: store, Losses: []Loss{{Path: root + "/d", Tree: true}, {Path: root + "/d/e/c", Write: true}}, Kill: 1000, Disk: uint64(most) * 1000})
+		arg, err := json.Marshal(job{Store: store, Losses: []FileLoss{{Path: root + "/d", Tree: true}, {Path: root + "/d/e/c", Write: true}}, Kill: 1000, Disk: uint64(most) * 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -514,18 +514,18 @@ func TestFullDisk(t *testing.T) {
 	if m := missing(was, snapshot(t, root)); m != nil {
 		t.Errorf("the tree changed: %q", m)
 	}
-	keep(t, testStore(t, Options{Dir: store}), Loss{Path: root, Tree: true})
+	keep(t, testStore(t, Options{Dir: store}), FileLoss{Path: root, Tree: true})
 }
 
 // TestFlood holds that many small sets fill a store, too.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), t.TempDir()
-	s.o.Limits.Total = 1 << 20
+	s.o.Limits.MaxTotalBytes = 1 << 20
 	for i := range 200 {
 		name := filepath.Join(root, fmt.Sprint(i))
 		write(t, name, "x")
-		set, err := s.Keep(t.Context(), About{Session: "s", Hash: name}, []Loss{{Path: name}})
+		set, err := s.Keep(t.Context(), ActionInfo{Session: "s", Hash: name}, []FileLoss{{Path: name}})
 		if err != nil {
 			if i < 50 || !strings.Contains(err.Error(), "full") {
 				t.Errorf("set %d: %v", i, err)
@@ -548,7 +548,7 @@ func TestUntold(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
 	untold := func(session string) string {
-		sets, err := s.Untold(session)
+		sets, err := s.TakeNewSets(session)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -561,14 +561,14 @@ func TestUntold(t *testing.T) {
 	if got := untold("s"); got != "" {
 		t.Errorf("no store: %q", got)
 	}
-	keep(t, s, Loss{Path: root + "/a.txt", Write: true})
-	keep(t, s, Loss{Path: root + "/empty"})
+	keep(t, s, FileLoss{Path: root + "/a.txt", Write: true})
+	keep(t, s, FileLoss{Path: root + "/empty"})
 	for _, c := range []struct{ session, want string }{{"other", ""}, {"s", "u2 u1"}, {"s", ""}} {
 		if got := untold(c.session); got != c.want {
 			t.Errorf("%s: %q, want %q", c.session, got, c.want)
 		}
 	}
-	keep(t, s, Loss{Path: root + "/empty"})
+	keep(t, s, FileLoss{Path: root + "/empty"})
 	if got := untold("s"); got != "u3" {
 		t.Errorf("afterwards: %q", got)
 	}
@@ -578,14 +578,14 @@ func TestUntold(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
-	set := keep(t, s, Loss{Path: root + "/a.txt", Write: true}, Loss{Path: root + "/d/e/c", Write: true})
+	set := keep(t, s, FileLoss{Path: root + "/a.txt", Write: true}, FileLoss{Path: root + "/d/e/c", Write: true})
 	if err := os.Chmod(root+"/d/e/c", 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
 		t.Fatal(err)
 	}
-	if got := apply(t, s, set.ID, false); len(got) != 1 || got[0].Did != Restored {
+	if got := apply(t, s, set.ID, false); len(got) != 1 || got[0].Outcome != Restored {
 		t.Errorf("%+v", got)
 	}
 	if info, err := os.Stat(root + "/d/e/c"); err != nil || info.Mode().Perm() != 0o751 {
@@ -607,8 +607,8 @@ func TestDatabase(t *testing.T) {
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	loss := Loss{Path: root + "/app.db", Store: true}
-	if set, err := s.Keep(t.Context(), About{}, []Loss{loss}); err == nil || !strings.Contains(err.Error(), "open") {
+	loss := FileLoss{Path: root + "/app.db", Store: true}
+	if set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{loss}); err == nil || !strings.Contains(err.Error(), "open") {
 		t.Errorf("kept while it is in use: %v %v", set, err)
 	}
 	_, _, _ = f.Close(), holder.Process.Kill(), holder.Wait()
@@ -627,7 +627,7 @@ func TestPrune(t *testing.T) {
 		write(t, root+"/"+name, strings.Repeat("x", 1000))
 		was := now
 		now = now.Add(-ago)
-		set, err := s.Keep(t.Context(), About{Session: session}, []Loss{{Path: root + "/" + name}})
+		set, err := s.Keep(t.Context(), ActionInfo{Session: session}, []FileLoss{{Path: root + "/" + name}})
 		if now = was; err != nil {
 			t.Fatal(err)
 		}
@@ -654,15 +654,15 @@ func TestPrune(t *testing.T) {
 	if got := ids(); !slices.Equal(got, []string{middle, live, young}) || slices.Contains(got, old) {
 		t.Errorf("%q are left", got)
 	}
-	s.o.Limits.Total = 2500 + 6*overhead
-	if set, err := s.Keep(t.Context(), About{}, []Loss{{Path: root + "/none"}}); set != nil || err != nil {
+	s.o.Limits.MaxTotalBytes = 2500 + 6*nameOverheadBytes
+	if set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/none"}}); set != nil || err != nil {
 		t.Errorf("%v %v", set, err)
 	}
 	if got := ids(); !slices.Equal(got, []string{live, young}) {
 		t.Errorf("%q are left in a full store", got)
 	}
 	write(t, root+"/5", strings.Repeat("x", 1000))
-	if _, err := s.Keep(t.Context(), About{}, []Loss{{Path: root + "/5"}}); err == nil || !strings.Contains(err.Error(), "full") {
+	if _, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/5"}}); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Errorf("a full store keeps: %v", err)
 	}
 	if n, _, err := s.Prune(t.Context(), 0); n != 2 || err != nil {
@@ -691,7 +691,7 @@ func TestKilled(t *testing.T) {
 		store, root := filepath.Join(t.TempDir(), "undo"), tree(t)
 		write(t, root+"/big", strings.Repeat(fmt.Sprint(round), 100_000))
 		was := snapshot(t, root)
-		losses := []Loss{{Path: root + "/d", Tree: true}, {Path: root + "/a.txt", Write: true}, {Path: root + "/big", Write: true}, {Path: root + "/empty"}}
+		losses := []FileLoss{{Path: root + "/d", Tree: true}, {Path: root + "/a.txt", Write: true}, {Path: root + "/big", Write: true}, {Path: root + "/empty"}}
 		run := func(j job) (killed bool) {
 			arg, err := json.Marshal(j)
 			if err != nil {
@@ -732,7 +732,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		for _, r := range apply(t, s, set.ID, false) {
-			if r.Did == Failed || r.Did == Beside {
+			if r.Outcome == Failed || r.Outcome == Beside {
 				t.Errorf("round %d: %+v", round, r)
 			}
 		}
@@ -761,7 +761,7 @@ func BenchmarkKeep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, loss := range map[string]Loss{"5000 names": {Path: names, Tree: true}, "1 GB linked": {Path: big + "/big"}} {
+	for name, loss := range map[string]FileLoss{"5000 names": {Path: names, Tree: true}, "1 GB linked": {Path: big + "/big"}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()

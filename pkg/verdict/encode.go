@@ -18,27 +18,27 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 //
 // A decision other than the three is written as BLOCK. Action and the JSON of the trail must be valid.
 func (v *Verdict) AppendJSON(dst []byte) []byte {
-	return v.append(dst, plain)
+	return v.append(dst, compactStyle)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v *Verdict) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 
 // A form selects how the parts of a verdict are written.
-type form struct {
+type jsonStyle struct {
 	text func(dst []byte, s string) []byte
 	json func(dst, raw []byte) []byte
 }
 
-var plain = form{text: appendText, json: appendCompact}
+var compactStyle = jsonStyle{text: appendText, json: appendCompact}
 
-func (v *Verdict) append(dst []byte, f form) []byte {
+func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 	dst = append(dst, '{')
 	if v.ID != "" {
 		dst = append(f.text(append(dst, `"id":`...), v.ID), ',')
 	}
 	dst = strconv.AppendInt(append(dst, `"line":`...), int64(v.Line), 10)
-	dst = append(append(append(dst, `,"decision":"`...), v.Decision.written()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
 	dst = appendConfidence(append(dst, `,"confidence":`...), v.Confidence)
 	dst = f.text(append(dst, `,"reasoning":`...), v.Reasoning)
@@ -72,10 +72,10 @@ func (v *Verdict) append(dst []byte, f form) []byte {
 	return append(dst, '}')
 }
 
-func (s *Step) append(dst []byte, f form) []byte {
+func (s *Step) append(dst []byte, f jsonStyle) []byte {
 	dst = strconv.AppendInt(append(dst, `{"tier":`...), int64(s.Tier), 10)
 	dst = f.text(append(dst, `,"source":`...), s.Source)
-	dst = append(append(append(dst, `,"decision":"`...), s.Decision.written()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
 	dst = appendConfidence(append(dst, `,"confidence":`...), s.Confidence)
 	dst = f.optional(dst, `,"rule":`, s.Rule)
 	if s.Allows {
@@ -92,14 +92,14 @@ func (s *Step) append(dst []byte, f form) []byte {
 	return append(dst, '}')
 }
 
-func (f form) optional(dst []byte, name, s string) []byte {
+func (f jsonStyle) optional(dst []byte, name, s string) []byte {
 	if s == "" {
 		return dst
 	}
 	return f.text(append(dst, name...), s)
 }
 
-func (f form) list(dst []byte, name string, list []string) []byte {
+func (f jsonStyle) list(dst []byte, name string, list []string) []byte {
 	for i, s := range list {
 		if i == 0 {
 			dst = append(append(dst, name...), '[')
@@ -114,7 +114,7 @@ func (f form) list(dst []byte, name string, list []string) []byte {
 	return dst
 }
 
-func (f form) value(dst []byte, name string, raw []byte) []byte {
+func (f jsonStyle) value(dst []byte, name string, raw []byte) []byte {
 	if len(raw) == 0 {
 		return dst
 	}
@@ -122,7 +122,7 @@ func (f form) value(dst []byte, name string, raw []byte) []byte {
 }
 
 // written returns the decision's name in the output.
-func (d Decision) written() string {
+func (d Decision) outputName() string {
 	if d == Allow || d == Escalate {
 		return d.String()
 	}

@@ -38,7 +38,7 @@ func check(t *testing.T, name string, raw []byte, want action.Code) {
 
 func TestHostileRecords(t *testing.T) {
 	for _, r := range hostile.Records(1) {
-		check(t, r.Class, r.Raw, r.Verdict)
+		check(t, r.Class, r.Raw, r.VerdictError)
 	}
 }
 
@@ -48,10 +48,10 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range vectors {
-		if v.Expect == "ALLOW" {
+		if v.WantDecision == "ALLOW" {
 			t.Errorf("%s expects ALLOW", v.Name)
 		}
-		check(t, v.Name, v.Raw, v.Pipe)
+		check(t, v.Name, v.Raw, v.VerdictError)
 	}
 }
 
@@ -60,10 +60,10 @@ func TestHostileStream(t *testing.T) {
 	in := newReader(hostile.Stream(records))
 	for i, r := range records {
 		rec, err := in.Next()
-		if err != nil || (rec.Err == nil) != (r.Verdict == "") {
+		if err != nil || (rec.Err == nil) != (r.VerdictError == "") {
 			t.Fatalf("%d %s: %.200q: got %.200q, %v, %v", i, r.Class, r.Raw, rec.Raw, rec.Err, err)
 		}
-		if rec, err = in.Next(); err != nil || string(rec.Raw) != hostile.Separator {
+		if rec, err = in.Next(); err != nil || string(rec.Raw) != hostile.SeparatorAction {
 			t.Fatalf("%d %s: %.200q is followed by %.200q, %v", i, r.Class, r.Raw, rec.Raw, err)
 		}
 	}

@@ -99,25 +99,25 @@ func writeKey(path string, key []byte) error {
 
 // How often, and at what interval, readKey retries while another process completes the file.
 const (
-	keyTries = 50
-	keyPause = 10 * time.Millisecond
+	maxKeyReads      = 50
+	keyRetryInterval = 10 * time.Millisecond
 )
 
 func readKey(path string) (key [KeySize]byte, err error) {
 	for try := 1; ; try++ {
 		n, err := tryKey(path, &key)
 		switch {
-		case errors.As(err, new(linkedError)) && try < keyTries: // createKey of another process is about to remove the second name
+		case errors.As(err, new(linkedError)) && try < maxKeyReads: // createKey of another process is about to remove the second name
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
 			return key, errors.New("the key is all zeros, which is not a secret; delete the file, and shield creates a new one")
 		case n == KeySize:
 			return key, nil
-		case n > KeySize || try == keyTries:
+		case n > KeySize || try == maxKeyReads:
 			return [KeySize]byte{}, fmt.Errorf("the file is not %d bytes long; delete it, and shield creates a new one", KeySize)
 		}
-		time.Sleep(keyPause)
+		time.Sleep(keyRetryInterval)
 	}
 }
 
@@ -142,7 +142,7 @@ func tryKey(path string, key *[KeySize]byte) (int, error) {
 	if err := owner.Check(info, 0o077); err != nil {
 		return 0, err
 	}
-	if err := owner.Single(info); err != nil {
+	if err := owner.CheckSingleLink(info); err != nil {
 		return 0, linkedError{err}
 	}
 	var buf [KeySize + 1]byte

@@ -68,7 +68,7 @@ func TestLoadKeyWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		time.Sleep(3 * keyPause)
+		time.Sleep(3 * keyRetryInterval)
 		_ = os.WriteFile(path, want[:], 0o600)
 	}()
 	if got, err := LoadKey(dir); err != nil || got != want {

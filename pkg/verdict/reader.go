@@ -69,14 +69,14 @@ func (r *Reader) Next() (Record, error) {
 	if rec.Err != nil {
 		return rec, nil
 	}
-	if err := r.open(&rec); err != nil {
+	if err := r.parseRecord(&rec); err != nil {
 		rec.Err = &action.LineError{Name: r.opts.Name, Line: rec.Line, Err: err}
 	}
 	return rec, nil
 }
 
 // open determines whether a record is an action or a verdict, and parses it.
-func (r *Reader) open(rec *Record) error {
+func (r *Reader) parseRecord(rec *Record) error {
 	var few [20]canonjson.Member
 	members, err := canonjson.Object(few[:0], rec.Raw, action.MaxDepth)
 	var e *canonjson.Error
@@ -108,7 +108,7 @@ func (r *Reader) open(rec *Record) error {
 		}
 		rec.Action, err = action.Parse(v.Action)
 		if err == nil && rec.Action.Hash != v.ActionHash {
-			err = unsealed("action_hash", "of another action")
+			err = unsealedError("action_hash", "of another action")
 		}
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 			seal, _ = m.Value.(string)
 		}
 	}
-	stages, err := s.open(members, seal)
+	stages, err := s.verifySeal(members, seal)
 	switch {
 	case errors.Is(err, errMismatch):
 		return nil, 0, &action.Error{Code: Mismatch, Field: "seal", Err: err}
@@ -146,7 +146,7 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 		return nil, 0, &action.Error{Code: Unsealed, Field: "seal", Err: err}
 	}
 	v := new(Verdict)
-	if err := v.fill(members); err != nil {
+	if err := v.setFields(members); err != nil {
 		return nil, 0, err
 	}
 	return v, stages, nil
@@ -154,20 +154,20 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 
 // fill sets the fields of a verdict. The input was written by shield, so unknown fields and values are
 // errors.
-func (v *Verdict) fill(members []canonjson.Member) error {
+func (v *Verdict) setFields(members []canonjson.Member) error {
 	for _, m := range members {
 		ok := true
 		switch m.Name {
 		case "id":
 			v.ID, ok = m.Value.(string)
 		case "line":
-			v.Line, ok = integer(m.Value)
+			v.Line, ok = parseInteger(m.Value)
 		case "decision":
-			v.Decision, ok = decision(m.Value)
+			v.Decision, ok = parseDecision(m.Value)
 		case "tier":
-			v.Tier, ok = integer(m.Value)
+			v.Tier, ok = parseInteger(m.Value)
 		case "confidence":
-			v.Confidence, ok = number(m.Value)
+			v.Confidence, ok = parseNumber(m.Value)
 		case "reasoning":
 			v.Reasoning, ok = m.Value.(string)
 		case "rule":
@@ -175,13 +175,13 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 		case "ref":
 			v.Ref, ok = m.Value.(string)
 		case "next_tier":
-			v.NextTier, ok = integer(m.Value)
+			v.NextTier, ok = parseInteger(m.Value)
 		case "degraded":
 			v.Degraded, ok = m.Value.(bool)
 		case "error":
 			v.Error, ok = m.Value.(string)
 		case "conditions":
-			v.Conditions, ok = texts(m.Value)
+			v.Conditions, ok = parseStrings(m.Value)
 		case "undo":
 			v.Undo, ok = m.Value.(string)
 		case "prompt_hash":
@@ -189,11 +189,11 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 		case "action_hash":
 			v.ActionHash, ok = m.Value.(string)
 		case "evaluated_at":
-			v.Evaluated, ok = instant(m.Value)
+			v.Evaluated, ok = parseTime(m.Value)
 		case "expires_at":
-			v.Expires, ok = instant(m.Value)
+			v.Expires, ok = parseTime(m.Value)
 		case "trail":
-			v.Trail, ok = trail(m.Raw)
+			v.Trail, ok = parseTrail(m.Raw)
 		case "action":
 			v.Action = m.Raw
 		case "seal":
@@ -202,16 +202,16 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 			ok = false
 		}
 		if !ok {
-			return unsealed(canonjson.Quote(m.Name), "written in a form that this version of shield does not read; judge the action again")
+			return unsealedError(canonjson.Quote(m.Name), "written in a form that this version of shield does not read; judge the action again")
 		}
 	}
 	if v.Decision == None {
-		return unsealed("decision", "missing")
+		return unsealedError("decision", "missing")
 	}
 	return nil
 }
 
-func texts(value any) (out []string, ok bool) {
+func parseStrings(value any) (out []string, ok bool) {
 	list, ok := value.([]any)
 	for _, one := range list {
 		s, isText := one.(string)
@@ -222,7 +222,7 @@ func texts(value any) (out []string, ok bool) {
 
 // trail parses the steps of a verdict. Effects and views keep their exact text, so that a pipe of stages
 // prints the same as a single process.
-func trail(raw []byte) ([]Step, bool) {
+func parseTrail(raw []byte) ([]Step, bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	if open, err := dec.ReadToken(); err != nil || open.Kind() != '[' {
 		return nil, false
@@ -239,7 +239,7 @@ func trail(raw []byte) ([]Step, bool) {
 			return nil, false
 		}
 		var s Step
-		if !s.fill(members) {
+		if !s.setFields(members) {
 			return nil, false
 		}
 		steps = append(steps, s)
@@ -248,18 +248,18 @@ func trail(raw []byte) ([]Step, bool) {
 	return steps, err == nil && end.Kind() == ']'
 }
 
-func (s *Step) fill(members []canonjson.Member) bool {
+func (s *Step) setFields(members []canonjson.Member) bool {
 	for _, m := range members {
 		ok := true
 		switch m.Name {
 		case "tier":
-			s.Tier, ok = integer(m.Value)
+			s.Tier, ok = parseInteger(m.Value)
 		case "source":
 			s.Source, ok = m.Value.(string)
 		case "decision":
-			s.Decision, ok = decision(m.Value)
+			s.Decision, ok = parseDecision(m.Value)
 		case "confidence":
-			s.Confidence, ok = number(m.Value)
+			s.Confidence, ok = parseNumber(m.Value)
 		case "rule":
 			s.Rule, ok = m.Value.(string)
 		case "allows":
@@ -270,7 +270,7 @@ func (s *Step) fill(members []canonjson.Member) bool {
 			s.Error, ok = m.Value.(string)
 		case "latency_us":
 			var n int
-			n, ok = integer(m.Value)
+			n, ok = parseInteger(m.Value)
 			s.Latency = int64(n)
 		case "effects":
 			s.Effects = m.Raw
@@ -288,18 +288,18 @@ func (s *Step) fill(members []canonjson.Member) bool {
 	return true
 }
 
-func decision(v any) (d Decision, ok bool) {
+func parseDecision(v any) (d Decision, ok bool) {
 	s, ok := v.(string)
 	return d, ok && d.UnmarshalText([]byte(s)) == nil
 }
 
-func integer(v any) (int, bool) {
-	f, ok := number(v)
+func parseInteger(v any) (int, bool) {
+	f, ok := parseNumber(v)
 	n := int(f)
 	return n, ok && float64(n) == f
 }
 
-func number(v any) (float64, bool) {
+func parseNumber(v any) (float64, bool) {
 	lit, ok := v.(jsontext.Value)
 	if !ok {
 		return 0, false
@@ -308,7 +308,7 @@ func number(v any) (float64, bool) {
 	return f, err == nil
 }
 
-func instant(v any) (time.Time, bool) {
+func parseTime(v any) (time.Time, bool) {
 	s, ok := v.(string)
 	if !ok {
 		return time.Time{}, false
@@ -317,6 +317,6 @@ func instant(v any) (time.Time, bool) {
 	return t, err == nil
 }
 
-func unsealed(field, why string) error {
+func unsealedError(field, why string) error {
 	return &action.Error{Code: Unsealed, Field: field, Err: errors.New(why)}
 }

@@ -98,7 +98,7 @@ func (s *Sealer) Seal(v *Verdict, stages Stages) { s.SealKnown(v, stages, nil) }
 // SealKnown is like [Sealer.Seal] with the canonical JSON of v.Action given; nil computes it.
 func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 	m := s.macs.Get().(*mac)
-	defer s.put(m)
+	defer s.putMAC(m)
 	if m.buf = v.appendCanonical(m.buf[:0], canonicalAction); m.buf == nil {
 		v.Action = nil
 		m.buf = v.appendCanonical(nil, nil)
@@ -106,7 +106,7 @@ func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 	var seal [sealSize]byte
 	copy(seal[:], s.head[:])
 	seal[1] = byte(stages)
-	m.sum(seal[:])
+	m.appendMAC(seal[:])
 	var text [(sealSize*8 + 5) / 6]byte
 	sealEncoding.Encode(text[:], seal[:])
 	v.Seal = string(text[:])
@@ -114,7 +114,7 @@ func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 
 // open verifies the seal of a verdict with the given members and returns the stages that have judged it. Its
 // errors are errUnsealed and errMismatch.
-func (s *Sealer) open(members []canonjson.Member, text string) (Stages, error) {
+func (s *Sealer) verifySeal(members []canonjson.Member, text string) (Stages, error) {
 	var seal, want [sealSize]byte
 	if len(text) != sealEncoding.EncodedLen(sealSize) {
 		return 0, errUnsealed
@@ -123,11 +123,11 @@ func (s *Sealer) open(members []canonjson.Member, text string) (Stages, error) {
 		return 0, errUnsealed
 	}
 	m := s.macs.Get().(*mac)
-	defer s.put(m)
+	defer s.putMAC(m)
 	rest := slices.DeleteFunc(slices.Clone(members), func(m canonjson.Member) bool { return m.Name == "seal" })
 	m.buf = canonjson.AppendObject(m.buf[:0], rest)
 	copy(want[:headSize], seal[:headSize])
-	m.sum(want[:])
+	m.appendMAC(want[:])
 	if subtle.ConstantTimeCompare(want[:], seal[:]) != 1 {
 		return 0, errUnsealed
 	}
@@ -138,14 +138,14 @@ func (s *Sealer) open(members []canonjson.Member, text string) (Stages, error) {
 }
 
 // sum completes a seal whose head is set with the HMAC of m.buf and the head.
-func (m *mac) sum(seal []byte) {
+func (m *mac) appendMAC(seal []byte) {
 	m.Reset()
 	m.Write(m.buf)
 	m.Write(seal[:headSize])
 	m.Sum(seal[:headSize])
 }
 
-func (s *Sealer) put(m *mac) {
+func (s *Sealer) putMAC(m *mac) {
 	if cap(m.buf) > 64<<10 { // do not keep a large buffer in the pool
 		m.buf = nil
 	}
@@ -169,28 +169,28 @@ func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 		dst = append(dst, ',')
 	}
 	if v.ActionHash != "" {
-		dst = append(canonical.text(append(dst, `"action_hash":`...), v.ActionHash), ',')
+		dst = append(canonicalStyle.text(append(dst, `"action_hash":`...), v.ActionHash), ',')
 	}
 	if len(v.Conditions) > 0 {
-		dst = append(canonical.list(dst, `"conditions":`, v.Conditions), ',')
+		dst = append(canonicalStyle.list(dst, `"conditions":`, v.Conditions), ',')
 	}
 	dst = appendConfidence(append(dst, `"confidence":`...), v.Confidence)
-	dst = append(append(append(dst, `,"decision":"`...), v.Decision.written()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
 	if v.Degraded {
 		dst = append(dst, `,"degraded":true`...)
 	}
-	dst = canonical.optional(dst, `,"error":`, v.Error)
+	dst = canonicalStyle.optional(dst, `,"error":`, v.Error)
 	dst = appendTime(append(dst, `,"evaluated_at":`...), v.Evaluated)
 	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
-	dst = canonical.optional(dst, `,"id":`, v.ID)
+	dst = canonicalStyle.optional(dst, `,"id":`, v.ID)
 	dst = strconv.AppendInt(append(dst, `,"line":`...), int64(v.Line), 10)
 	if v.NextTier != 0 {
 		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
 	}
-	dst = canonical.optional(dst, `,"prompt_hash":`, v.PromptHash)
-	dst = canonical.text(append(dst, `,"reasoning":`...), v.Reasoning)
-	dst = canonical.optional(dst, `,"ref":`, v.Ref)
-	dst = canonical.optional(dst, `,"rule":`, v.Rule)
+	dst = canonicalStyle.optional(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = canonicalStyle.text(append(dst, `,"reasoning":`...), v.Reasoning)
+	dst = canonicalStyle.optional(dst, `,"ref":`, v.Ref)
+	dst = canonicalStyle.optional(dst, `,"rule":`, v.Rule)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
 	if len(v.Trail) > 0 {
 		dst = append(dst, `,"trail":[`...)
@@ -202,7 +202,7 @@ func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	dst = canonical.optional(dst, `,"undo":`, v.Undo)
+	dst = canonicalStyle.optional(dst, `,"undo":`, v.Undo)
 	return append(dst, '}')
 }
 
@@ -212,23 +212,23 @@ func (s *Step) appendCanonical(dst []byte) []byte {
 		dst = append(dst, `"allows":true,`...)
 	}
 	dst = appendConfidence(append(dst, `"confidence":`...), s.Confidence)
-	dst = append(append(append(dst, `,"decision":"`...), s.Decision.written()...), '"')
-	dst = canonical.value(dst, `,"effects":`, s.Effects)
-	dst = canonical.optional(dst, `,"error":`, s.Error)
+	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
+	dst = canonicalStyle.value(dst, `,"effects":`, s.Effects)
+	dst = canonicalStyle.optional(dst, `,"error":`, s.Error)
 	if s.Latency != 0 {
 		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
 	}
-	dst = canonical.optional(dst, `,"reasoning":`, s.Reasoning)
-	dst = canonical.optional(dst, `,"rule":`, s.Rule)
-	dst = canonical.value(dst, `,"session":`, s.Session)
-	dst = canonical.text(append(dst, `,"source":`...), s.Source)
+	dst = canonicalStyle.optional(dst, `,"reasoning":`, s.Reasoning)
+	dst = canonicalStyle.optional(dst, `,"rule":`, s.Rule)
+	dst = canonicalStyle.value(dst, `,"session":`, s.Session)
+	dst = canonicalStyle.text(append(dst, `,"source":`...), s.Source)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(s.Tier), 10)
-	dst = canonical.value(dst, `,"views":`, s.Views)
+	dst = canonicalStyle.value(dst, `,"views":`, s.Views)
 	return append(dst, '}')
 }
 
 // canonical is the form of RFC 8785.
-var canonical = form{
+var canonicalStyle = jsonStyle{
 	text: canonjson.AppendString,
 	json: func(dst, raw []byte) []byte {
 		out, err := canonjson.Append(dst, raw, maxDepth)

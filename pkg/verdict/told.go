@@ -11,43 +11,43 @@ import (
 
 // Told holds the parts of the text about a verdict for the agent and its user. An ALLOW has no text. Hosts
 // truncate long texts, so the parts that identify the action come first.
-type Told struct {
-	What    string // the judged words: a command, or a verb and a path
-	Why     string // what the action does, and the harm; without a full stop
-	Instead string // an alternative, or ""
-	Rule    string // the rule that asked, if it is not the verdict's rule
-	Cause   string // only for the user: a problem of shield or its settings, or ""
-	Remedy  string // a command with which the user lets the agent continue, or ""
-	More    string // what the user can do in addition to avoid the question in future, or ""
+type Explanation struct {
+	ActionText    string // the judged words: a command, or a verb and a path
+	EffectAndHarm string // what the action does, and the harm; without a full stop
+	Alternative   string // an alternative, or ""
+	AskingRule    string // the rule that asked, if it is not the verdict's rule
+	Cause         string // only for the user: a problem of shield or its settings, or ""
+	Remedy        string // a command with which the user lets the agent continue, or ""
+	FurtherAdvice string // what the user can do in addition to avoid the question in future, or ""
 }
 
 // Limits of a text for an agent, in characters: hosts show no more. maxTold includes the text after the
 // reason.
 const (
-	maxTold    = 240
-	maxReason  = 160
-	maxWhat    = 60
-	minWhat    = 36 // the action is shortened to this length before the reason is shortened
-	maxInstead = 70
+	maxAgentText   = 240
+	maxReason      = 160
+	maxActionText  = 60
+	minActionText  = 36 // the action is shortened to this length before the reason is shortened
+	maxAlternative = 70
 )
 
 // Reason returns What, Why and Instead, in at most 160 characters. If they are too long, first the action is
 // shortened, then the harm, then the advice.
-func (t *Told) Reason() string {
-	why, instead := ended(oneLine(t.Why)), sentence(t.Instead)
+func (t *Explanation) Summary() string {
+	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), sentence(t.Alternative)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
-	what := clipped(oneLine(t.What), maxWhat)
-	if what = brief.Text(what, max(minWhat, maxReason-rest)); what != "" {
+	what := clipAtWord(oneLine(t.ActionText), maxActionText)
+	if what = brief.Text(what, max(minActionText, maxReason-rest)); what != "" {
 		what += ": "
 	}
 	room := maxReason - utf8.RuneCountInString(what)
 	if instead != "" {
-		brief := utf8.RuneCountInString(withoutHarm(why))
-		instead = " " + shortened(instead, max(maxInstead, room-brief-1))
+		brief := utf8.RuneCountInString(trimHarmClause(why))
+		instead = " " + shortenReason(instead, max(maxAlternative, room-brief-1))
 	}
-	why = shortened(why, room-utf8.RuneCountInString(instead))
+	why = shortenReason(why, room-utf8.RuneCountInString(instead))
 	if what == "" {
-		why = capital(why)
+		why = capitalize(why)
 	}
 	return strings.TrimSpace(what + why + instead)
 }
@@ -55,15 +55,15 @@ func (t *Told) Reason() string {
 // ForAgent returns the text about a verdict for the agent, in at most 240 characters.
 func (v *Verdict) ForAgent() string {
 	tail := " Do not retry."
-	if v.Ref != "" || v.Told.Remedy != "" {
+	if v.Ref != "" || v.Explanation.Remedy != "" {
 		tail = " Do not retry unless the user allows it."
 	}
-	ref, rule := "", cmp.Or(v.Rule, v.Told.Rule)
+	ref, rule := "", cmp.Or(v.Rule, v.Explanation.AskingRule)
 	if v.Ref != "" {
 		ref = ", ref " + v.Ref
 	}
-	text := v.Told.Reason() + tail
-	if named := text + " [shield: " + rule + ref + "]"; rule != "" && utf8.RuneCountInString(named) <= maxTold {
+	text := v.Explanation.Summary() + tail
+	if named := text + " [shield: " + rule + ref + "]"; rule != "" && utf8.RuneCountInString(named) <= maxAgentText {
 		return named
 	}
 	return text + " [shield" + ref + "]"
@@ -72,12 +72,12 @@ func (v *Verdict) ForAgent() string {
 // ForUser returns the text for the user in addition to that for the agent: the full reason, and how to let
 // the agent continue.
 func (v *Verdict) ForUser() string {
-	t := &v.Told
-	text := sentence(t.Why)
-	if t.What != "" {
-		text = clipped(oneLine(t.What), maxReason) + ": " + ended(oneLine(t.Why))
+	t := &v.Explanation
+	text := sentence(t.EffectAndHarm)
+	if t.ActionText != "" {
+		text = clipAtWord(oneLine(t.ActionText), maxReason) + ": " + endWithPunctuation(oneLine(t.EffectAndHarm))
 	}
-	if rule := cmp.Or(v.Rule, t.Rule); rule != "" {
+	if rule := cmp.Or(v.Rule, t.AskingRule); rule != "" {
 		text += " [" + rule + "]"
 	}
 	if t.Cause != "" {
@@ -85,25 +85,25 @@ func (v *Verdict) ForUser() string {
 	}
 	if t.Remedy != "" {
 		text += " To allow it: " + t.Remedy
-		if t.More != "" {
-			text += "; " + t.More
+		if t.FurtherAdvice != "" {
+			text += "; " + t.FurtherAdvice
 		}
 	}
 	return text
 }
 
 // withoutHarm returns a reason of the form "what it does: harm" without the harm.
-func withoutHarm(why string) string {
+func trimHarmClause(why string) string {
 	does, _, found := strings.Cut(why, ": ")
 	if !found || strings.HasPrefix(does, "unknown ") { // the text after the colon names the object, not the harm
 		return why
 	}
-	return ended(does)
+	return endWithPunctuation(does)
 }
 
 // shortened returns a text of at most n characters: it removes parentheses, the harm, or the last part, or
 // else cuts between words.
-func shortened(s string, n int) string {
+func shortenReason(s string, n int) string {
 	fits := func(s string) bool { return utf8.RuneCountInString(s) <= n }
 	if fits(s) {
 		return s
@@ -116,7 +116,7 @@ func shortened(s string, n int) string {
 	if fits(s) {
 		return s
 	}
-	if s = withoutHarm(s); fits(s) {
+	if s = trimHarmClause(s); fits(s) {
 		return s
 	}
 	for _, mark := range []string{"; ", ", or ", ", and ", ", "} {
@@ -124,16 +124,16 @@ func shortened(s string, n int) string {
 			return s[:i] + "…"
 		}
 	}
-	return clipped(s, n)
+	return clipAtWord(s, n)
 }
 
 // oneLine returns a text with all white space replaced by single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // sentence returns a text with a capital letter and a full stop.
-func sentence(s string) string { return ended(capital(oneLine(s))) }
+func sentence(s string) string { return endWithPunctuation(capitalize(oneLine(s))) }
 
-func capital(s string) string {
+func capitalize(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -142,7 +142,7 @@ func capital(s string) string {
 }
 
 // ended returns a text with a punctuation mark at its end.
-func ended(s string) string {
+func endWithPunctuation(s string) string {
 	s = strings.TrimRight(s, " ;,:")
 	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "…") {
 		return s
@@ -151,7 +151,7 @@ func ended(s string) string {
 }
 
 // clipped returns a text of at most n characters, cut between words.
-func clipped(s string, n int) string {
+func clipAtWord(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}

@@ -58,7 +58,7 @@ type Verdict struct {
 	NextTier   int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
 	Degraded   bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
 	Error      string         `json:"error,omitempty"`      // a short code
-	Conditions []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [Kept]
+	Conditions []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [ConditionBackedUp]
 	Undo       string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
 	PromptHash string         `json:"prompt_hash,omitempty"`
 	ActionHash string         `json:"action_hash,omitempty"`
@@ -68,8 +68,8 @@ type Verdict struct {
 	Action     jsontext.Value `json:"action,omitempty"` // as received
 	Seal       string         `json:"seal,omitempty"`
 
-	Fixed bool `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
-	Told  Told `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
+	FixedReasoning bool        `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
+	Explanation    Explanation `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
 
 	// Of an answer in Tier 3, only for the audit log: neither written nor sealed.
 	Channel string `json:"-"` // channel through which the person was asked; "remembered" for an earlier answer
@@ -78,7 +78,7 @@ type Verdict struct {
 
 // Kept is the condition of an ALLOW that files which the action deletes or overwrites are backed up before it
 // runs. A caller that cannot back them up must treat the verdict as ESCALATE.
-const Kept = "kept"
+const ConditionBackedUp = "kept"
 
 // A Step is the result of one tier, or of one of its classifiers, for an action.
 type Step struct {
@@ -95,5 +95,5 @@ type Step struct {
 	Views      jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
 	Session    jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path
 
-	Fixed bool `json:"-"` // as in [Verdict]
+	FixedReasoning bool `json:"-"` // as in [Verdict]
 }

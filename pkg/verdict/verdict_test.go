@@ -25,7 +25,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 36
 func full() *Verdict {
 	return &Verdict{
 		ID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
-		Rule: "XP-011", Ref: "3f2", NextTier: 2, Degraded: true, Error: "none", Conditions: []string{Kept, "x\n"}, Undo: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
+		Rule: "XP-011", Ref: "3f2", NextTier: 2, Degraded: true, Error: "none", Conditions: []string{ConditionBackedUp, "x\n"}, Undo: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
 		Evaluated: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
 			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", Allows: true, Reasoning: "no rule", Error: "e", Latency: 12,
@@ -74,7 +74,7 @@ func TestAppendJSONFollowsTheStruct(t *testing.T) {
 		case Verdict:
 			out = v.AppendJSON(nil)
 		case Step:
-			out = v.append(nil, plain)
+			out = v.append(nil, compactStyle)
 		}
 		members, err := canonjson.Object(nil, out, 64)
 		if err != nil {
@@ -163,11 +163,11 @@ func TestWriter(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := w.Pass([]byte(`{ "x" : "\u0041" }`)); err != nil || out.String() != `{ "x" : "\u0041" }`+"\n" {
+	if err := w.PassUnchanged([]byte(`{ "x" : "\u0041" }`)); err != nil || out.String() != `{ "x" : "\u0041" }`+"\n" {
 		t.Errorf("got %q, %v, want the same bytes", out.String(), err)
 	}
 	out.Reset()
-	if err := w.Pass([]byte("{\r\n \"x\" : \"\\u0041 \"\n}")); err != nil || out.String() != `{"x":"\u0041 "}`+"\n" {
+	if err := w.PassUnchanged([]byte("{\r\n \"x\" : \"\\u0041 \"\n}")); err != nil || out.String() != `{"x":"\u0041 "}`+"\n" {
 		t.Errorf("got %q, %v, want it on one line", out.String(), err)
 	}
 	w = NewWriter(&failing{after: 1})

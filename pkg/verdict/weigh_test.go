@@ -10,13 +10,13 @@ import (
 // first, in whatever order they come.
 func TestWeigh(t *testing.T) {
 	t.Parallel()
-	if at := verdict.Weigh(); at != -1 {
+	if at := verdict.DecidingIndex(); at != -1 {
 		t.Errorf("nothing: %d", at)
 	}
-	of := func(who verdict.Who, confidence float64) verdict.Finding {
-		return verdict.Finding{Who: who, Confidence: confidence}
+	of := func(who verdict.Authority, confidence float64) verdict.Finding {
+		return verdict.Finding{Authority: who, Confidence: confidence}
 	}
-	whos := []verdict.Who{verdict.NoApproval, verdict.Classifier, verdict.Evaluator, verdict.Person, verdict.Never}
+	whos := []verdict.Authority{verdict.NoApproval, verdict.Classifier, verdict.Evaluator, verdict.Person, verdict.NeverAllowed}
 	for _, a := range whos {
 		for _, b := range whos {
 			for _, c := range []float64{0.5, 0.7, 0.9} {
@@ -24,10 +24,10 @@ func TestWeigh(t *testing.T) {
 				if b > a || b == a && c > 0.7 {
 					want = 1
 				}
-				if got := verdict.Weigh(of(a, 0.7), of(b, c)); got != want {
+				if got := verdict.DecidingIndex(of(a, 0.7), of(b, c)); got != want {
 					t.Errorf("%d 0.7, %d %v: %d", a, b, c, got)
 				}
-				if got := verdict.Weigh(of(b, c), of(a, 0.7)); got == want && (a != b || c != 0.7) {
+				if got := verdict.DecidingIndex(of(b, c), of(a, 0.7)); got == want && (a != b || c != 0.7) {
 					t.Errorf("%d %v, %d 0.7: %d", b, c, a, got)
 				}
 			}
@@ -38,16 +38,16 @@ func TestWeigh(t *testing.T) {
 // TestWho holds what each tier decides.
 func TestWho(t *testing.T) {
 	t.Parallel()
-	for who, want := range map[verdict.Who][4]verdict.Decision{
-		verdict.NoApproval: {verdict.Allow, verdict.Allow, verdict.Allow, verdict.Allow},
-		verdict.Classifier: {verdict.Escalate, verdict.Allow, verdict.Allow, verdict.Allow},
-		verdict.Evaluator:  {verdict.Escalate, verdict.Escalate, verdict.Allow, verdict.Allow},
-		verdict.Person:     {verdict.Escalate, verdict.Escalate, verdict.Escalate, verdict.Allow},
-		verdict.Never:      {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
-		verdict.Never + 9:  {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
+	for who, want := range map[verdict.Authority][4]verdict.Decision{
+		verdict.NoApproval:       {verdict.Allow, verdict.Allow, verdict.Allow, verdict.Allow},
+		verdict.Classifier:       {verdict.Escalate, verdict.Allow, verdict.Allow, verdict.Allow},
+		verdict.Evaluator:        {verdict.Escalate, verdict.Escalate, verdict.Allow, verdict.Allow},
+		verdict.Person:           {verdict.Escalate, verdict.Escalate, verdict.Escalate, verdict.Allow},
+		verdict.NeverAllowed:     {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
+		verdict.NeverAllowed + 9: {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
 	} {
 		for tier, decision := range want {
-			f := verdict.Finding{Who: who}
+			f := verdict.Finding{Authority: who}
 			v, s := f.Verdict(tier), f.Step(tier)
 			if v.Decision != decision || s.Decision != decision {
 				t.Errorf("%d at tier %d: %s, %s, want %s", who, tier, v.Decision, s.Decision, decision)
@@ -58,7 +58,7 @@ func TestWho(t *testing.T) {
 		}
 	}
 	for tier := -1; tier < 9; tier++ {
-		if w := verdict.Least(tier); w > verdict.Person || tier >= 0 && tier <= 3 && int(w) != tier {
+		if w := verdict.AuthorityOfTier(tier); w > verdict.Person || tier >= 0 && tier <= 3 && int(w) != tier {
 			t.Errorf("tier %d: %d", tier, w)
 		}
 	}

@@ -28,7 +28,7 @@ func (w *Writer) Write(v *Verdict) error {
 
 // Pass writes a sealed verdict unchanged. One that was printed over several lines is joined into one line,
 // which keeps its seal valid.
-func (w *Writer) Pass(raw []byte) error {
+func (w *Writer) PassUnchanged(raw []byte) error {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return w.put(append(w.line[:0], raw...))
 	}

@@ -73,14 +73,14 @@ func run(in io.Reader, out io.Writer) error {
 func open(p *shield.Pipeline, a *action.Action) []string {
 	o := p.EvaluateUntil(context.Background(), a, shield.TierClassify)
 	e := o.Evidence()
-	if e == nil || e.Tier > shield.TierClassify || o.Verdict.Decision != verdict.Escalate || o.Verdict.Rule != "" {
+	if e == nil || e.MinTier > shield.TierClassify || o.Verdict.Decision != verdict.Escalate || o.Verdict.Rule != "" {
 		return nil
 	}
 	seen := map[string]bool{}
 	var causes []string
 	for _, d := range e.Doubts {
 		switch {
-		case d.Final():
+		case d.NeedsMoreThanModel():
 			return nil
 		case !seen[d.Cause]:
 			seen[d.Cause] = true

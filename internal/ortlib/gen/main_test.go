@@ -25,7 +25,7 @@ func TestFresh(t *testing.T) {
 	for _, target := range targets {
 		outputs = append(outputs, "embed_"+target.os+"_"+target.arch+".go")
 	}
-	gentest.Fresh(t, func() {
+	gentest.CheckUpToDate(t, func() {
 		if err := run(targets[:], true, ""); err != nil {
 			t.Error(err)
 		}
@@ -62,9 +62,9 @@ func TestCheckRefuses(t *testing.T) {
 			if c.kept != "" {
 				files["lib/beos_mips.zst"] = c.kept
 			}
-			t.Chdir(gentest.Folder(t, files))
+			t.Chdir(gentest.WriteFolder(t, files))
 			err := run([]target{{os: "beos", arch: "mips", name: "lib.so", sum: sumOf("library")}}, true, "")
-			gentest.Refused(t, name, err, "beos/mips", c.says)
+			gentest.CheckErrorNames(t, name, err, "beos/mips", c.says)
 			if _, err := os.Stat("embed_beos_mips.go"); err == nil {
 				t.Error("a Go file embeds it")
 			}
@@ -98,7 +98,7 @@ func tgz(t *testing.T, files ...string) string {
 func TestEntry(t *testing.T) {
 	t.Parallel()
 	whole := tgz(t, "package/README.md", "read", "package/lib", "library", "package/lib", "second")
-	if got, err := entry([]byte(whole), "package/lib"); err != nil || string(got) != "library" {
+	if got, err := readArchiveFile([]byte(whole), "package/lib"); err != nil || string(got) != "library" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for name, c := range map[string]struct{ data, says string }{
@@ -109,8 +109,8 @@ func TestEntry(t *testing.T) {
 		"a folder's":    {tgz(t, "package/lib/x", "x"), "package/lib is missing"},
 		"nothing in it": {tgz(t), "is missing"},
 	} {
-		_, err := entry([]byte(c.data), "package/lib")
-		gentest.Refused(t, name, err, c.says)
+		_, err := readArchiveFile([]byte(c.data), "package/lib")
+		gentest.CheckErrorNames(t, name, err, c.says)
 	}
 }
 
@@ -120,7 +120,7 @@ func programs(t *testing.T, scripts map[string]string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are scripts of a shell")
 	}
-	dir := gentest.Folder(t, nil)
+	dir := gentest.WriteFolder(t, nil)
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func programs(t *testing.T, scripts map[string]string) {
 // TestFromModule holds that a library of the Go module is packed and embedded, and
 // one of another sum is not even kept.
 func TestFromModule(t *testing.T) {
-	module := gentest.Folder(t, map[string]string{"test_data/l.so": "library"})
+	module := gentest.WriteFolder(t, map[string]string{"test_data/l.so": "library"})
 	programs(t, map[string]string{"go": "[ \"$*\" = 'list -m -f {{.Dir}} " + goModule + "' ] && echo '" + module + "'"})
 	t.Chdir(t.TempDir())
 	good := target{os: "beos", arch: "mips", name: "lib.so", source: "l.so", sum: sumOf("library")}
@@ -147,7 +147,7 @@ func TestFromModule(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		gentest.Refused(t, says, run([]target{bad}, false, ""), "beos/mips", says)
+		gentest.CheckErrorNames(t, says, run([]target{bad}, false, ""), "beos/mips", says)
 	}
 	if _, err := os.Stat("lib"); err == nil {
 		t.Error("a library was kept that is not the one")
@@ -168,7 +168,7 @@ func TestFromModule(t *testing.T) {
 		}
 	}
 	programs(t, map[string]string{"go": "exit 1"})
-	gentest.Refused(t, "go fails", run([]target{good}, false, ""), "go list")
+	gentest.CheckErrorNames(t, "go fails", run([]target{good}, false, ""), "go list")
 }
 
 // TestFromPackage holds that a package of npm is not opened unless it has the sum
@@ -176,14 +176,14 @@ func TestFromModule(t *testing.T) {
 func TestFromPackage(t *testing.T) {
 	forged := tgz(t, npmEntry, "library")
 	wanted := []target{{os: "beos", arch: "mips", name: "lib.so", sum: sumOf("library")}}
-	dir := gentest.Folder(t, map[string]string{"forged.tgz": forged})
+	dir := gentest.WriteFolder(t, map[string]string{"forged.tgz": forged})
 	t.Chdir(dir)
-	gentest.Refused(t, "named", run(wanted, false, "forged.tgz"), "SHA-256 is", npmSum)
-	gentest.Refused(t, "named, and not there", run(wanted, false, "gone.tgz"), "gone.tgz")
+	gentest.CheckErrorNames(t, "named", run(wanted, false, "forged.tgz"), "SHA-256 is", npmSum)
+	gentest.CheckErrorNames(t, "named, and not there", run(wanted, false, "gone.tgz"), "gone.tgz")
 	programs(t, map[string]string{"npm": `[ "$5" = ` + npmPackage + ` ] && { printf forged >"$4/p.tgz"; echo p.tgz; }`})
-	gentest.Refused(t, "fetched", run(wanted, false, ""), "SHA-256 is", npmSum)
+	gentest.CheckErrorNames(t, "fetched", run(wanted, false, ""), "SHA-256 is", npmSum)
 	programs(t, map[string]string{"npm": "exit 1"})
-	gentest.Refused(t, "npm fails", run(wanted, false, ""), "npm pack")
+	gentest.CheckErrorNames(t, "npm fails", run(wanted, false, ""), "npm pack")
 	if _, err := os.Stat("lib"); err == nil {
 		t.Error("a library was kept")
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"rules"}, []string{"speech_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"rules"}, []string{"speech_gen.go"})
 }
 
 func TestExpandRefuses(t *testing.T) {
@@ -56,10 +56,10 @@ func TestSources(t *testing.T) {
 		"rules: [{id: EV-1, to: agent, kind: instruction, pattern: x}]":                            "severity",
 		"rules: [{id: EV-1, to: agent, kind: instruction, severity: low, pattern: x, near: [ab]}]": "near",
 	} {
-		_, err := generate(gentest.Folder(t, map[string]string{"a.yaml": text}))
-		gentest.Refused(t, text, err, name, "a.yaml")
+		_, err := generate(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
+		gentest.CheckErrorNames(t, text, err, name, "a.yaml")
 	}
-	t.Chdir(gentest.Folder(t, map[string]string{"rules/a.yaml": "rules: [{id: EV-1, name: n, pattern: ignore}]"}))
+	t.Chdir(gentest.WriteFolder(t, map[string]string{"rules/a.yaml": "rules: [{id: EV-1, name: n, pattern: ignore}]"}))
 	main()
 	if src, err := os.ReadFile("speech_gen.go"); err != nil || !bytes.Contains(src, []byte("EV-1")) {
 		t.Errorf("%v\n%s", err, src)

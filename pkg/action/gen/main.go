@@ -15,13 +15,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-type table struct {
-	Types      map[string][]string            `yaml:"types"`
-	Loose      []string                       `yaml:"loose_commands"`
-	Plain      []string                       `yaml:"plain_fields"`
-	Fields     map[string][]string            `yaml:"fields"`
-	TypeFields map[string]map[string][]string `yaml:"type_fields"`
-	Required   map[string][]string            `yaml:"required"`
+type nameTables struct {
+	Types         map[string][]string            `yaml:"types"`
+	LooseCommands []string                       `yaml:"loose_commands"`
+	PlainFields   []string                       `yaml:"plain_fields"`
+	Fields        map[string][]string            `yaml:"fields"`
+	TypeFields    map[string]map[string][]string `yaml:"type_fields"`
+	Required      map[string][]string            `yaml:"required"`
 }
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 
 // generate returns the source of the tables that names.yaml describes.
 func generate(text []byte) ([]byte, error) {
-	var t table
+	var t nameTables
 	if err := yaml.UnmarshalWithOptions(text, &t, yaml.Strict()); err != nil {
 		return nil, errors.New(yaml.FormatError(err, false, true))
 	}
@@ -60,8 +60,8 @@ func generate(text []byte) ([]byte, error) {
 	out.WriteString("func canonicalType(key []byte) string {\n")
 	errs := []error{writeSwitch(&out, "type", t.Types)}
 	out.WriteString("}\n\n")
-	writeSet(&out, "looseCommand", t.Loose)
-	writeSet(&out, "plainField", t.Plain)
+	writeSet(&out, "looseCommand", t.LooseCommands)
+	writeSet(&out, "plainField", t.PlainFields)
 	out.WriteString("func anyField(key []byte) string {\n")
 	errs = append(errs, writeSwitch(&out, "field", t.Fields))
 	out.WriteString("}\n\nfunc typeField(typ string, key []byte) string {\nswitch typ {\n")

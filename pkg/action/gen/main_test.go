@@ -9,7 +9,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"names.yaml"}, []string{"names_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"names.yaml"}, []string{"names_gen.go"})
 }
 
 // TestRefuses holds that names which would be ambiguous, or belong to nothing,
@@ -29,7 +29,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		src, err := generate([]byte(text))
 		if name != "" {
-			gentest.Refused(t, text, err, name)
+			gentest.CheckErrorNames(t, text, err, name)
 		} else if err != nil || !strings.Contains(string(src), "return nil, true") {
 			t.Errorf("%s: %v\n%s", text, err, src)
 		}

@@ -37,7 +37,7 @@ type row struct {
 }
 
 // who maps the values of the field "who" to constants of package verdict.
-var who = map[string]string{"": "NoApproval", "model": "Classifier", "evaluator": "Evaluator", "person": "Person", "never": "Never"}
+var authorityConstants = map[string]string{"": "NoApproval", "model": "Classifier", "evaluator": "Evaluator", "person": "Person", "never": "Never"}
 
 func generate(files fs.FS) ([]byte, error) {
 	const name = "dangers.yaml"
@@ -63,13 +63,13 @@ func generate(files fs.FS) ([]byte, error) {
 					return nil, fmt.Errorf("%s: %s: no effect is %q", name, list.level, word)
 				}
 			}
-			if may, ok := who[r.Who]; !ok || doubts == (may == "NoApproval") {
+			if may, ok := authorityConstants[r.Who]; !ok || doubts == (may == "NoApproval") {
 				return nil, fmt.Errorf("%s: %s: who is %q", name, list.level, r.Who)
 			}
 			if !doubts && r.Danger+r.Reason != "" || r.Least != 0 && r.Who != "model" {
 				return nil, fmt.Errorf("%s: %s: danger, reason or least is not read here: %+v", name, list.level, r)
 			}
-			fmt.Fprintf(&b, "{%s, %q, %#v, %s, %s, verdict.%s, %v, %q},\n", list.level, r.Danger, r.Effects, facts(r.All), facts(r.Any), who[r.Who], r.Least, r.Reason)
+			fmt.Fprintf(&b, "{%s, %q, %#v, %s, %s, verdict.%s, %v, %q},\n", list.level, r.Danger, r.Effects, facts(r.All), facts(r.Any), authorityConstants[r.Who], r.Least, r.Reason)
 		}
 	}
 	b.WriteString("}\n")

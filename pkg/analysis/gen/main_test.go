@@ -9,7 +9,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, nil, []string{"dangers_gen.go"})
+	gentest.CheckUpToDate(t, main, nil, []string{"dangers_gen.go"})
 }
 
 // TestSources holds that a table that does not say what it seems to say is refused.
@@ -27,7 +27,7 @@ func TestSources(t *testing.T) {
 		"unusual: [{who: model, colour: red}]":                       "colour",
 	} {
 		_, err := generate(fstest.MapFS{"dangers.yaml": {Data: []byte(text)}})
-		gentest.Refused(t, text, err, name)
+		gentest.CheckErrorNames(t, text, err, name)
 	}
 	if _, err := generate(fstest.MapFS{}); err == nil {
 		t.Error("a file that is missing gave no error")

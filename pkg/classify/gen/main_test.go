@@ -13,7 +13,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"rules"}, []string{"rules_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"rules"}, []string{"rules_gen.go"})
 }
 
 // small is a rule that breaks nothing.
@@ -36,7 +36,7 @@ func generated(t *testing.T, rules ...string) (string, error) {
 	for i, text := range rules {
 		files[string(rune('a'+i))+".yaml"] = text
 	}
-	dir := gentest.Folder(t, files)
+	dir := gentest.WriteFolder(t, files)
 	out := filepath.Join(dir, "out.go")
 	if err := run(dir, out); err != nil {
 		return "", err
@@ -92,10 +92,10 @@ func TestRefuses(t *testing.T) {
 			t.Fatalf("%q is not in the rule", c.old)
 		}
 		_, err := generated(t, strings.Replace(small, c.old, c.changed, 1))
-		gentest.Refused(t, c.changed, err, c.names, "a.yaml")
+		gentest.CheckErrorNames(t, c.changed, err, c.names, "a.yaml")
 	}
 	_, err := generated(t, small, small)
-	gentest.Refused(t, "two rules with one id and name", err, "XP-900", "frob_wipe")
+	gentest.CheckErrorNames(t, "two rules with one id and name", err, "XP-900", "frob_wipe")
 }
 
 // TestFingerprint holds that a rule which names a list has another fingerprint
@@ -115,7 +115,7 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 	r := []rule{{Effects: []clause{{Path: list{"/x", "@wallets"}, Host: list{"@tunnels"}}}}}
-	if held := string(lists(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
+	if held := string(knowledgeLists(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
 		t.Errorf("lists: %s", held)
 	}
 }

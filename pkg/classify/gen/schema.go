@@ -97,19 +97,19 @@ type rule struct {
 }
 
 type clause struct {
-	Kind      list   `yaml:"kind"`
-	Program   list   `yaml:"program"`
-	Class     list   `yaml:"class"`
-	Args      string `yaml:"args"`
-	Not       string `yaml:"not"`
-	Path      list   `yaml:"path"`
-	NotPath   list   `yaml:"not_path"`
-	Host      list   `yaml:"host"`
-	Cause     list   `yaml:"cause"`
-	Harm      list   `yaml:"harm"`
-	Recursive bool   `yaml:"recursive"`
-	Single    bool   `yaml:"single"`
-	Lost      bool   `yaml:"lost"`
+	Kind         list   `yaml:"kind"`
+	Program      list   `yaml:"program"`
+	Class        list   `yaml:"class"`
+	Args         string `yaml:"args"`
+	Not          string `yaml:"not"`
+	Path         list   `yaml:"path"`
+	NotPath      list   `yaml:"not_path"`
+	Host         list   `yaml:"host"`
+	Cause        list   `yaml:"cause"`
+	Harm         list   `yaml:"harm"`
+	Recursive    bool   `yaml:"recursive"`
+	Single       bool   `yaml:"single"`
+	Unrestorable bool   `yaml:"lost"`
 }
 
 // load reads and checks all rules and returns them in the order of their ids.
@@ -148,7 +148,7 @@ func load(files []string) ([]rule, error) {
 	return all, errors.Join(errs...)
 }
 
-var idForm = regexp.MustCompile(`^(PI|PT|DE|SD|EE|SP|GEN|EM|MS|XP|UX|WIN)-\d{3}$`)
+var idPattern = regexp.MustCompile(`^(PI|PT|DE|SD|EE|SP|GEN|EM|MS|XP|UX|WIN)-\d{3}$`)
 
 func (r *rule) check() error {
 	var errs []error
@@ -157,7 +157,7 @@ func (r *rule) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	demand(idForm.MatchString(r.ID), "id %q is not a group and three digits, such as XP-001", r.ID)
+	demand(idPattern.MatchString(r.ID), "id %q is not a group and three digits, such as XP-001", r.ID)
 	demand(regexp.MustCompile(`^[a-z][a-z0-9_]+$`).MatchString(r.Name), "name %q is not lower case with underscores", r.Name)
 	demand(r.Category != "" && r.Description != "", "category or description is missing")
 	demand(slices.Contains([]string{"critical", "high", "medium", "low"}, r.Severity), "severity %q is unknown", r.Severity)
@@ -207,13 +207,13 @@ func (c *clause) check(selects bool) error {
 	for _, glob := range slices.Concat(c.Path, c.NotPath) {
 		name, listed := strings.CutPrefix(glob, "@")
 		if _, known := knowledge.Paths(name); listed && !known {
-			return fmt.Errorf("no list %q; there are %q", glob, knowledge.PathNames())
+			return fmt.Errorf("no list %q; there are %q", glob, knowledge.PathListNames())
 		}
 	}
 	for _, host := range c.Host {
 		name, listed := strings.CutPrefix(host, "@")
 		if _, known := knowledge.Hosts(name); listed && !known {
-			return fmt.Errorf("no list of hosts %q; there are %q", host, knowledge.HostNames())
+			return fmt.Errorf("no list of hosts %q; there are %q", host, knowledge.HostListNames())
 		}
 	}
 	for _, cause := range c.Cause {

@@ -10,12 +10,12 @@ import (
 
 // In forms, anyText marks any text, oneOf one required character.
 const (
-	anyText = "\x00"
-	oneOf   = "\x01"
+	anyText      = "\x00"
+	oneCharacter = "\x01"
 )
 
 // maxForms is the maximum number of texts that forms returns for an expression.
-const maxForms = 4096
+const maxMatchedTexts = 4096
 
 // wordsOnly returns a program and arguments that a clause matches, if the clause only tests subcommands and
 // options of programs with a table entry. Then the entry should have the harm, since it parses the arguments
@@ -25,14 +25,14 @@ func (c *clause) wordsOnly() (found string) {
 		return ""
 	}
 	for _, program := range c.Program {
-		if _, listed := command.Names(program, ""); !listed {
+		if _, listed := command.IsSubcommandOrOption(program, ""); !listed {
 			continue
 		}
 		says := func(form string) bool { return holdsValue(program, form) }
-		if c.Not != "" && slices.ContainsFunc(forms(c.Not), says) || slices.ContainsFunc(forms(c.Args), says) {
+		if c.Not != "" && slices.ContainsFunc(matchedTexts(c.Not), says) || slices.ContainsFunc(matchedTexts(c.Args), says) {
 			return ""
 		}
-		found = program + strings.NewReplacer(anyText, "", oneOf, "").Replace(forms(c.Args)[0])
+		found = program + strings.NewReplacer(anyText, "", oneCharacter, "").Replace(matchedTexts(c.Args)[0])
 	}
 	return found
 }
@@ -42,7 +42,7 @@ func (c *clause) wordsOnly() (found string) {
 func holdsValue(program, form string) bool {
 	for word := range strings.FieldsSeq(form) {
 		text := strings.Trim(word, anyText+`'"`)
-		switch bare := strings.Trim(text, "="+oneOf); {
+		switch bare := strings.Trim(text, "="+oneCharacter); {
 		case text == "":
 			continue
 		case bare == "":
@@ -50,7 +50,7 @@ func holdsValue(program, form string) bool {
 		case strings.ContainsAny(bare[:1], "-+") && !strings.ContainsAny(bare, "=.:$") && strings.Trim(bare, "-0123456789") != "":
 			continue
 		default:
-			if is, _ := command.Names(program, bare); !is {
+			if is, _ := command.IsSubcommandOrOption(program, bare); !is {
 				return true
 			}
 		}
@@ -59,15 +59,15 @@ func holdsValue(program, form string) bool {
 }
 
 // forms returns the texts that an expression matches.
-func forms(expr string) []string {
+func matchedTexts(expr string) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return []string{""} // check reports the error
 	}
-	return formsOf(re.Simplify())
+	return matchedTextsOf(re.Simplify())
 }
 
-func formsOf(re *syntax.Regexp) []string {
+func matchedTextsOf(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
 		text := string(re.Rune)
@@ -76,17 +76,17 @@ func formsOf(re *syntax.Regexp) []string {
 		}
 		return []string{text}
 	case syntax.OpCharClass:
-		return classForms(re)
+		return classCharacters(re)
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return []string{anyText}
 	case syntax.OpCapture, syntax.OpPlus:
-		return formsOf(re.Sub[0])
+		return matchedTextsOf(re.Sub[0])
 	case syntax.OpStar, syntax.OpQuest:
-		return append([]string{""}, formsOf(re.Sub[0])...)
+		return append([]string{""}, matchedTextsOf(re.Sub[0])...)
 	case syntax.OpAlternate:
 		var out []string
 		for _, sub := range re.Sub {
-			out = append(out, formsOf(sub)...)
+			out = append(out, matchedTextsOf(sub)...)
 		}
 		return out
 	case syntax.OpConcat:
@@ -94,8 +94,8 @@ func formsOf(re *syntax.Regexp) []string {
 		for _, sub := range re.Sub {
 			var next []string
 			for _, a := range out {
-				for _, b := range formsOf(sub) {
-					if next = append(next, a+b); len(next) == maxForms {
+				for _, b := range matchedTextsOf(sub) {
+					if next = append(next, a+b); len(next) == maxMatchedTexts {
 						return next
 					}
 				}
@@ -108,11 +108,11 @@ func formsOf(re *syntax.Regexp) []string {
 }
 
 // classForms returns the characters of a class if there are few.
-func classForms(re *syntax.Regexp) []string {
+func classCharacters(re *syntax.Regexp) []string {
 	var out []string
 	for i := 0; i < len(re.Rune); i += 2 {
 		if re.Rune[i+1]-re.Rune[i] > 3 || len(out) > 8 {
-			return []string{oneOf}
+			return []string{oneCharacter}
 		}
 		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
 			out = append(out, string(r))

@@ -11,15 +11,15 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-var outcomes = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
-var severities = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
-var needs = map[string]string{"code": "needCode", "reader": "needReader", "request": "needRequest"}
+var outcomeConstants = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
+var severityConstants = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
+var conditionConstants = map[string]string{"code": "needCode", "reader": "needReader", "request": "needRequest"}
 
 func writeTable(b *bytes.Buffer, rules []rule) error {
 	fmt.Fprintf(b, "var ruleTable = [...]Rule{\n")
 	for _, r := range rules {
 		fmt.Fprintf(b, "{\nID: %q, Name: %q, Category: %q, Severity: %s, Outcome: %s, Platform: %q,\n",
-			r.ID, r.Name, r.Category, severities[r.Severity], outcomes[r.Outcome], r.Platform)
+			r.ID, r.Name, r.Category, severityConstants[r.Severity], outcomeConstants[r.Outcome], r.Platform)
 		fmt.Fprintf(b, "Description: %q,\nAdvice: %q,\n", r.Description, r.Advice)
 		writeList(b, "FormerNames", r.FormerNames)
 		writeList(b, "Match", r.Match)
@@ -28,7 +28,7 @@ func writeTable(b *bytes.Buffer, rules []rule) error {
 		writeList(b, "fields", r.Fields)
 		writeList(b, "views", r.Views)
 		if r.Needs != "" {
-			fmt.Fprintf(b, "needs: %s,\n", needs[r.Needs])
+			fmt.Fprintf(b, "needs: %s,\n", conditionConstants[r.Needs])
 		}
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
@@ -98,7 +98,7 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 		if c.Recursive {
 			fmt.Fprintf(b, "recursive: true,\n")
 		}
-		if c.Lost {
+		if c.Unrestorable {
 			fmt.Fprintf(b, "lost: true,\n")
 		}
 		fmt.Fprintf(b, "},\n")
@@ -113,7 +113,7 @@ func writePattern(b *bytes.Buffer, name, expr string) {
 }
 
 // mark drops letters and spaces, which are in most texts.
-func mark(r rune) rune {
+func dropLettersAndSpaces(r rune) rune {
 	if r == ' ' || unicode.IsLetter(r) {
 		return -1
 	}
@@ -152,7 +152,7 @@ func patternLiteral(expr string, further bool) string {
 	if err != nil {
 		panic(err) // cannot fail: check has compiled it
 	}
-	also, err := prefilter.RequiredToo(expr)
+	also, err := prefilter.FurtherRequired(expr)
 	if err != nil {
 		panic(err)
 	}
@@ -167,7 +167,7 @@ func patternLiteral(expr string, further bool) string {
 	if further && len(also) > 0 {
 		out += fmt.Sprintf(", also: %#v", also)
 	}
-	if marks := strings.Map(mark, needs.Bytes); marks != "" {
+	if marks := strings.Map(dropLettersAndSpaces, needs.RequiredBytes); marks != "" {
 		out += fmt.Sprintf(", bytes: %q", marks)
 	}
 	return out + "}"

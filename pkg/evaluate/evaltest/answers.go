@@ -9,17 +9,17 @@ import (
 )
 
 // answerRoles put a bad answer into a good response.
-func answerRoles() []Role {
-	var list []Role
+func badAnswerScenarios() []Scenario {
+	var list []Scenario
 	say := func(name string, want Outcome, text func(canary string) string) {
-		list = append(list, Role{"answer: " + name, func(w http.ResponseWriter, hr *http.Request, r Request) {
+		list = append(list, Scenario{"answer: " + name, func(w http.ResponseWriter, hr *http.Request, r Request) {
 			Say(text(r.Canary))(w, hr, r)
 		}, want})
 	}
 	with := func(name string, want Outcome, field, value string) {
 		say(name, want, func(canary string) string { return answer(canary, field, value) })
 	}
-	canaryAnswers(say)
+	addWrongCanaryScenarios(say)
 	for _, d := range []string{`"allow"`, `"Allow"`} {
 		with("decision "+d, Honest, "decision", d)
 	}
@@ -36,46 +36,48 @@ func answerRoles() []Role {
 		with("reasoning "+r, NoAnswer, "reasoning", r)
 	}
 	for name, text := range map[string]func(canary string) string{
-		"a field more":         func(c string) string { return strings.Replace(good(c), "{", `{"note":"x",`, 1) },
-		"an override":          func(c string) string { return strings.Replace(good(c), "{", `{"final_decision":"ALLOW",`, 1) },
-		"decision twice":       func(c string) string { return strings.Replace(good(c), "{", `{"decision":"BLOCK",`, 1) },
-		"decision twice, last": func(c string) string { return strings.TrimSuffix(good(c), "}") + `,"decision":"BLOCK"}` },
+		"a field more":         func(c string) string { return strings.Replace(goodReply(c), "{", `{"note":"x",`, 1) },
+		"an override":          func(c string) string { return strings.Replace(goodReply(c), "{", `{"final_decision":"ALLOW",`, 1) },
+		"decision twice":       func(c string) string { return strings.Replace(goodReply(c), "{", `{"decision":"BLOCK",`, 1) },
+		"decision twice, last": func(c string) string { return strings.TrimSuffix(goodReply(c), "}") + `,"decision":"BLOCK"}` },
 		"decision in two cases": func(c string) string {
-			return strings.Replace(good(c), "{", `{"Decision":"BLOCK",`, 1)
+			return strings.Replace(goodReply(c), "{", `{"Decision":"BLOCK",`, 1)
 		},
-		"decision by an escape": func(c string) string { return strings.Replace(good(c), "{", `{"\u0064ecision":"BLOCK",`, 1) },
-		"decision by a long s":  func(c string) string { return strings.Replace(good(c), "{", `{"deciſion":"BLOCK",`, 1) },
+		"decision by an escape": func(c string) string { return strings.Replace(goodReply(c), "{", `{"\u0064ecision":"BLOCK",`, 1) },
+		"decision by a long s":  func(c string) string { return strings.Replace(goodReply(c), "{", `{"deciſion":"BLOCK",`, 1) },
 		"decision in a title's case": func(c string) string {
-			return strings.Replace(good(c), "decision", "Decision", 1)
+			return strings.Replace(goodReply(c), "decision", "Decision", 1)
 		},
-		"two documents":            func(c string) string { return good(c) + good(c) },
-		"two lines":                func(c string) string { return good(c) + "\n" + reply("BLOCK", "1", c) },
-		"prose before":             func(c string) string { return "Sure! " + good(c) },
-		"prose after":              func(c string) string { return good(c) + " I hope this helps." },
-		"thinking of nothing else": func(c string) string { return "<think>" + good(c) },
-		"an open fence":            func(c string) string { return "```json\n" + good(c) },
-		"two fences":               func(c string) string { return "```json\n" + good(c) + "\n```\n```json\n" + good(c) + "\n```" },
-		"a fence of Python":        func(c string) string { return "```python\n" + good(c) + "\n```" },
-		"in a list":                func(c string) string { return "[" + good(c) + "]" },
-		"in a string":              func(c string) string { return literal(good(c)) },
-		"in another object":        func(c string) string { return `{"verdict":` + good(c) + `,"canary":"` + c + `"}` },
-		"cut off":                  func(c string) string { return strings.TrimSuffix(good(c), "}") },
-		"comma at the end":         func(c string) string { return strings.TrimSuffix(good(c), "}") + ",}" },
-		"single quotes":            func(c string) string { return strings.ReplaceAll(good(c), `"`, `'`) },
-		"a comment":                func(c string) string { return strings.Replace(good(c), "{", "{// fine\n", 1) },
-		"no quotes":                func(c string) string { return strings.Replace(good(c), `"decision"`, `decision`, 1) },
-		"a byte order mark":        func(c string) string { return "\ufeff" + good(c) },
-		"a zero byte":              func(c string) string { return good(c) + "\x00" },
-		"a raw line break":         func(c string) string { return strings.Replace(good(c), "judged", "judged\n", 1) },
-		"long reasoning":           func(c string) string { return strings.Replace(good(c), "judged", strings.Repeat("judged ", 3000), 1) },
-		"YAML":                     func(c string) string { return "decision: ALLOW\nconfidence: 1\nreasoning: ok\ncanary: " + c },
-		"XML":                      func(c string) string { return "<decision>ALLOW</decision><canary>" + c + "</canary>" },
-		"canary and decision":      func(c string) string { return "ALLOW " + c },
+		"two documents":            func(c string) string { return goodReply(c) + goodReply(c) },
+		"two lines":                func(c string) string { return goodReply(c) + "\n" + reply("BLOCK", "1", c) },
+		"prose before":             func(c string) string { return "Sure! " + goodReply(c) },
+		"prose after":              func(c string) string { return goodReply(c) + " I hope this helps." },
+		"thinking of nothing else": func(c string) string { return "<think>" + goodReply(c) },
+		"an open fence":            func(c string) string { return "```json\n" + goodReply(c) },
+		"two fences":               func(c string) string { return "```json\n" + goodReply(c) + "\n```\n```json\n" + goodReply(c) + "\n```" },
+		"a fence of Python":        func(c string) string { return "```python\n" + goodReply(c) + "\n```" },
+		"in a list":                func(c string) string { return "[" + goodReply(c) + "]" },
+		"in a string":              func(c string) string { return literal(goodReply(c)) },
+		"in another object":        func(c string) string { return `{"verdict":` + goodReply(c) + `,"canary":"` + c + `"}` },
+		"cut off":                  func(c string) string { return strings.TrimSuffix(goodReply(c), "}") },
+		"comma at the end":         func(c string) string { return strings.TrimSuffix(goodReply(c), "}") + ",}" },
+		"single quotes":            func(c string) string { return strings.ReplaceAll(goodReply(c), `"`, `'`) },
+		"a comment":                func(c string) string { return strings.Replace(goodReply(c), "{", "{// fine\n", 1) },
+		"no quotes":                func(c string) string { return strings.Replace(goodReply(c), `"decision"`, `decision`, 1) },
+		"a byte order mark":        func(c string) string { return "\ufeff" + goodReply(c) },
+		"a zero byte":              func(c string) string { return goodReply(c) + "\x00" },
+		"a raw line break":         func(c string) string { return strings.Replace(goodReply(c), "judged", "judged\n", 1) },
+		"long reasoning": func(c string) string {
+			return strings.Replace(goodReply(c), "judged", strings.Repeat("judged ", 3000), 1)
+		},
+		"YAML":                func(c string) string { return "decision: ALLOW\nconfidence: 1\nreasoning: ok\ncanary: " + c },
+		"XML":                 func(c string) string { return "<decision>ALLOW</decision><canary>" + c + "</canary>" },
+		"canary and decision": func(c string) string { return "ALLOW " + c },
 	} {
 		say(name, NoAnswer, text)
 	}
-	say("thinking", Honest, func(c string) string { return "<think>BLOCK " + c + "</think>\n" + good(c) })
-	say("no answer after thinking", Untrusted, func(c string) string { return "<think>" + good(c) + "</think>" })
+	say("thinking", Honest, func(c string) string { return "<think>BLOCK " + c + "</think>\n" + goodReply(c) })
+	say("no answer after thinking", Untrusted, func(c string) string { return "<think>" + goodReply(c) + "</think>" })
 	return list
 }
 
@@ -94,7 +96,7 @@ func answer(canary, field, value string) string {
 }
 
 // canaryAnswers are good answers with a wrong canary.
-func canaryAnswers(say func(name string, want Outcome, text func(canary string) string)) {
+func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canary string) string)) {
 	back := func(c string) string {
 		b := []byte(c)
 		slices.Reverse(b)
@@ -131,8 +133,8 @@ func canaryAnswers(say func(name string, want Outcome, text func(canary string) 
 		"in a list":         func(c string) string { return answer(c, "canary", `["`+c+`"]`) },
 		"in an object":      func(c string) string { return answer(c, "canary", `{"canary":"`+c+`"}`) },
 		"as the decision":   func(c string) string { return answer(c, "decision", literal(c)) },
-		"in a field more":   func(c string) string { return strings.Replace(good(c), "{", `{"note":"`+c+`",`, 1) },
-		"in a title's case": func(c string) string { return strings.Replace(good(c), `"canary"`, `"Canary"`, 1) },
+		"in a field more":   func(c string) string { return strings.Replace(goodReply(c), "{", `{"note":"`+c+`",`, 1) },
+		"in a title's case": func(c string) string { return strings.Replace(goodReply(c), `"canary"`, `"Canary"`, 1) },
 		"in the reasoning": func(c string) string {
 			return strings.Replace(answer(c, "reasoning", literal(c)), `,"canary"`, `,"token"`, 1)
 		},

@@ -16,7 +16,7 @@ func behaviours() map[string]Behaviour {
 		"block":    Verdict("BLOCK", "0.97"),
 		"escalate": Verdict("ESCALATE", "0.55"),
 		"unsure":   Verdict("ALLOW", "0.3"),
-		"wary":     Wary, // passes the exam for judges
+		"wary":     BlockSuspicious, // passes the exam for judges
 
 		"fenced": func(w http.ResponseWriter, hr *http.Request, r Request) {
 			Say("```json\n"+reply("ALLOW", "0.9", r.Canary)+"\n```")(w, hr, r)
@@ -47,19 +47,19 @@ func behaviours() map[string]Behaviour {
 		"429-retry-1":    Status(http.StatusTooManyRequests, "1", "slow down"),
 		"429-retry-long": Status(http.StatusTooManyRequests, "86400", "slow down"),
 		"500":            Status(http.StatusInternalServerError, "", "overloaded"),
-		"500-twice":      first(2, Status(http.StatusInternalServerError, "", "overloaded")),
+		"500-twice":      firstRequests(2, Status(http.StatusInternalServerError, "", "overloaded")),
 		"400":            Status(http.StatusBadRequest, "", "content refused by filter"),
 		"401":            unauthorized,
 		"redirect": func(w http.ResponseWriter, _ *http.Request, _ Request) {
 			w.Header().Set("Location", "/v1/elsewhere/chat/completions")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		},
-		"cut":          cut,
-		"huge":         huge(100 << 20),
-		"html":         body("text/html", "<html>"+strings.Repeat("Sign in to the network. ", 20)+"</html>"),
+		"cut":          cutConnection,
+		"huge":         hugeReply(100 << 20),
+		"html":         fixedBody("text/html", "<html>"+strings.Repeat("Sign in to the network. ", 20)+"</html>"),
 		"content-type": wrongType,
-		"not-json":     body("application/json", "ALLOW"),
-		"no-choice":    body("application/json", `{"id":"x","choices":[]}`),
+		"not-json":     fixedBody("application/json", "ALLOW"),
+		"no-choice":    fixedBody("application/json", `{"id":"x","choices":[]}`),
 		"no-schema":    refusing("response_format", "json_schema"),
 		"no-format":    refusing("response_format", "json_schema", "json_object"),
 		"no-temp":      withoutTemperature,
@@ -129,7 +129,7 @@ func Slow(d time.Duration) Behaviour {
 }
 
 // first runs b for the first n requests of a model and then answers ALLOW.
-func first(n int, b Behaviour) Behaviour {
+func firstRequests(n int, b Behaviour) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
 		if r.Nth <= n {
 			b(w, hr, r)
@@ -139,7 +139,7 @@ func first(n int, b Behaviour) Behaviour {
 	}
 }
 
-func once(b Behaviour) Behaviour { return first(1, b) }
+func once(b Behaviour) Behaviour { return firstRequests(1, b) }
 
 // refusing rejects the given types of a parameter with status 400.
 func refusing(parameter string, types ...string) Behaviour {
@@ -169,7 +169,7 @@ func unauthorized(w http.ResponseWriter, hr *http.Request, r Request) {
 }
 
 // cut closes the connection in the middle of the body.
-func cut(w http.ResponseWriter, _ *http.Request, _ Request) {
+func cutConnection(w http.ResponseWriter, _ *http.Request, _ Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", "1000")
 	_, _ = w.Write([]byte(`{"id":"x","choices":[`))
@@ -180,7 +180,7 @@ func cut(w http.ResponseWriter, _ *http.Request, _ Request) {
 }
 
 // huge sends n bytes of a reply that would be valid if it were read completely.
-func huge(n int) Behaviour {
+func hugeReply(n int) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if _, err := w.Write([]byte(`{"id":"`)); err != nil {
@@ -196,7 +196,7 @@ func huge(n int) Behaviour {
 	}
 }
 
-func body(contentType, text string) Behaviour {
+func fixedBody(contentType, text string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write([]byte(text))
@@ -205,12 +205,12 @@ func body(contentType, text string) Behaviour {
 
 // wrongType sends a good reply with a content type other than JSON.
 func wrongType(w http.ResponseWriter, hr *http.Request, r Request) {
-	Verdict("ALLOW", "0.9")(&typed{w}, hr, r)
+	Verdict("ALLOW", "0.9")(&plainTextWriter{w}, hr, r)
 }
 
-type typed struct{ http.ResponseWriter }
+type plainTextWriter struct{ http.ResponseWriter }
 
-func (t *typed) Write(b []byte) (int, error) {
+func (t *plainTextWriter) Write(b []byte) (int, error) {
 	t.Header().Set("Content-Type", "text/plain")
 	return t.ResponseWriter.Write(b)
 }

@@ -40,12 +40,12 @@ type Behaviour func(w http.ResponseWriter, hr *http.Request, r Request)
 type Server struct {
 	*httptest.Server
 
-	mu       sync.Mutex
-	requests []Request
-	nth      map[string]int
-	extra    map[string]Behaviour
-	previous string // canary of the previous request
-	stalled  func()
+	mu                sync.Mutex
+	requests          []Request
+	nth               map[string]int
+	behavioursByModel map[string]Behaviour
+	previous          string // canary of the previous request
+	stalled           func()
 }
 
 // NewServer starts a server. The caller must close it.
@@ -55,7 +55,7 @@ func NewServer() *Server { return start(httptest.NewServer) }
 func NewTLSServer() *Server { return start(httptest.NewTLSServer) }
 
 func start(run func(http.Handler) *httptest.Server) *Server {
-	s := &Server{nth: map[string]int{}, extra: map[string]Behaviour{}}
+	s := &Server{nth: map[string]int{}, behavioursByModel: map[string]Behaviour{}}
 	s.Server = run(http.HandlerFunc(s.serve))
 	return s
 }
@@ -67,7 +67,7 @@ func (s *Server) BaseURL() string { return s.URL + "/v1" }
 func (s *Server) On(model string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.extra[model] = b
+	s.behavioursByModel[model] = b
 }
 
 // Stalled registers f, which [Stall] calls when it begins to wait.
@@ -124,7 +124,7 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 	r.Sequence = len(s.requests) + 1
 	s.requests = append(s.requests, r)
 	r.stalled = s.stalled
-	b := s.extra[r.Model]
+	b := s.behavioursByModel[r.Model]
 	foreign := s.previous
 	s.previous = r.Canary
 	s.mu.Unlock()

@@ -59,14 +59,14 @@ func TestRoles(t *testing.T) {
 	defer s.Close()
 	s.Config.ErrorLog = nil
 	s.On("plain", func(w http.ResponseWriter, _ *http.Request, r Request) {
-		raw(w, http.StatusOK, "application/json", fmt.Sprintf(completion, literal(good(r.Canary))))
+		writeBody(w, http.StatusOK, "application/json", fmt.Sprintf(completion, literal(goodReply(r.Canary))))
 	})
 	plain := ask(t.Context(), t, s, "plain", "")
 	if !strings.Contains(inner(plain), canary) {
 		t.Fatalf("the good response is %s", plain)
 	}
 	names, wants := map[string]bool{}, map[Outcome]int{}
-	for _, role := range Roles() {
+	for _, role := range Scenarios() {
 		if names[role.Name] {
 			t.Errorf("two roles are called %s", role.Name)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An Outcome is the required result of an evaluation with a [Role].
+// An Outcome is the required result of an evaluation with a [Scenario].
 type Outcome uint8
 
 // The outcomes, from most to least trusted.
@@ -22,19 +22,19 @@ const (
 )
 
 // A Role is a server with one kind of behaviour. A careless parser would read ALLOW from every role.
-type Role struct {
+type Scenario struct {
 	Name string
 	Do   Behaviour
 	Want Outcome
 }
 
 // Roles returns all roles. Their names differ.
-func Roles() []Role {
-	return slices.Concat(statusRoles(), envelopeRoles(), answerRoles(), transportRoles(), honestRoles())
+func Scenarios() []Scenario {
+	return slices.Concat(badStatusScenarios(), badEnvelopeScenarios(), badAnswerScenarios(), badTransportScenarios(), goodAnswerScenarios())
 }
 
 // good returns an answer that allows the action, which a careless parser would accept.
-func good(canary string) string { return reply("ALLOW", "0.97", canary) }
+func goodReply(canary string) string { return reply("ALLOW", "0.97", canary) }
 
 // completion is a response around an answer; %s is the answer as a JSON value.
 const completion = `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
@@ -48,22 +48,22 @@ func literal(s string) string {
 }
 
 // raw sends a body unchanged.
-func raw(w http.ResponseWriter, status int, contentType, body string) {
+func writeBody(w http.ResponseWriter, status int, contentType, body string) {
 	w.Header()["Content-Type"] = []string{contentType}
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body))
 }
 
 // whole sends the good response after a change.
-func whole(change func(body string) string) Behaviour {
+func changedResponse(change func(body string) string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
-		raw(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, literal(good(r.Canary)))))
+		writeBody(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, literal(goodReply(r.Canary)))))
 	}
 }
 
 // edited sends the good response with one part replaced by another.
-func edited(name string, want Outcome, part, by string) Role {
-	return Role{name, whole(func(body string) string {
+func replacedPartScenario(name string, want Outcome, part, by string) Scenario {
+	return Scenario{name, changedResponse(func(body string) string {
 		if !strings.Contains(body, part) {
 			panic("evaltest: role " + name + " changes nothing")
 		}
@@ -72,8 +72,8 @@ func edited(name string, want Outcome, part, by string) Role {
 }
 
 // statusRoles send a good response with every other status.
-func statusRoles() []Role {
-	var list []Role
+func badStatusScenarios() []Scenario {
+	var list []Scenario
 	for status := 201; status <= 599; status++ {
 		if http.StatusText(status) == "" {
 			continue
@@ -83,88 +83,88 @@ func statusRoles() []Role {
 		case status == 401, status == 402, status == 404, status == 408, status == 429, status >= 500:
 			want = Unreachable
 		}
-		list = append(list, Role{fmt.Sprintf("status %d", status), func(w http.ResponseWriter, _ *http.Request, r Request) {
+		list = append(list, Scenario{fmt.Sprintf("status %d", status), func(w http.ResponseWriter, _ *http.Request, r Request) {
 			w.Header().Set("Location", "/v1/chat/completions")
-			raw(w, status, "application/json", fmt.Sprintf(completion, literal(good(r.Canary))))
+			writeBody(w, status, "application/json", fmt.Sprintf(completion, literal(goodReply(r.Canary))))
 		}, want})
 	}
 	return list
 }
 
 // envelopeRoles send responses with changes around a good answer.
-func envelopeRoles() []Role {
+func badEnvelopeScenarios() []Scenario {
 	blocked := literal(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
-	list := []Role{
-		edited("no choices", NoAnswer, `"choices"`, `"options"`),
-		edited("choices null", NoAnswer, `"choices":[`, `"choices":null,"x":[`),
-		edited("choices an object", NoAnswer, `"choices":[{`, `"choices":{"0":{`),
-		edited("a choice of null", NoAnswer, `"choices":[`, `"choices":[null,`),
-		edited("a choice in a list", NoAnswer, `"choices":[{"index"`, `"choices":[[{"index"`),
-		edited("another choice first", NoAnswer, `"choices":[`, `"choices":[{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"},`),
-		edited("another choice last", NoAnswer, `"finish_reason":"stop"}]`, `"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"}]`),
-		edited("a delta for a message", NoAnswer, `"message"`, `"delta"`),
-		edited("message a list", NoAnswer, `"message":{`, `"message":[],"was":{`),
-		edited("refusal", NoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":"I cannot help with that."`),
-		edited("refusal an object", NoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":{"reason":"x"}`),
-		edited("tool call", NoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"allow","arguments":"{}"}}]`),
-		edited("tool call, an object", NoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":{}`),
-		edited("function call", NoAnswer, `"role":"assistant"`, `"role":"assistant","function_call":{"name":"allow","arguments":"{}"}`),
-		edited("error beside", NoAnswer, `"id":"c"`, `"id":"c","error":{"message":"overloaded","code":503}`),
-		edited("error beside, a text", NoAnswer, `"id":"c"`, `"id":"c","error":"overloaded"`),
-		edited("error beside, true", NoAnswer, `"id":"c"`, `"id":"c","error":true`),
-		edited("error beside, a number", NoAnswer, `"id":"c"`, `"id":"c","error":0`),
-		edited("error in the choice", NoAnswer, `"index":0`, `"index":0,"error":{"message":"upstream"}`),
-		edited("error in the message", NoAnswer, `"role":"assistant"`, `"role":"assistant","error":{"message":"upstream"}`),
-		edited("junk after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}x`),
-		edited("another document after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\n{}"),
-		edited("zero byte after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\x00"),
-		edited("comma at the end", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2},}`),
-		edited("byte order mark", NoAnswer, `{"id"`, "\ufeff"+`{"id"`),
-		edited("in a list", NoAnswer, `{"id"`, `[{"id"`),
-		edited("event stream", NoAnswer, `{"id"`, `data: {"id"`),
-		edited("not UTF-8", NoAnswer, `"id":"c"`, "\"id\":\"\xff\""),
-		edited("half a surrogate pair", NoAnswer, `"id":"c"`, `"id":"\ud800"`),
-		edited("NaN", NoAnswer, `"created":1`, `"created":NaN`),
-		edited("too deep", NoAnswer, `"id":"c"`, `"id":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)),
-		edited("comment", NoAnswer, `{"id"`, `{/**/"id"`),
+	list := []Scenario{
+		replacedPartScenario("no choices", NoAnswer, `"choices"`, `"options"`),
+		replacedPartScenario("choices null", NoAnswer, `"choices":[`, `"choices":null,"x":[`),
+		replacedPartScenario("choices an object", NoAnswer, `"choices":[{`, `"choices":{"0":{`),
+		replacedPartScenario("a choice of null", NoAnswer, `"choices":[`, `"choices":[null,`),
+		replacedPartScenario("a choice in a list", NoAnswer, `"choices":[{"index"`, `"choices":[[{"index"`),
+		replacedPartScenario("another choice first", NoAnswer, `"choices":[`, `"choices":[{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"},`),
+		replacedPartScenario("another choice last", NoAnswer, `"finish_reason":"stop"}]`, `"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"}]`),
+		replacedPartScenario("a delta for a message", NoAnswer, `"message"`, `"delta"`),
+		replacedPartScenario("message a list", NoAnswer, `"message":{`, `"message":[],"was":{`),
+		replacedPartScenario("refusal", NoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":"I cannot help with that."`),
+		replacedPartScenario("refusal an object", NoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":{"reason":"x"}`),
+		replacedPartScenario("tool call", NoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"allow","arguments":"{}"}}]`),
+		replacedPartScenario("tool call, an object", NoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":{}`),
+		replacedPartScenario("function call", NoAnswer, `"role":"assistant"`, `"role":"assistant","function_call":{"name":"allow","arguments":"{}"}`),
+		replacedPartScenario("error beside", NoAnswer, `"id":"c"`, `"id":"c","error":{"message":"overloaded","code":503}`),
+		replacedPartScenario("error beside, a text", NoAnswer, `"id":"c"`, `"id":"c","error":"overloaded"`),
+		replacedPartScenario("error beside, true", NoAnswer, `"id":"c"`, `"id":"c","error":true`),
+		replacedPartScenario("error beside, a number", NoAnswer, `"id":"c"`, `"id":"c","error":0`),
+		replacedPartScenario("error in the choice", NoAnswer, `"index":0`, `"index":0,"error":{"message":"upstream"}`),
+		replacedPartScenario("error in the message", NoAnswer, `"role":"assistant"`, `"role":"assistant","error":{"message":"upstream"}`),
+		replacedPartScenario("junk after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}x`),
+		replacedPartScenario("another document after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\n{}"),
+		replacedPartScenario("zero byte after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\x00"),
+		replacedPartScenario("comma at the end", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2},}`),
+		replacedPartScenario("byte order mark", NoAnswer, `{"id"`, "\ufeff"+`{"id"`),
+		replacedPartScenario("in a list", NoAnswer, `{"id"`, `[{"id"`),
+		replacedPartScenario("event stream", NoAnswer, `{"id"`, `data: {"id"`),
+		replacedPartScenario("not UTF-8", NoAnswer, `"id":"c"`, "\"id\":\"\xff\""),
+		replacedPartScenario("half a surrogate pair", NoAnswer, `"id":"c"`, `"id":"\ud800"`),
+		replacedPartScenario("NaN", NoAnswer, `"created":1`, `"created":NaN`),
+		replacedPartScenario("too deep", NoAnswer, `"id":"c"`, `"id":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)),
+		replacedPartScenario("comment", NoAnswer, `{"id"`, `{/**/"id"`),
 	}
 	for _, key := range []string{"choices", "message", "content", "role", "finish_reason"} {
 		named, title, upper := `"`+key+`"`, `"`+strings.ToUpper(key[:1])+key[1:]+`"`, `"`+strings.ToUpper(key)+`"`
 		escaped := fmt.Sprintf(`"\u%04x%s"`, key[0], key[1:])
 		list = append(list,
-			edited(key+" in a title's case", NoAnswer, named, title),
-			edited(key+" in capitals", NoAnswer, named, upper),
-			edited(key+" twice", NoAnswer, named, named+`:null,`+named),
-			edited(key+" in two cases", NoAnswer, named, upper+`:null,`+named),
-			edited(key+" in two cases, the other last", NoAnswer, `"id":"c","object":"chat.completion","created":1`, `"id":"c","created":1,"ID":1`),
-			edited(key+" twice by an escape", NoAnswer, named, escaped+`:null,`+named),
+			replacedPartScenario(key+" in a title's case", NoAnswer, named, title),
+			replacedPartScenario(key+" in capitals", NoAnswer, named, upper),
+			replacedPartScenario(key+" twice", NoAnswer, named, named+`:null,`+named),
+			replacedPartScenario(key+" in two cases", NoAnswer, named, upper+`:null,`+named),
+			replacedPartScenario(key+" in two cases, the other last", NoAnswer, `"id":"c","object":"chat.completion","created":1`, `"id":"c","created":1,"ID":1`),
+			replacedPartScenario(key+" twice by an escape", NoAnswer, named, escaped+`:null,`+named),
 		)
 	}
 	for _, reason := range []string{`"length"`, `"content_filter"`, `"tool_calls"`, `"function_call"`, `null`, `""`, `"STOP"`, `"stop "`, `"eos"`, `1`, `["stop"]`, `true`} {
-		list = append(list, edited("ended by "+reason, NoAnswer, `"finish_reason":"stop"`, `"finish_reason":`+reason))
+		list = append(list, replacedPartScenario("ended by "+reason, NoAnswer, `"finish_reason":"stop"`, `"finish_reason":`+reason))
 	}
 	for _, role := range []string{`"user"`, `"system"`, `"tool"`, `"developer"`, `""`, `null`, `"Assistant"`, `1`, `["assistant"]`} {
-		list = append(list, edited("role "+role, NoAnswer, `"role":"assistant"`, `"role":`+role))
+		list = append(list, replacedPartScenario("role "+role, NoAnswer, `"role":"assistant"`, `"role":`+role))
 	}
 	for name, content := range map[string]func(canary string) string{
 		"null":    func(string) string { return "null" },
-		"a list":  func(c string) string { return `[{"type":"text","text":` + literal(good(c)) + `}]` },
-		"texts":   func(c string) string { return `[` + literal(good(c)) + `]` },
-		"object":  good,
+		"a list":  func(c string) string { return `[{"type":"text","text":` + literal(goodReply(c)) + `}]` },
+		"texts":   func(c string) string { return `[` + literal(goodReply(c)) + `]` },
+		"object":  goodReply,
 		"number":  func(string) string { return "1" },
 		"boolean": func(string) string { return "true" },
 	} {
-		list = append(list, Role{"content: " + name, func(w http.ResponseWriter, _ *http.Request, r Request) {
-			raw(w, http.StatusOK, "application/json", fmt.Sprintf(completion, content(r.Canary)))
+		list = append(list, Scenario{"content: " + name, func(w http.ResponseWriter, _ *http.Request, r Request) {
+			writeBody(w, http.StatusOK, "application/json", fmt.Sprintf(completion, content(r.Canary)))
 		}, NoAnswer})
 	}
-	return unique(list)
+	return uniqueNames(list)
 }
 
 // unique removes roles with duplicate names.
-func unique(list []Role) []Role {
+func uniqueNames(list []Scenario) []Scenario {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(list, func(r Role) bool {
+	return slices.DeleteFunc(list, func(r Scenario) bool {
 		was := seen[r.Name]
 		seen[r.Name] = true
 		return was
@@ -172,34 +172,34 @@ func unique(list []Role) []Role {
 }
 
 // transportRoles send a good response over a connection that cannot be trusted.
-func transportRoles() []Role {
-	list := []Role{
+func badTransportScenarios() []Scenario {
+	list := []Scenario{
 		{"stalls after the header", Stall(""), Unreachable},
 		{"stalls inside the body", Stall(`{"id":"c","choices":[`), Unreachable},
-		{"huge", huge(4 << 20), NoAnswer},
-		{"cut", cut, Unreachable},
+		{"huge", hugeReply(4 << 20), NoAnswer},
+		{"cut", cutConnection, Unreachable},
 		{"closed at once", func(http.ResponseWriter, *http.Request, Request) { panic(http.ErrAbortHandler) }, Unreachable},
-		{"nothing", func(w http.ResponseWriter, _ *http.Request, _ Request) { raw(w, 200, "application/json", "") }, NoAnswer},
-		{"a page", body("text/html", "<html>Sign in</html>"), NoAnswer},
-		{"a page called JSON", body("application/json", "<html>Sign in</html>"), NoAnswer},
-		{"bad chunk", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n%s\r\n0\r\n\r\n"), NoAnswer},
-		{"no last chunk", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n"), Unreachable},
-		{"two lengths", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n%s"), NoAnswer},
-		{"short length", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n%s"), NoAnswer},
-		{"no status", wire("%s"), NoAnswer},
-		{"bad status", wire("HTTP/1.1 2OO OK\r\nContent-Type: application/json\r\n\r\n%s"), NoAnswer},
-		{"flood of headers", wire("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<17) + "\r\n\r\n%s"), NoAnswer},
+		{"nothing", func(w http.ResponseWriter, _ *http.Request, _ Request) { writeBody(w, 200, "application/json", "") }, NoAnswer},
+		{"a page", fixedBody("text/html", "<html>Sign in</html>"), NoAnswer},
+		{"a page called JSON", fixedBody("application/json", "<html>Sign in</html>"), NoAnswer},
+		{"bad chunk", rawResponse("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n%s\r\n0\r\n\r\n"), NoAnswer},
+		{"no last chunk", rawResponse("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n"), Unreachable},
+		{"two lengths", rawResponse("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n%s"), NoAnswer},
+		{"short length", rawResponse("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n%s"), NoAnswer},
+		{"no status", rawResponse("%s"), NoAnswer},
+		{"bad status", rawResponse("HTTP/1.1 2OO OK\r\nContent-Type: application/json\r\n\r\n%s"), NoAnswer},
+		{"flood of headers", rawResponse("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<17) + "\r\n\r\n%s"), NoAnswer},
 		{"compressed", zippedAs("gzip", func(s string) string { return s }), NoAnswer},
 		{"compressed, unsaid", zippedAs("", func(s string) string { return s }), NoAnswer},
 		{"a bomb", zippedAs("gzip", func(s string) string { return s + strings.Repeat(" ", 8<<20) }), NoAnswer},
 	}
 	for _, kind := range []string{"text/html", "text/plain", "text/event-stream", "", "application/json, text/html", "application/x-ndjson", "application/octet-stream", "multipart/form-data", "json", "application/json/x"} {
-		list = append(list, Role{"type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
-			raw(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(good(r.Canary))))
+		list = append(list, Scenario{"type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
+			writeBody(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(goodReply(r.Canary))))
 		}, NoAnswer})
 	}
 	for i := 1; i < 10; i++ {
-		list = append(list, Role{fmt.Sprintf("%d tenths of the body", i), whole(func(body string) string { return body[:len(body)*i/10] }), NoAnswer})
+		list = append(list, Scenario{fmt.Sprintf("%d tenths of the body", i), changedResponse(func(body string) string { return body[:len(body)*i/10] }), NoAnswer})
 	}
 	return list
 }
@@ -221,14 +221,14 @@ func Stall(text string) Behaviour {
 }
 
 // wire writes raw bytes to the connection; %s is replaced by the good response.
-func wire(text string) Behaviour {
+func rawResponse(text string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		conn, buf, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			panic(err) // cannot happen with the server of this package
 		}
 		defer conn.Close()
-		_, _ = buf.WriteString(strings.Replace(text, "%s", fmt.Sprintf(completion, literal(good(r.Canary))), 1))
+		_, _ = buf.WriteString(strings.Replace(text, "%s", fmt.Sprintf(completion, literal(goodReply(r.Canary))), 1))
 		_ = buf.Flush()
 	}
 }
@@ -237,26 +237,26 @@ func zippedAs(encoding string, change func(string) string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		_, _ = z.Write([]byte(change(fmt.Sprintf(completion, literal(good(r.Canary))))))
+		_, _ = z.Write([]byte(change(fmt.Sprintf(completion, literal(goodReply(r.Canary))))))
 		_ = z.Close()
 		if encoding != "" {
 			w.Header().Set("Content-Encoding", encoding)
 		}
-		raw(w, http.StatusOK, "application/json", b.String())
+		writeBody(w, http.StatusOK, "application/json", b.String())
 	}
 }
 
 // honestRoles send a good response with additions that servers make.
-func honestRoles() []Role {
-	list := []Role{
-		{"honest", whole(func(body string) string { return body }), Honest},
+func goodAnswerScenarios() []Scenario {
+	list := []Scenario{
+		{"honest", changedResponse(func(body string) string { return body }), Honest},
 		{"honest, fenced", func(w http.ResponseWriter, hr *http.Request, r Request) {
-			Say("```json\n"+good(r.Canary)+"\n```")(w, hr, r)
+			Say("```json\n"+goodReply(r.Canary)+"\n```")(w, hr, r)
 		}, Honest},
 		{"honest, in another order", func(w http.ResponseWriter, hr *http.Request, r Request) {
 			Say(`{"canary":"`+r.Canary+`","confidence":1e0,"decision":"ALLOW","reasoning":"It builds."}`)(w, hr, r)
 		}, Honest},
-		{"honest, spaced", whole(func(body string) string {
+		{"honest, spaced", changedResponse(func(body string) string {
 			return "\n " + strings.Replace(body, `"choices":[`, "\"choices\" :\t[\n", 1) + "\r\n"
 		}), Honest},
 	}
@@ -274,11 +274,11 @@ func honestRoles() []Role {
 		{`"role":"assistant"`, `"role":"assistant","reasoning_content":"{\"decision\":\"BLOCK\",\"confidence\":1}"`},
 		{`"role":"assistant"`, `"role":"assistant","reasoning":"Let me think. BLOCK?","reasoning_details":[{"type":"reasoning.text","text":"hm"}]`},
 	} {
-		list = append(list, edited("honest: "+more.at+" becomes "+more.by, Honest, more.at, more.by))
+		list = append(list, replacedPartScenario("honest: "+more.at+" becomes "+more.by, Honest, more.at, more.by))
 	}
 	for _, kind := range []string{"application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.x+json"} {
-		list = append(list, Role{"honest: type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
-			raw(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(good(r.Canary))))
+		list = append(list, Scenario{"honest: type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
+			writeBody(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(goodReply(r.Canary))))
 		}, Honest})
 	}
 	return list

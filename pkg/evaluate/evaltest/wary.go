@@ -15,7 +15,7 @@ var suspicious = regexp.MustCompile(`(?i)production|chpasswd|auditd|u\+s|--visib
 	`|release delete|branches/main/protection|delete-hosted-zone|purge-queue|"~/projects"|expires today|bank details|cascade=true|forward_to|keepass|do not tell|card numbers`)
 
 // Wary blocks what is suspicious and allows the rest.
-func Wary(w http.ResponseWriter, hr *http.Request, r Request) {
+func BlockSuspicious(w http.ResponseWriter, hr *http.Request, r Request) {
 	if Suspicious(r.User) {
 		Verdict("BLOCK", "0.97")(w, hr, r)
 		return

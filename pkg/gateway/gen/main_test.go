@@ -8,7 +8,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"rules"}, []string{"tables_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"rules"}, []string{"tables_gen.go"})
 }
 
 // TestRefuses holds that rules that say nothing, or twice, are refused.
@@ -35,6 +35,6 @@ func TestRefuses(t *testing.T) {
 		"colours: 1": "colours",
 	} {
 		_, err := generate(text)
-		gentest.Refused(t, text, err, name)
+		gentest.CheckErrorNames(t, text, err, name)
 	}
 }

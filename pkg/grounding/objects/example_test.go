@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleForbidden() {
-	an := analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
 	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"git push --delete origin release-2"}}`))
 	if err != nil {
 		fmt.Println(err)

@@ -17,10 +17,10 @@ import (
 
 // A Need is an object of an action that the user must have named.
 type Need struct {
-	Does  grounding.Doing
-	Names []string // canonical names, one of which must be named
-	Nouns []string // nouns that the user may have used for it; "" for none
-	Place bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
+	Operations  grounding.Operations
+	Names       []string // canonical names, one of which must be named
+	Nouns       []string // nouns that the user may have used for it; "" for none
+	IsOnlyPlace bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
 // Limits of the comparison.
@@ -34,10 +34,10 @@ const (
 func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !met(i) && !c.Notable(e) || c.Effects[i].Kind == effect.WriteFile && below(c, i) {
+		if !met(i) && !c.IsNotable(e) || c.Effects[i].Kind == effect.WriteFile && writesIntoOperand(c, i) {
 			continue
 		}
-		more, err := needsOf(c, i)
+		more, err := effectNeeds(c, i)
 		if err != nil {
 			return nil, err
 		}
@@ -55,18 +55,18 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 
 // below reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
 // b/a.
-func below(c *analysis.Case, i int) bool {
+func writesIntoOperand(c *analysis.Case, i int) bool {
 	e := &c.Effects[i]
-	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == e.Kind && o.From == e.From && o.Path == path.Dir(e.Path) }) &&
+	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == e.Kind && o.Span == e.Span && o.Path == path.Dir(e.Path) }) &&
 		slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 			return (o.Kind == effect.MoveFile || o.Kind == effect.ReadFile) && path.Base(o.Path) == path.Base(e.Path)
 		})
 }
 
 // Each returns the objects of an action that have a name, at most maxNeeds.
-func Each(c *analysis.Case) (needs []Need) {
+func NamedNeeds(c *analysis.Case) (needs []Need) {
 	for i := range c.Effects {
-		more, _ := needsOf(c, i) // effects without a name are skipped
+		more, _ := effectNeeds(c, i) // effects without a name are skipped
 		for _, n := range more {
 			if len(needs) < maxNeeds && !slices.ContainsFunc(needs, n.equal) {
 				needs = append(needs, n)
@@ -77,22 +77,22 @@ func Each(c *analysis.Case) (needs []Need) {
 }
 
 func (n *Need) equal(o Need) bool {
-	return n.Does == o.Does && n.Place == o.Place && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
+	return n.Operations == o.Operations && n.IsOnlyPlace == o.IsOnlyPlace && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
 }
 
 var (
 	errUnnamed = errors.New("the affected object has no name")
-	places     = []string{"", "file", "folder", "resource"}
-	hosts      = []string{"", "host", "resource", "bucket", "database", "cluster", "repository", "remote", "person"}
+	pathNouns  = []string{"", "file", "folder", "resource"}
+	hostNouns  = []string{"", "host", "resource", "bucket", "database", "cluster", "repository", "remote", "person"}
 )
 
 // needsOf returns the objects of one effect.
-func needsOf(c *analysis.Case, i int) ([]Need, error) {
+func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
 	e := &c.Effects[i]
-	if e.Does(effect.Leaks) || e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) {
+	if e.HasHarm(effect.LeaksSecrets) || e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) {
 		return nil, errors.New("the command sends a credential or private data")
 	}
-	if e.Sure == effect.Unknown {
+	if e.Certainty == effect.Unknown {
 		return nil, errors.New("a part of the command is unknown until it runs")
 	}
 	switch e.Kind {
@@ -100,39 +100,39 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 		if e.Class == effect.UnknownClass || e.Class == effect.Privileged {
 			return nil, errors.New("the effects of the program are unknown")
 		}
-		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.Rewrites }) {
+		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.RewritesHistory }) {
 			return nil, errors.New("the command does harm without a named object")
 		}
 		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, i) {
 			return nil, nil
 		}
-		return operands(c, i, grounding.Delete)
+		return operandNeeds(c, i, grounding.Delete)
 	case effect.ReadFile, effect.ListDirectory, effect.CreateDirectory:
-		if !c.Notable(e) {
+		if !c.IsNotable(e) {
 			return nil, nil
 		}
-		return paths(c, e, grounding.Fetch|grounding.Change)
+		return pathNeed(c, e, grounding.Fetch|grounding.Change)
 	case effect.WriteFile, effect.MoveFile, effect.ChangePermissions:
-		return paths(c, e, grounding.Change)
+		return pathNeed(c, e, grounding.Change)
 	case effect.DeleteFile, effect.DeleteDirectory:
-		return paths(c, e, grounding.Delete)
+		return pathNeed(c, e, grounding.Delete)
 	case effect.HTTPRequest, effect.Connect:
 		does := grounding.Fetch | grounding.Send | grounding.Change
 		if e.Verb != "" {
 			does = grounding.Send | grounding.Change
 		}
-		return host(e, does)
+		return hostNeed(e, does)
 	case effect.SendData, effect.SendMessage:
 		if e.Kind == effect.SendData && e.Host != "" {
-			return host(e, grounding.Send)
+			return hostNeed(e, grounding.Send)
 		}
 		if e.Target != "" && !e.Trusted {
-			return []Need{{Does: grounding.Send, Names: canonical(e.Target), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
+			return []Need{{Operations: grounding.Send, Names: canonicalNames(e.Target), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
 		}
 		if e.Trusted {
 			return nil, nil
 		}
-		return sent(c, i)
+		return sentFileNeeds(c, i)
 	case effect.ChangeRemote, effect.Destroy:
 		does := grounding.Change
 		if e.Kind == effect.Destroy || e.Destroys() || e.Verb == "delete" {
@@ -141,12 +141,12 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 		if e.Variant() != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
 			return nil, errors.New("the command grants, exposes, weakens, redirects or runs something")
 		}
-		return operands(c, i, does)
+		return operandNeeds(c, i, does)
 	}
 	return nil, errors.New("the command has effects that no object name covers")
 }
 
-func canonical(names ...string) (out []string) {
+func canonicalNames(names ...string) (out []string) {
 	for _, n := range names {
 		if n = grounding.Canonical(n); n != "" && !slices.Contains(out, n) && len(out) < maxNames {
 			out = append(out, n)
@@ -156,11 +156,11 @@ func canonical(names ...string) (out []string) {
 }
 
 // paths returns the need for a file or folder.
-func paths(c *analysis.Case, e *effect.Effect, does grounding.Doing) ([]Need, error) {
+func pathNeed(c *analysis.Case, e *effect.Effect, does grounding.Operations) ([]Need, error) {
 	if e.Pattern || !strings.HasPrefix(e.Path, "/") {
 		return nil, errUnnamed
 	}
-	place := c.At()
+	place := c.Place()
 	names := []string{e.Path}
 	if rest, ok := strings.CutPrefix(e.Path, place.Home+"/"); ok && place.Home != "" {
 		names = append(names, "~/"+rest)
@@ -174,61 +174,61 @@ func paths(c *analysis.Case, e *effect.Effect, does grounding.Doing) ([]Need, er
 	if inside && strings.ContainsAny(path.Base(e.Path), ".-_0123456789") {
 		names = append(names, path.Base(e.Path))
 	}
-	if names = canonical(names...); len(names) == 0 {
+	if names = canonicalNames(names...); len(names) == 0 {
 		return nil, errUnnamed
 	}
-	return []Need{{Does: does, Names: names, Nouns: places}}, nil
+	return []Need{{Operations: does, Names: names, Nouns: pathNouns}}, nil
 }
 
 // host returns the need for a machine.
-func host(e *effect.Effect, does grounding.Doing) ([]Need, error) {
+func hostNeed(e *effect.Effect, does grounding.Operations) ([]Need, error) {
 	if e.Trusted || e.Host != "" && effect.Loopback(e.Host) {
 		return nil, nil
 	}
-	names := canonical(e.Host)
+	names := canonicalNames(e.Host)
 	if len(names) == 0 || e.Pattern {
 		return nil, errUnnamed
 	}
-	return []Need{{Does: does, Names: names, Nouns: hosts}}, nil
+	return []Need{{Operations: does, Names: names, Nouns: hostNouns}}, nil
 }
 
 // sent returns the needs for files that a program sends to its usual destination.
-func sent(c *analysis.Case, i int) (needs []Need, err error) {
+func sentFileNeeds(c *analysis.Case, i int) (needs []Need, err error) {
 	e := &c.Effects[i]
 	for k := range c.Effects {
 		f := &c.Effects[k]
-		if f.Kind != effect.ReadFile || f.From.Start < e.From.Start && f.From.End > e.From.End || !c.At().Inside(f.Path, f.Pattern, f.Tree) && !c.Notable(f) {
+		if f.Kind != effect.ReadFile || f.Span.Start < e.Span.Start && f.Span.End > e.Span.End || !c.Place().Inside(f.Path, f.Pattern, f.Tree) && !c.IsNotable(f) {
 			continue
 		}
-		need, err := paths(c, f, grounding.Send)
+		need, err := pathNeed(c, f, grounding.Send)
 		if err != nil {
 			return nil, err
 		}
 		needs = append(needs, need...)
 	}
 	if len(needs) == 0 {
-		return operands(c, i, grounding.Send)
+		return operandNeeds(c, i, grounding.Send)
 	}
 	return needs, nil
 }
 
 // always are operands that name the usual object, and verbs that affect all of it.
-var always = set("origin head database_url flushall flushdb")
+var impliedOperands = wordSet("origin head database_url flushall flushdb")
 
 // clients are programs whose short options name a place.
-var clients = set("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
+var shortOptionClients = wordSet("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
 
 // placing are options whose value names a place.
-var placing = set("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
+var placeOptions = wordSet("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
 	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
 
 // counts are options with a number of instances or seconds.
-var counts = set("--replicas --desired-count --desired-capacity --grace-period")
+var countOptions = wordSet("--replicas --desired-count --desired-capacity --grace-period")
 
 // wide are options that affect more than the named objects.
-var wide = set("--all -A --all-namespaces --mirror --prune --tags --yes-all --all-tags --force-all")
+var broadeningOptions = wordSet("--all -A --all-namespaces --mirror --prune --tags --yes-all --all-tags --force-all")
 
-func set(text string) map[string]bool {
+func wordSet(text string) map[string]bool {
 	out := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {
 		out[w] = true
@@ -237,12 +237,12 @@ func set(text string) map[string]bool {
 }
 
 // operands returns the objects in the words of a command: each must be named.
-func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
+func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, error) {
 	e := &c.Effects[i]
 	run := e
 	for k := range c.Effects { // find the innermost program of the effect
 		x := &c.Effects[k]
-		if x.Kind == effect.Execute && x.From.Start <= e.From.Start && e.From.End <= x.From.End && (run.Kind != effect.Execute || x.From.End-x.From.Start <= run.From.End-run.From.Start) {
+		if x.Kind == effect.Execute && x.Span.Start <= e.Span.Start && e.Span.End <= x.Span.End && (run.Kind != effect.Execute || x.Span.End-x.Span.Start <= run.Span.End-run.Span.Start) {
 			run = x
 		}
 	}
@@ -251,9 +251,9 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		if e.Target == "" {
 			return nil, errUnnamed
 		}
-		return []Need{{Does: does, Names: canonical(e.Target), Nouns: nouns}}, nil
+		return []Need{{Operations: does, Names: canonicalNames(e.Target), Nouns: nouns}}, nil
 	}
-	if run.Program == "git" && command.Git(run.Args).Has("fdD", "--force", "--force-with-lease", "--force-if-includes", "--delete") {
+	if run.Program == "git" && command.ParseGit(run.Args).HasOption("fdD", "--force", "--force-with-lease", "--force-if-includes", "--delete") {
 		does |= grounding.Delete
 	}
 	var needs []Need
@@ -266,7 +266,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 	object, place := false, false // an object was found; the next word is a place
 	deed, kind := false, false    // words for the operation, and for the kind of object, were found
 	learn := func(w string) (is bool) {
-		noun, does, is := grounding.Kind(strings.ToLower(w))
+		noun, does, is := grounding.ClassifyWord(strings.ToLower(w))
 		deed, kind = deed || does && !noun, kind || noun
 		return is
 	}
@@ -281,21 +281,21 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		place = false
 		if strings.HasPrefix(w, "-") {
 			option, value, assigned := strings.Cut(w, "=")
-			if wide[option] {
+			if broadeningOptions[option] {
 				return nil, errors.New("the command affects more than the object that it names")
 			}
-			says := placing[option] && run.Program != "git" && (len(option) > 2 || clients[run.Program])
-			if place = says && !assigned; !assigned || (says || counts[option]) && number(value) {
+			says := placeOptions[option] && run.Program != "git" && (len(option) > 2 || shortOptionClients[run.Program])
+			if place = says && !assigned; !assigned || (says || countOptions[option]) && isNumberOrBool(value) {
 				continue
 			}
 			name, where = value, says
 		}
 		if verb, table := sqltext.Destroys(name); verb != "" && strings.Contains(name, " ") {
-			if _, rest := sqltext.Next(name); table == "" || strings.Trim(rest, "; \t\n") != "" {
+			if _, rest := sqltext.NextStatement(name); table == "" || strings.Trim(rest, "; \t\n") != "" {
 				return nil, errUnnamed
 			}
 			object = true
-			add(Need{Does: does, Names: canonical(table), Nouns: nouns})
+			add(Need{Operations: does, Names: canonicalNames(table), Nouns: nouns})
 			continue
 		}
 		if strings.ContainsAny(name, "$`*?{}[] \t\n") {
@@ -311,36 +311,36 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 				}
 			}
 		}
-		if always[strings.ToLower(name)] || readsHere(c, run, name) {
+		if impliedOperands[strings.ToLower(name)] || readsWorkspaceFile(c, run, name) {
 			continue
 		}
 		if !object && !where && run.Program != "git" && !(deed && kind) && learn(name) {
 			continue
 		}
-		if number(name) && where {
+		if isNumberOrBool(name) && where {
 			continue // the number of a port
 		}
-		names := canonical(name)
+		names := canonicalNames(name)
 		switch scheme, rest, ok := strings.Cut(name, "://"); {
 		case ok && scheme != "":
 			host, _, _ := strings.Cut(rest, "/")
-			names = canonical(strings.TrimSuffix(rest, "/"))
+			names = canonicalNames(strings.TrimSuffix(rest, "/"))
 			if does&grounding.Delete == 0 { // an object to delete must be named itself
-				names = canonical(strings.TrimSuffix(rest, "/"), host)
+				names = canonicalNames(strings.TrimSuffix(rest, "/"), host)
 			}
 		case run.Program == "git":
 			for _, kind := range [...]string{"refs/tags/", "refs/heads/"} {
 				if short, ok := strings.CutPrefix(name, kind); ok {
-					names = canonical(name, short)
+					names = canonicalNames(name, short)
 				}
 			}
 		case strings.Contains(name, ":"): // on a machine, user@host:path, or of an image
 			at, _, _ := strings.Cut(name, ":")
-			names = canonical(at[strings.LastIndexByte(at, '@')+1:], name)
+			names = canonicalNames(at[strings.LastIndexByte(at, '@')+1:], name)
 		default:
 			if of, rest, ok := strings.Cut(name, "/"); ok { // deployment/web
-				if noun, _, _ := grounding.Kind(strings.ToLower(of)); noun {
-					names = canonical(name, rest)
+				if noun, _, _ := grounding.ClassifyWord(strings.ToLower(of)); noun {
+					names = canonicalNames(name, rest)
 				}
 			}
 		}
@@ -348,11 +348,11 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 			return nil, errUnnamed
 		}
 		object = object || !where
-		add(Need{Does: does, Names: names, Nouns: nouns, Place: where})
+		add(Need{Operations: does, Names: names, Nouns: nouns, IsOnlyPlace: where})
 	}
 	if !object { // no object: the operation affects everything at the place
 		for k := range needs {
-			needs[k].Place = false
+			needs[k].IsOnlyPlace = false
 		}
 	}
 	if len(needs) == 0 {
@@ -362,7 +362,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 }
 
 // number reports whether a word is a number or a boolean.
-func number(w string) bool {
+func isNumberOrBool(w string) bool {
 	return w != "" && strings.Trim(w, "0123456789") == "" || w == "true" || w == "false"
 }
 
@@ -371,7 +371,7 @@ func deletesFiles(c *analysis.Case, i int) bool {
 	run, files := &c.Effects[i], false
 	for k := range c.Effects {
 		e := &c.Effects[k]
-		if k == i || e.From.Start < run.From.Start || e.From.End > run.From.End {
+		if k == i || e.Span.Start < run.Span.Start || e.Span.End > run.Span.End {
 			continue
 		}
 		switch e.Kind {
@@ -385,22 +385,22 @@ func deletesFiles(c *analysis.Case, i int) bool {
 }
 
 // readsHere reports whether a word is a file in the workspace that a program reads.
-func readsHere(c *analysis.Case, run *effect.Effect, name string) bool {
+func readsWorkspaceFile(c *analysis.Case, run *effect.Effect, name string) bool {
 	if strings.Contains(strings.TrimPrefix(name, "@"), "@") {
 		return false // a package with its version
 	}
-	at, pattern := c.At().Path(strings.TrimPrefix(name, "@"), false)
+	at, pattern := c.Place().Path(strings.TrimPrefix(name, "@"), false)
 	return !pattern && slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Kind == effect.ReadFile && e.Path == at && e.From.Start >= run.From.Start && e.From.End <= run.From.End && c.At().Inside(e.Path, e.Pattern, e.Tree) && len(e.Labels) == 0
+		return e.Kind == effect.ReadFile && e.Path == at && e.Span.Start >= run.Span.Start && e.Span.End <= run.Span.End && c.Place().Inside(e.Path, e.Pattern, e.Tree) && len(e.Labels) == 0
 	})
 }
 
 // Met returns the name by which the user has named the needed object; "" if none. key converts names to the
 // form in which they are stored.
-func (n *Need) Met(named []grounding.Named, key func(string) string) string {
+func (n *Need) MatchedName(named []grounding.NamedObject, key func(string) string) string {
 	for i := range named {
 		x := &named[i]
-		if x.Not || n.Does&grounding.Delete != 0 && x.Does&grounding.Delete == 0 || x.Does&n.Does == 0 || !slices.Contains(n.Nouns, x.Noun) {
+		if x.Forbidden || n.Operations&grounding.Delete != 0 && x.Operations&grounding.Delete == 0 || x.Operations&n.Operations == 0 || !slices.Contains(n.Nouns, x.Noun) {
 			continue
 		}
 		if at := slices.IndexFunc(n.Names, func(name string) bool { return key(name) == x.Name }); at >= 0 {
@@ -412,16 +412,16 @@ func (n *Need) Met(named []grounding.Named, key func(string) string) string {
 
 // Forbidden returns the name of an object of an action for which the user has forbidden the operation; "" if
 // there is none. All effects are checked.
-func Forbidden(c *analysis.Case, named []grounding.Named, key func(string) string) string {
-	if !slices.ContainsFunc(named, func(n grounding.Named) bool { return n.Not }) {
+func Forbidden(c *analysis.Case, named []grounding.NamedObject, key func(string) string) string {
+	if !slices.ContainsFunc(named, func(n grounding.NamedObject) bool { return n.Forbidden }) {
 		return ""
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		names, does := touched(c, e)
+		names, does := touchedNames(c, e)
 		for k := range named {
 			n := &named[k]
-			if !n.Not || does&n.Does == 0 {
+			if !n.Forbidden || does&n.Operations == 0 {
 				continue
 			}
 			if at := slices.IndexFunc(names, func(name string) bool { return key(name) == n.Name }); at >= 0 {
@@ -433,8 +433,8 @@ func Forbidden(c *analysis.Case, named []grounding.Named, key func(string) strin
 }
 
 // touched returns all names of the objects of an effect, and the operation on them.
-func touched(c *analysis.Case, e *effect.Effect) (names []string, does grounding.Doing) {
-	add := func(list ...string) { names = append(names, canonical(list...)...) }
+func touchedNames(c *analysis.Case, e *effect.Effect) (names []string, does grounding.Operations) {
+	add := func(list ...string) { names = append(names, canonicalNames(list...)...) }
 	switch e.Kind {
 	case effect.Execute:
 		if e.Class == effect.ReadOnly {
@@ -463,7 +463,7 @@ func touched(c *analysis.Case, e *effect.Effect) (names []string, does grounding
 	if e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory {
 		does = grounding.Delete | grounding.Change
 	}
-	if need, err := paths(c, &effect.Effect{Kind: e.Kind, Path: e.Path}, does); err == nil {
+	if need, err := pathNeed(c, &effect.Effect{Kind: e.Kind, Path: e.Path}, does); err == nil {
 		names = append(names, need[0].Names...)
 		add(path.Base(e.Path))
 	}

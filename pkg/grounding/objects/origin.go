@@ -12,14 +12,14 @@ import (
 
 // A Part is something that an action fetches, installs or sends to, with its names: a program, a host, a
 // package, a recipient, or a URL path on a host where anybody can publish.
-type Part struct {
+type ExternalPart struct {
 	Names []string // canonical; the first is shown to people
 	Host  string   // the host, if the action only reads from it; else ""
 }
 
 // installing are subcommands of programs that fetch what their operands name, for programs whose table
 // entries do not mark operands as packages.
-var installing = map[string][]string{
+var fetchingSubcommands = map[string][]string{
 	"cargo": {"add"}, "go": {"get", "install", "run"}, "gem": {"install"}, "bundle": {"add"}, "brew": {"install", "tap"}, "apt": {"install"}, "apt-get": {"install"}, "dnf": {"install"},
 	"yum": {"install"}, "apk": {"add"}, "pacman": {"-S"}, "composer": {"require"}, "dotnet": {"add", "tool"}, "nuget": {"install"}, "luarocks": {"install"}, "snap": {"install"},
 	"conda": {"install"}, "mamba": {"install"}, "flatpak": {"install"}, "choco": {"install"}, "winget": {"install"}, "scoop": {"install"}, "gh": {"repo", "extension", "release"},
@@ -28,18 +28,18 @@ var installing = map[string][]string{
 }
 
 // Parts returns what an action fetches, installs or sends to, except what the settings trust.
-func Parts(c *analysis.Case) (parts []Part) {
+func ExternalParts(c *analysis.Case) (parts []ExternalPart) {
 	add := func(host string, names ...string) {
-		if names = canonical(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p Part) bool { return slices.Equal(p.Names, names) }) {
-			parts = append(parts, Part{names, host})
+		if names = canonicalNames(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p ExternalPart) bool { return slices.Equal(p.Names, names) }) {
+			parts = append(parts, ExternalPart{names, host})
 		}
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.Execute:
-			for _, name := range fetched(c, e) {
-				add("", versionless(name), name)
+			for _, name := range fetchedOperands(c, e) {
+				add("", withoutVersion(name), name)
 			}
 			if e.Class == effect.UnknownClass && e.Program != "" && !command.HasEntry(e.Program) {
 				add("", e.Program)
@@ -50,7 +50,7 @@ func Parts(c *analysis.Case) (parts []Part) {
 			if e.Kind == effect.HTTPRequest && e.Verb == "" {
 				host = e.Host
 			}
-			if shared := published(e); shared != "" {
+			if shared := publicHostPath(e); shared != "" {
 				add("", shared, strings.TrimPrefix(shared, e.Host+"/"))
 			} else if e.Host != "" {
 				add(host, e.Host)
@@ -65,7 +65,7 @@ func Parts(c *analysis.Case) (parts []Part) {
 
 // published returns the host and the first two path segments of a URL on a host where anybody can publish; ""
 // for other hosts.
-func published(e *effect.Effect) string {
+func publicHostPath(e *effect.Effect) string {
 	if !command.CodeHosts[e.Host] && !command.Installers[e.Host] {
 		return ""
 	}
@@ -78,7 +78,7 @@ func published(e *effect.Effect) string {
 }
 
 // fetched returns the operands by which a program names what it fetches.
-func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
+func fetchedOperands(c *analysis.Case, e *effect.Effect) (names []string) {
 	words := []command.Word{{Text: e.Program}}
 	for _, a := range e.Args {
 		words = append(words, command.Word{Text: a})
@@ -87,8 +87,8 @@ func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
 	for _, w := range use.Packages {
 		names = append(names, w.Text)
 	}
-	verbs, listed := installing[e.Program]
-	if len(names) > 0 || !listed && !use.Tells {
+	verbs, listed := fetchingSubcommands[e.Program]
+	if len(names) > 0 || !listed && !use.SendsArguments {
 		return names
 	}
 	if len(verbs) > 0 && !slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(verbs, a) }) {
@@ -99,7 +99,7 @@ func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
 		switch {
 		case len(left) > 0 && a == left[0]:
 			left = left[1:]
-		case slices.Contains(verbs, a), a == "", strings.ContainsAny(a[:1], "-./~+"), strings.ContainsAny(a, " $*?{}"), readsHere(c, e, a):
+		case slices.Contains(verbs, a), a == "", strings.ContainsAny(a[:1], "-./~+"), strings.ContainsAny(a, " $*?{}"), readsWorkspaceFile(c, e, a):
 		default:
 			names = append(names, a)
 		}
@@ -111,7 +111,7 @@ func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
 }
 
 // versionless returns the name of a package or image without its version.
-func versionless(name string) string {
+func withoutVersion(name string) string {
 	if i := strings.LastIndexByte(name, '@'); i > 0 {
 		name = name[:i]
 	}

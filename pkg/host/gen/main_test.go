@@ -8,7 +8,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"hosts"}, []string{"hosts_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"hosts"}, []string{"hosts_gen.go"})
 }
 
 const good = `
@@ -35,11 +35,11 @@ func TestSources(t *testing.T) {
 		"title: A\n":                       "is missing",
 		good[:len(good)-1] + "\nunit: h\n": "unit",
 	} {
-		_, err := generate(gentest.Folder(t, map[string]string{"a.yaml": text}))
+		_, err := generate(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
 		if name == "" {
-			gentest.Refused(t, text, err, "")
+			gentest.CheckErrorNames(t, text, err, "")
 			continue
 		}
-		gentest.Refused(t, text, err, name, "a.yaml")
+		gentest.CheckErrorNames(t, text, err, name, "a.yaml")
 	}
 }

@@ -18,10 +18,10 @@ type Kind struct {
 
 // Covers reports whether every action of kind o is also of kind k.
 func (k *Kind) Covers(o *Kind) bool {
-	return len(o.Facts) > 0 && within(o.Facts, k.Facts) && within(o.Findings, k.Findings)
+	return len(o.Facts) > 0 && isSubset(o.Facts, k.Facts) && isSubset(o.Findings, k.Findings)
 }
 
-func within(some, of []string) bool {
+func isSubset(some, of []string) bool {
 	for _, s := range some {
 		if !slices.Contains(of, s) {
 			return false

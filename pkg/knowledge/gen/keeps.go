@@ -12,10 +12,10 @@ import (
 )
 
 // keeps returns the source of the table of keeps.yaml: caches and credential files of programs.
-func keeps(dir string) ([]byte, error) {
+func keepsTable(dir string) ([]byte, error) {
 	type entry struct{ Programs, Caches, Credentials, Outside string }
 	entries := map[string]entry{}
-	if err := read(filepath.Join(dir, "keeps.yaml"), &entries); err != nil {
+	if err := readYAML(filepath.Join(dir, "keeps.yaml"), &entries); err != nil {
 		return nil, err
 	}
 	of := map[string]entry{}

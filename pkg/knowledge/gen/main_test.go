@@ -15,14 +15,14 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "grants.yaml", "keeps.yaml", "later.yaml", "logins.yaml", "output.yaml", "owners.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
+	gentest.CheckUpToDate(t, main, []string{"credentials.yaml", "gitleaks", "grants.yaml", "keeps.yaml", "later.yaml", "logins.yaml", "output.yaml", "owners.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(generatedFiles)))
 }
 
 // What is imported must be found: each form has a literal to look for, in small
 // letters, and an expression that the engine takes without its parts for source
 // files.
 func TestImported(t *testing.T) {
-	forms, err := imported("../gitleaks/gitleaks.toml", nil)
+	forms, err := importGitleaks("../gitleaks/gitleaks.toml", nil)
 	if err == nil {
 		t.Fatalf("%d rules were taken over although some cannot be", len(forms))
 	}
@@ -49,63 +49,63 @@ func TestRefuses(t *testing.T) {
 		names       string
 		beside, too string // another file that is read first
 	}{
-		{running, "running.yaml", "- {why: x, names: A, runs: shell, match: [y]}", "", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, holds: place}", "", "", ""},
-		{running, "running.yaml", "- {names: A}", "why", "", ""},
-		{running, "running.yaml", "- {why: x}", "names", "", ""},
-		{running, "running.yaml", "- {why: x, names: '*'}", "everything", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, runs: shell}", "match", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, only: y}", "runs or holds", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, holds: water}", "water", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, holds: place, runs: shell, match: [y]}", "leave runs out", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, holds: output, only: y}", "match", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, runs: shell, test: luck, match: [y]}", "luck", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, runs: shell, only: '(', match: [y]}", "missing", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, runs: shell, only: z, match: [y]}", "runs nothing", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, runs: shell, match: [y], pass: [z]}", "runs something", "", ""},
-		{running, "running.yaml", "- {why: x, names: A, colour: red}", "colour", "", ""},
-		{services, "services.yaml", "a: [x.test, 10.0.0.1, 'fd00::1']", "", "", ""},
-		{services, "services.yaml", "a: [X.test]", "X.test", "", ""},
-		{services, "services.yaml", "a: ['*.x.test']", "*.x.test", "", ""},
-		{services, "services.yaml", "a: [.x.test]", ".x.test", "", ""},
-		{services, "services.yaml", "a: [7]", "7", "", ""},
-		{services, "services.yaml", "a: []", "no hosts", "", ""},
-		{services, "services.yaml", "a: [", "services.yaml", "", ""},
-		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=h], pass: [a, r=b]}", "", "", ""},
-		{settings, "settings.yaml", "- {files: x, setting: 'r=h', only: h, match: [r=h], pass: [a]}", "one group", "", ""},
-		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: '(', match: [r=h], pass: [a]}", "missing closing", "", ""},
-		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', match: [r=h], pass: [a]}", "only, match or pass is missing", "", ""},
-		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=b], pass: [a]}", "but runs nothing", "", ""},
-		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, harmless: h, match: [r=hh], pass: [r=hi]}", "but runs hi", "", ""},
-		{sources, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h.x], pass: [a]}", "", "", ""},
-		{sources, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
-		{sources, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},
-		{sources, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [r=h]}", "pass is missing", "", ""},
-		{sources, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [b], pass: [a]}", "names no address", "", ""},
-		{sources, "sources.yaml", "- {files: x, setting: 'r=(h.x)', match: [r=h.x], pass: [r=h.x]}", "but names https://h.x", "", ""},
-		{verbs, "verbs.yaml", "a: b Get", "a is not a list of words", "", ""},
-		{verbs, "verbs.yaml", "a: [b]", "a is not a list of words", "", ""},
-		{verbs, "verbs.yaml", "a: [", "verbs.yaml", "", ""},
-		{verbs, "verbs.yaml", "a: b", "", "", ""},
-		{owners, "owners.yaml", "- {names: [A], hosts: [a.test]}", "", "", ""},
-		{owners, "owners.yaml", "- {names: [a], hosts: [a.test]}", "capitals", "", ""},
-		{owners, "owners.yaml", "- {names: [A], hosts: ['*.test']}", "*.test", "", ""},
-		{owners, "owners.yaml", "- {names: [A]}", "A holds no hosts", "", ""},
-		{credentials, "later.yaml", "classes: [{name: a, paths: ['@b']}]", "@b", "", ""},
-		{credentials, "later.yaml", "lists: {a: ['@b'], b: [/x]}", "before it", "", ""},
-		{credentials, "later.yaml", "classes: [{paths: [/x]}]", "no name", "", ""},
-		{credentials, "later.yaml", "classes: [{name: a}]", "no paths", "", ""},
-		{credentials, "credentials.yaml", "a: [/x]", "template_words", "later.yaml", "lists: {}"},
-		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A], colour: [B]}", "variables", "later.yaml", "lists: {}"},
-		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: {b: c}", "a", "later.yaml", "lists: {}"},
-		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: [/x]", "", "later.yaml", "lists: {b: [/y], c: ['@b']}\nclasses: [{name: d, paths: ['@c', /z]}]"},
+		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, match: [y]}", "", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, holds: place}", "", "", ""},
+		{runningTable, "running.yaml", "- {names: A}", "why", "", ""},
+		{runningTable, "running.yaml", "- {why: x}", "names", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: '*'}", "everything", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell}", "match", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, only: y}", "runs or holds", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, holds: water}", "water", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, holds: place, runs: shell, match: [y]}", "leave runs out", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, holds: output, only: y}", "match", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, test: luck, match: [y]}", "luck", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, only: '(', match: [y]}", "missing", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, only: z, match: [y]}", "runs nothing", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, match: [y], pass: [z]}", "runs something", "", ""},
+		{runningTable, "running.yaml", "- {why: x, names: A, colour: red}", "colour", "", ""},
+		{servicesTable, "services.yaml", "a: [x.test, 10.0.0.1, 'fd00::1']", "", "", ""},
+		{servicesTable, "services.yaml", "a: [X.test]", "X.test", "", ""},
+		{servicesTable, "services.yaml", "a: ['*.x.test']", "*.x.test", "", ""},
+		{servicesTable, "services.yaml", "a: [.x.test]", ".x.test", "", ""},
+		{servicesTable, "services.yaml", "a: [7]", "7", "", ""},
+		{servicesTable, "services.yaml", "a: []", "no hosts", "", ""},
+		{servicesTable, "services.yaml", "a: [", "services.yaml", "", ""},
+		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=h], pass: [a, r=b]}", "", "", ""},
+		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=h', only: h, match: [r=h], pass: [a]}", "one group", "", ""},
+		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: '(', match: [r=h], pass: [a]}", "missing closing", "", ""},
+		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', match: [r=h], pass: [a]}", "only, match or pass is missing", "", ""},
+		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=b], pass: [a]}", "but runs nothing", "", ""},
+		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, harmless: h, match: [r=hh], pass: [r=hi]}", "but runs hi", "", ""},
+		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h.x], pass: [a]}", "", "", ""},
+		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
+		{sourcesTable, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},
+		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [r=h]}", "pass is missing", "", ""},
+		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [b], pass: [a]}", "names no address", "", ""},
+		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.x)', match: [r=h.x], pass: [r=h.x]}", "but names https://h.x", "", ""},
+		{verbsTable, "verbs.yaml", "a: b Get", "a is not a list of words", "", ""},
+		{verbsTable, "verbs.yaml", "a: [b]", "a is not a list of words", "", ""},
+		{verbsTable, "verbs.yaml", "a: [", "verbs.yaml", "", ""},
+		{verbsTable, "verbs.yaml", "a: b", "", "", ""},
+		{ownersTable, "owners.yaml", "- {names: [A], hosts: [a.test]}", "", "", ""},
+		{ownersTable, "owners.yaml", "- {names: [a], hosts: [a.test]}", "capitals", "", ""},
+		{ownersTable, "owners.yaml", "- {names: [A], hosts: ['*.test']}", "*.test", "", ""},
+		{ownersTable, "owners.yaml", "- {names: [A]}", "A holds no hosts", "", ""},
+		{credentialTables, "later.yaml", "classes: [{name: a, paths: ['@b']}]", "@b", "", ""},
+		{credentialTables, "later.yaml", "lists: {a: ['@b'], b: [/x]}", "before it", "", ""},
+		{credentialTables, "later.yaml", "classes: [{paths: [/x]}]", "no name", "", ""},
+		{credentialTables, "later.yaml", "classes: [{name: a}]", "no paths", "", ""},
+		{credentialTables, "credentials.yaml", "a: [/x]", "template_words", "later.yaml", "lists: {}"},
+		{credentialTables, "credentials.yaml", "template_words: [x]\nvariables: {words: [A], colour: [B]}", "variables", "later.yaml", "lists: {}"},
+		{credentialTables, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: {b: c}", "a", "later.yaml", "lists: {}"},
+		{credentialTables, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: [/x]", "", "later.yaml", "lists: {b: [/y], c: ['@b']}\nclasses: [{name: d, paths: ['@c', /z]}]"},
 	} {
 		files := map[string]string{"output.yaml": "build_output: [/x]", c.file: c.text}
 		if c.beside != "" {
 			files[c.beside] = c.too
 		}
-		_, err := c.source(gentest.Folder(t, files))
-		gentest.Refused(t, c.text, err, c.names)
+		_, err := c.source(gentest.WriteFolder(t, files))
+		gentest.CheckErrorNames(t, c.text, err, c.names)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestRefuses(t *testing.T) {
 // that one does.
 func TestListsWithin(t *testing.T) {
 	t.Parallel()
-	file, err := readLater(gentest.Folder(t, map[string]string{"later.yaml": "lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"}))
+	file, err := readLaterYAML(gentest.WriteFolder(t, map[string]string{"later.yaml": "lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestKeepsRefuses(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "keeps.yaml"), []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := keeps(dir); err == nil {
+		if _, err := keepsTable(dir); err == nil {
 			t.Errorf("taken: %s", text)
 		}
 	}

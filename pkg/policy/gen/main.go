@@ -63,7 +63,7 @@ func generate(files fs.FS) ([]byte, error) {
 		default:
 			return nil, fmt.Errorf("policies/%s.yaml extends %q, not base", name, f.Extends)
 		}
-		set, err := arrange(core.Set, base.Set, own)
+		set, err := orderRules(core.Set, base.Set, own)
 		if err != nil {
 			return nil, fmt.Errorf("policies/%s.yaml: %w", name, err)
 		}
@@ -72,7 +72,7 @@ func generate(files fs.FS) ([]byte, error) {
 	}
 	tables.WriteString("}\n")
 
-	if err := base.CheckOwnChannel(base.Verify); err != nil {
+	if err := base.CheckRulesAskedByShield(base.Verify); err != nil {
 		return nil, fmt.Errorf("policies/base.yaml: %w", err)
 	}
 	var out bytes.Buffer
@@ -80,7 +80,7 @@ func generate(files fs.FS) ([]byte, error) {
 	out.WriteString("import \"github.com/shieldcli/shield/pkg/policy/internal/rulefile\"\n\n")
 	tables.WriteTo(&out)
 	fmt.Fprintf(&out, "\n// coreRules are the rules of policies/core.yaml.\nvar coreRules = %s\n", g.list(core.Deny))
-	fmt.Fprintf(&out, "\n// presetOwnChannel are the rules that policies/base.yaml names under own_channel.\nvar presetOwnChannel = %#v\n", base.OwnChannel)
+	fmt.Fprintf(&out, "\n// presetOwnChannel are the rules that policies/base.yaml names under own_channel.\nvar presetOwnChannel = %#v\n", base.RulesAskedByShield)
 	out.WriteString("\n// presetRules are the rules of all presets.\nvar presetRules = [...]rulefile.Rule{\n")
 	for i := range g.rules {
 		writeRule(&out, &g.rules[i])
@@ -92,11 +92,11 @@ func generate(files fs.FS) ([]byte, error) {
 // arrange puts the rules of core, base and a preset in order. The preset's verify rules for tier 3 come
 // before base's, which ask for a lower tier. Its other verify rules come after them, because base's reasons
 // are more specific. A rule with only exceptions adds them to the rule of base with its name.
-func arrange(core, base, own rulefile.Set) (rulefile.Set, error) {
+func orderRules(core, base, own rulefile.Set) (rulefile.Set, error) {
 	var before, after, amends []rulefile.Rule
 	for _, r := range own.Verify {
 		switch {
-		case r.Amends:
+		case r.AddsExceptions:
 			amends = append(amends, r)
 		case r.Tier == 3:
 			before = append(before, r)

@@ -9,7 +9,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, nil, []string{"presets_gen.go"})
+	gentest.CheckUpToDate(t, main, nil, []string{"presets_gen.go"})
 }
 
 func TestGenerateRefuses(t *testing.T) {
@@ -32,12 +32,12 @@ func TestGenerateRefuses(t *testing.T) {
 		"extends: base\ndenny:": "did you mean",
 	} {
 		_, err := generate(files(preset))
-		gentest.Refused(t, preset, err, want)
+		gentest.CheckErrorNames(t, preset, err, want)
 	}
 	for _, name := range []string{"core", "base", "strict"} {
 		without := files("extends: base")
 		delete(without, name+".yaml")
 		_, err := generate(without)
-		gentest.Refused(t, "no "+name, err, name+".yaml")
+		gentest.CheckErrorNames(t, "no "+name, err, name+".yaml")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"rules"}, []string{"hidden_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"rules"}, []string{"hidden_gen.go"})
 }
 
 // TestSources holds that a source that is wrong is refused.
@@ -21,8 +21,8 @@ func TestSources(t *testing.T) {
 		"styles: [{name: anything, pattern: '.*'}]":             "anything",
 		"styles: [{name: coloured, pattern: abc, colour: red}]": "colour",
 	} {
-		_, err := generate(filepath.Join(gentest.Folder(t, map[string]string{"a.yaml": text}), "a.yaml"))
-		gentest.Refused(t, text, err, name, "a.yaml")
+		_, err := generate(filepath.Join(gentest.WriteFolder(t, map[string]string{"a.yaml": text}), "a.yaml"))
+		gentest.CheckErrorNames(t, text, err, name, "a.yaml")
 	}
 	if _, err := generate("nowhere.yaml"); err == nil {
 		t.Error("a file that is missing gave no error")

@@ -9,51 +9,51 @@ import "github.com/shieldcli/shield/pkg/effect"
 
 // A Word is one argument, as far as it is known without running anything.
 type Word struct {
-	Text    string      // resolved text; a pattern as in effect.Overlap if Pattern
-	Pattern bool        // part of Text is unknown or a glob
-	Tree    bool        // ** in the pattern represents folders that were searched
-	Job     bool        // ID of a background job of the shell
-	From    effect.Span // position in the command line
+	Text       string      // resolved text; a pattern as in effect.Overlap if Pattern
+	Pattern    bool        // part of Text is unknown or a glob
+	FromSearch bool        // ** in the pattern represents folders that were searched
+	IsJobID    bool        // ID of a background job of the shell
+	Span       effect.Span // position in the command line
 }
 
 // A Use is the effect of running a program with certain arguments.
-type Use struct {
-	Known   bool          // the program is listed and its arguments were understood
-	Loses   effect.Loss   // losses besides those in Touches
-	Folder  Word          // with Loses: the folder that the program works in
-	Class   effect.Class  // by its flags, without the effects of Nested; Unknown if the program is not listed, or runs unknown code
-	Touches []Touch       // operands with an effect
-	Nested  []Nested      // operands that are commands or code
-	Effects []effect.Kind // effects without an operand, such as ChangeSystem
-	Lists   []Word        // files that list further operands
-	Unread  []Unread      // option values and operands without a meaning in any entry; they are judged by their text
-	Prose   []Word        // option values that are free text for the program, such as a commit message
-	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
-	Stdin   Stream        // how standard input is used
-	Input   bool          // an entry says how standard input is used; otherwise that is unknown
-	Login   bool          // standard input is run as commands on another machine or in a container
-	Stdout  Stream        // kind of data on standard output
-	Reason  string        // why Known is false
+type Interpretation struct {
+	Understood        bool               // the program is listed and its arguments were understood
+	OtherLosses       effect.Loss        // losses besides those in Touches
+	Folder            Word               // with Loses: the folder that the program works in
+	Class             effect.Class       // by its flags, without the effects of Nested; Unknown if the program is not listed, or runs unknown code
+	OperandEffects    []OperandEffect    // operands with an effect
+	Nested            []Nested           // operands that are commands or code
+	Effects           []effect.Kind      // effects without an operand, such as ChangeSystem
+	OperandFiles      []Word             // files that list further operands
+	Unrecognized      []UnrecognizedWord // option values and operands without a meaning in any entry; they are judged by their text
+	FreeTexts         []Word             // option values that are free text for the program, such as a commit message
+	Env               []Word             // NAME=VALUE settings made for the nested command, as by env
+	Stdin             Stream             // how standard input is used
+	StdinKnown        bool               // an entry says how standard input is used; otherwise that is unknown
+	RunsStdinRemotely bool               // standard input is run as commands on another machine or in a container
+	Stdout            Stream             // kind of data on standard output
+	WhyNotUnderstood  string             // why Known is false
 
-	Why      string // description of Effects, after the program's name; may be empty
-	Language string // language of code on standard input, as in Nested; "" if only the program itself reads it
-	Windows  bool   // a Windows program: paths may contain globs and backslashes
-	Decodes  bool   // written files contain decoded input
-	Keys     []Key  // registry keys
-	Tells    bool   // arguments are sent to another machine unchanged, as in DNS queries of dig
-	Database bool   // an argument that is only a variable is the address of the database
-	Remotes  []GitRemote
-	Packages []Package // packages that are installed, or whose programs run
-	ByName   bool      // packages are installed or upgraded by name only
-	Servers  []Word    // proxies, and servers that replace the named hosts
-	Signals  []Signal
-	Builds   []Word // source packages or folders that are built, and run or installed
-	Harms    []effect.Harm
-	Remote   Remote // details of the ChangeRemote among Effects
-	Away     string // remote database that gets statements; "" if it is local, for tests, or unknown
-	places   []Word // hosts, databases, clusters and accounts that the command works on
+	EffectsDescription string        // description of Effects, after the program's name; may be empty
+	Language           string        // language of code on standard input, as in Nested; "" if only the program itself reads it
+	IsWindowsProgram   bool          // a Windows program: paths may contain globs and backslashes
+	WritesDecoded      bool          // written files contain decoded input
+	RegistryKeys       []RegistryKey // registry keys
+	SendsArguments     bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
+	VariableIsDatabase bool          // an argument that is only a variable is the address of the database
+	GitRemotes         []GitRemote
+	Packages           []Package // packages that are installed, or whose programs run
+	InstallsByName     bool      // packages are installed or upgraded by name only
+	Servers            []Word    // proxies, and servers that replace the named hosts
+	Signals            []Signal
+	BuiltSources       []Word // source packages or folders that are built, and run or installed
+	Harms              []effect.Harm
+	Remote             RemoteChange // details of the ChangeRemote among Effects
+	RemoteDatabase     string       // remote database that gets statements; "" if it is local, for tests, or unknown
+	targets            []Word       // hosts, databases, clusters and accounts that the command works on
 
-	trialDrop bool // a test database is dropped, which loses no data unless a place is in production use
+	dropsTestDatabase bool // a test database is dropped, which loses no data unless a place is in production use
 }
 
 // A Package is a package name in a registry: npm, jsr, pypi, go, crates, gems and others that the programs'
@@ -64,53 +64,53 @@ type Package struct {
 }
 
 // Unread is an argument without a meaning in any entry.
-type Unread struct {
+type UnrecognizedWord struct {
 	Word
-	Option bool // it is, or may be, the value of an unlisted option; otherwise an entry gives it the role of a plain word
+	MaybeOptionValue bool // it is, or may be, the value of an unlisted option; otherwise an entry gives it the role of a plain word
 }
 
 // Words is a set of words, from words.yaml.
 type Words map[string]bool
 
 // A Remote is a change on another machine.
-type Remote struct {
+type RemoteChange struct {
 	Service  string // kubernetes, aws, database, …; the program's name for other services
 	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
 	Target   string // the named host, cluster or database, if any
-	Trial    bool   // the target's name says that it is for development or tests
+	IsTest   bool   // the target's name says that it is for development or tests
 	Destroys bool   // the loss cannot be undone from this machine
 }
 
 // A Touch is an effect on the object that an operand names.
-type Touch struct {
-	Kind      effect.Kind
-	Word      Word // the path, URL or host, without the option in forms like --file=PATH
-	Recursive bool
-	Sent      bool // for ReadFile: the content is sent to another machine
-	Mends     bool // for WriteFile: the write keeps existing content: a repair, an addition, or a write by a container
-	Backup    bool // for WriteFile: a backup copy of another file that is written
-	Checked   bool // for DeleteFile: the program refuses if data is not in version control
+type OperandEffect struct {
+	Kind               effect.Kind
+	Word               Word // the path, URL or host, without the option in forms like --file=PATH
+	Recursive          bool
+	Sent               bool // for ReadFile: the content is sent to another machine
+	KeepsContent       bool // for WriteFile: the write keeps existing content: a repair, an addition, or a write by a container
+	IsBackupCopy       bool // for WriteFile: a backup copy of another file that is written
+	RefusesUnversioned bool // for DeleteFile: the program refuses if data is not in version control
 }
 
 // A Signal names processes that get a signal or a debugger.
 type Signal struct {
-	By   SignalBy
+	By   ProcessSelection
 	Word Word
 }
 
 // A SignalBy says how the word of a [Signal] selects processes.
-type SignalBy uint8
+type ProcessSelection uint8
 
 // Ways to select processes.
 const (
-	ByID      SignalBy = iota // process ID or name
-	ByName                    // name, or path of the program
-	ByPattern                 // regular expression that matches a part of the name
-	ByLine                    // regular expression that matches a part of the command line
-	ByExact                   // regular expression that matches the whole name
-	ByGroup                   // user, group, session or terminal
-	ByParent                  // ID of the parent process
-	ByFile                    // file that the process uses
+	ProcessByID          ProcessSelection = iota // process ID or name
+	ProcessByName                                // name, or path of the program
+	ProcessByNamePattern                         // regular expression that matches a part of the name
+	ProcessByCommandLine                         // regular expression that matches a part of the command line
+	ProcessByWholeName                           // regular expression that matches the whole name
+	ProcessByGroup                               // user, group, session or terminal
+	ProcessByParent                              // ID of the parent process
+	ProcessByOpenFile                            // file that the process uses
 )
 
 // A GitRemote is a remote name for a URL in git's configuration. Name is empty if every URL is rewritten to this
@@ -121,7 +121,7 @@ type GitRemote struct {
 }
 
 // A Key is an operand that names a key of the Windows registry.
-type Key struct {
+type RegistryKey struct {
 	Word  Word
 	Write bool
 }
@@ -131,12 +131,12 @@ type Key struct {
 // SQL text and sed scripts are analysed in this package and never appear as Nested, but their commands and files
 // do.
 type Nested struct {
-	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
-	Of       string // for "file": its language, named as above; "" if the file's name or first line says it
-	Variable string // variable that holds the code, "-" for an option; "place", "output", "source" and "check" are the languages of [Variable]
-	Words    []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
-	Remote   bool   // runs on another machine or in a container
-	Stdin    bool   // arguments are added from standard input, as by xargs
+	Language      string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
+	FileLanguage  string // for "file": its language, named as above; "" if the file's name or first line says it
+	Variable      string // variable that holds the code, "-" for an option; "place", "output", "source" and "check" are the languages of [VariableCode]
+	Words         []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
+	Remote        bool   // runs on another machine or in a container
+	ArgsFromStdin bool   // arguments are added from standard input, as by xargs
 }
 
 // A Stream says how a program uses its standard input, or what its standard output contains.

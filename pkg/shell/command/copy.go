@@ -10,55 +10,55 @@ import (
 // Limits for the list of files that a copy into a folder writes. Beyond them the whole folder counts as written,
 // which bounds the number of combinations.
 const (
-	maxCopied   = 64
-	maxCopyPath = 1024 // bytes
+	maxCopiedFiles   = 64
+	maxCopyPathBytes = 1024 // bytes
 )
 
 // noteCopies records the writes of copying the operands so far. If dst may be a folder, files are written below
 // it: copying authorized_keys to ~/.ssh writes ~/.ssh/authorized_keys.
-func (r *reader) noteCopies(dst Word, tree, folder bool) {
-	sources := r.sources()
-	if len(sources) != 1 || isFolder(dst.Text) {
+func (r *argParser) noteCopies(dst Word, tree, folder bool) {
+	sources := r.sourceIndexes()
+	if len(sources) != 1 || looksLikeFolder(dst.Text) {
 		folder = true
 	}
-	if len(sources) > maxCopied || len(dst.Text) > maxCopyPath {
-		r.touch(effect.WriteFile, dst, true)
+	if len(sources) > maxCopiedFiles || len(dst.Text) > maxCopyPathBytes {
+		r.addOperandEffect(effect.WriteFile, dst, true)
 		return
 	}
 	if !folder {
-		r.touch(effect.WriteFile, dst, tree)
+		r.addOperandEffect(effect.WriteFile, dst, tree)
 	}
 	for _, i := range sources {
 		src := r.args[i]
 		name := lastElement(src.Text)
-		if _, path, remote := remoteHost(src); remote && r.shape.rest == roleRemoteSrc {
+		if _, path, remote := splitRemotePath(src); remote && r.operandShape.rest == roleRemoteSrc {
 			name = lastElement(path.Text)
 		}
-		if name == "" || src.Pattern || len(name) > maxCopyPath || dst.Pattern {
-			r.touch(effect.WriteFile, dst, tree || src.Pattern)
+		if name == "" || src.Pattern || len(name) > maxCopyPathBytes || dst.Pattern {
+			r.addOperandEffect(effect.WriteFile, dst, tree || src.Pattern)
 			continue
 		}
-		r.touch(effect.WriteFile, below(dst, name), tree)
+		r.addOperandEffect(effect.WriteFile, joinPath(dst, name), tree)
 	}
 	if len(sources) == 0 {
-		r.touch(effect.WriteFile, dst, true)
-		if name := lastElement(dst.Text); name != "" && len(r.shape.tail) > 0 { // ln creates the link in the working folder
-			r.touch(effect.WriteFile, Word{Text: name, Pattern: dst.Pattern, From: dst.From}, false)
+		r.addOperandEffect(effect.WriteFile, dst, true)
+		if name := lastElement(dst.Text); name != "" && len(r.operandShape.tail) > 0 { // ln creates the link in the working folder
+			r.addOperandEffect(effect.WriteFile, Word{Text: name, Pattern: dst.Pattern, Span: dst.Span}, false)
 		}
 	}
 }
 
 // sources returns the indices of the operands that are copied or moved.
-func (r *reader) sources() []int {
-	n := len(r.operands) - len(r.shape.tail)
-	if n < len(r.shape.head) || n < 0 {
+func (r *argParser) sourceIndexes() []int {
+	n := len(r.operands) - len(r.operandShape.tail)
+	if n < len(r.operandShape.head) || n < 0 {
 		return nil
 	}
-	return r.operands[len(r.shape.head):n]
+	return r.operands[len(r.operandShape.head):n]
 }
 
 // isFolder reports whether a path has the form of a folder's path.
-func isFolder(path string) bool {
+func looksLikeFolder(path string) bool {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		path = path[i+1:]
 	}
@@ -81,7 +81,7 @@ func lastElement(path string) string {
 }
 
 // below returns the path of name in a folder.
-func below(dir Word, name string) Word {
+func joinPath(dir Word, name string) Word {
 	if strings.HasSuffix(dir.Text, "/") {
 		dir.Text += name
 	} else {
@@ -91,9 +91,9 @@ func below(dir Word, name string) Word {
 }
 
 // target returns the files that find finds below a start folder, as a pattern with the name if one is given.
-func (r *reader) target(start Word, name string) (w Word, tree bool) {
+func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree bool) {
 	meta := !start.Pattern && strings.ContainsAny(start.Text, `*?[]{}\`)
-	if meta || len(start.Text)+len(name) > maxCopyPath || name == "" && r.flags&widen != 0 {
+	if meta || len(start.Text)+len(name) > maxCopyPathBytes || name == "" && r.flags&widen != 0 {
 		return start, true
 	}
 	w = start
@@ -102,7 +102,7 @@ func (r *reader) target(start Word, name string) (w Word, tree bool) {
 		w.Text += "/" + name
 	}
 	// Symbolic links may lead anywhere; the option to follow them may come after the folder.
-	w.Tree = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
+	w.FromSearch = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
 		return w.Pattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
 	})
 	w.Pattern = true
@@ -110,74 +110,74 @@ func (r *reader) target(start Word, name string) (w Word, tree bool) {
 }
 
 // findStarts returns the start folders of find.
-func (r *reader) findStarts() []Word {
+func (r *argParser) findStartFolders() []Word {
 	var ws []Word
 	for _, i := range r.operands {
 		ws = append(ws, r.args[i])
-		if len(ws) == maxCopied {
+		if len(ws) == maxCopiedFiles {
 			break
 		}
 	}
 	if ws == nil {
-		ws = []Word{r.dot()}
+		ws = []Word{r.workingFolder()}
 	}
 	return ws
 }
 
 // removeFound records that find deletes the files that it finds.
-func (r *reader) removeFound() {
+func (r *argParser) deleteFoundFiles() {
 	var places []int
 	for i, w := range r.args {
 		if w.Text == "-delete" {
 			places = append(places, i)
 		}
 	}
-	names := found(r.args, places...)
-	for _, start := range r.findStarts() {
+	names := namesReachingArgs(r.args, places...)
+	for _, start := range r.findStartFolders() {
 		if names == nil {
-			r.touch(effect.DeleteFile, start, true)
+			r.addOperandEffect(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
-			if name == emptyName { // deleting empty folders loses nothing
+			if name == emptyFolders { // deleting empty folders loses nothing
 				r.raiseClass(localWrite)
 				continue
 			}
-			w, tree := r.target(start, name)
-			r.touch(effect.DeleteFile, w, tree)
+			w, tree := r.foundFilesPattern(start, name)
+			r.addOperandEffect(effect.DeleteFile, w, tree)
 		}
 	}
-	if len(r.operands) > maxCopied {
-		r.doubt("too many operands", "")
+	if len(r.operands) > maxCopiedFiles {
+		r.setNotUnderstood("too many operands", "")
 	}
 }
 
 // placeholders replaces {} in the command of find -exec with the files found: one command for each start folder
 // and file name.
-func (r *reader) placeholders(role role, words []Word) [][]Word {
-	if role != roleArgvSemi || r.level.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
+func (r *argParser) fillPlaceholders(role role, words []Word) [][]Word {
+	if role != roleArgvSemi || r.innermostLevel.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
 		return [][]Word{words}
 	}
 	names := []string{""}
 	for i := 1; i < len(r.args); i++ {
 		if &r.args[i] == &words[0] {
-			if list := found(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyName) {
+			if list := namesReachingArgs(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyFolders) {
 				names = list
 			}
 		}
 	}
-	starts := r.findStarts()
+	starts := r.findStartFolders()
 	var out [][]Word
 	for _, start := range starts {
 		for _, name := range names {
-			what, tree := r.target(start, name)
-			if tree && !what.Pattern || len(starts)*len(names) > maxFound || name == "" && len(starts) > 1 {
-				what = Word{Text: "**", Pattern: true, From: start.From}
+			what, tree := r.foundFilesPattern(start, name)
+			if tree && !what.Pattern || len(starts)*len(names) > maxFoundNames || name == "" && len(starts) > 1 {
+				what = Word{Text: "**", Pattern: true, Span: start.Span}
 			}
 			filled := slices.Clone(words)
 			for i, w := range words {
 				if w.Text == "{}" {
 					filled[i] = what
-					filled[i].From = w.From
+					filled[i].Span = w.Span
 				}
 			}
 			if out = append(out, filled); what.Text == "**" {
@@ -189,49 +189,49 @@ func (r *reader) placeholders(role role, words []Word) [][]Word {
 }
 
 // compressed records that gzip and the like replace a file by one with or without a suffix.
-func (r *reader) compressed(w Word, tree bool) {
-	r.touch(effect.ReadFile, w, tree)
-	r.touch(effect.WriteFile, w, tree)
-	if tree || w.Pattern || len(w.Text) > maxCopyPath || strings.ContainsAny(w.Text, `*?[]{}\`) {
+func (r *argParser) noteCompressedFile(w Word, tree bool) {
+	r.addOperandEffect(effect.ReadFile, w, tree)
+	r.addOperandEffect(effect.WriteFile, w, tree)
+	if tree || w.Pattern || len(w.Text) > maxCopyPathBytes || strings.ContainsAny(w.Text, `*?[]{}\`) {
 		return
 	}
 	if i := strings.LastIndexByte(w.Text, '.'); i > 0 && w.Text[i-1] != '/' {
 		short := w
 		short.Text = w.Text[:i]
-		r.touch(effect.WriteFile, short, false)
+		r.addOperandEffect(effect.WriteFile, short, false)
 	}
 	r.noteSuffixedFile(w)
 }
 
 // noteBackupSuffix records the suffix of backup copies of edited files.
-func (r *reader) noteBackupSuffix(w Word) {
+func (r *argParser) noteBackupSuffix(w Word) {
 	if !w.Pattern && !strings.ContainsAny(w.Text, "*/") {
-		r.suffix = w.Text
+		r.backupSuffix = w.Text
 	}
 }
 
 // noteEditedFile records a file that is read and written, and its backup copy.
-func (r *reader) noteEditedFile(w Word, tree bool) {
-	r.touch(effect.ReadFile, w, tree)
-	r.touch(effect.WriteFile, w, tree)
-	if r.suffix == "" || tree {
+func (r *argParser) noteEditedFile(w Word, tree bool) {
+	r.addOperandEffect(effect.ReadFile, w, tree)
+	r.addOperandEffect(effect.WriteFile, w, tree)
+	if r.backupSuffix == "" || tree {
 		return
 	}
-	w.Text += r.suffix
+	w.Text += r.backupSuffix
 	if w.Pattern {
-		w.Text = strings.TrimSuffix(w.Text, r.suffix) + globEscaper.Replace(r.suffix)
+		w.Text = strings.TrimSuffix(w.Text, r.backupSuffix) + globEscaper.Replace(r.backupSuffix)
 	}
-	r.touch(effect.WriteFile, w, false)
-	r.use.Touches[len(r.use.Touches)-1].Backup = true
+	r.addOperandEffect(effect.WriteFile, w, false)
+	r.result.OperandEffects[len(r.result.OperandEffects)-1].IsBackupCopy = true
 }
 
 // noteSuffixedFile records a write to a file named like another with a suffix.
-func (r *reader) noteSuffixedFile(w Word) {
+func (r *argParser) noteSuffixedFile(w Word) {
 	if !w.Pattern {
 		w.Text, w.Pattern = globEscaper.Replace(w.Text), true
 	}
 	w.Text += ".*"
-	r.touch(effect.WriteFile, w, false)
+	r.addOperandEffect(effect.WriteFile, w, false)
 }
 
 var globEscaper = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)

@@ -8,22 +8,22 @@ import (
 
 // remoteHost returns the first database host in the arguments that is a remote machine and not for development or
 // tests; "" if there is none. If the command always works on another machine, it returns the program's name.
-func (r *reader) remoteHost() string {
-	if r.service() != "database" {
+func (r *argParser) remoteDatabaseHost() string {
+	if r.remoteService() != "database" {
 		return ""
 	}
 	if r.flags&remote != 0 {
-		return r.name()
+		return r.programName()
 	}
-	r.namedPlaces()
-	places := r.places
+	r.addTargetOptions()
+	places := r.targets
 	for _, w := range r.args[1:] {
 		if strings.Contains(w.Text, "://") && !strings.ContainsAny(w.Text, " \n") {
 			places = append(places, w)
 		}
 	}
 	for _, w := range places {
-		if w.Pattern || placeKind(w.Text) == forTrial {
+		if w.Pattern || targetKindOf(w.Text) == testTarget {
 			continue
 		}
 		host := w.Text
@@ -32,7 +32,7 @@ func (r *reader) remoteHost() string {
 		}
 		host, _, _ = strings.Cut(host[strings.LastIndexByte(host, '@')+1:], "/")
 		if host = effect.Host(host); strings.Contains(host, ".") && !effect.Loopback(host) {
-			return clip(w.Text)
+			return shortenForMessage(w.Text)
 		}
 	}
 	return ""

@@ -11,40 +11,40 @@ import (
 )
 
 // anyService is the entry with the verbs and texts that all services share.
-const anyService = "any:service"
+const anyServiceEntry = "any:service"
 
 // severity lists the verbs for remote changes, most severe first.
-var severity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
+var verbsBySeverity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
 // noteVerb records the verb of a remote change; the most severe one is kept.
-func (r *reader) noteVerb(verb string) {
-	if verb != "" && (r.verb == "" || slices.Index(severity[:], verb) < slices.Index(severity[:], r.verb)) {
-		r.verb = verb
+func (r *argParser) noteVerb(verb string) {
+	if verb != "" && (r.remoteVerb == "" || slices.Index(verbsBySeverity[:], verb) < slices.Index(verbsBySeverity[:], r.remoteVerb)) {
+		r.remoteVerb = verb
 	}
 }
 
 // change records a remote change with a verb, or a change of where data comes from.
-func (r *reader) change(verb string) {
-	r.effect(effect.ChangeRemote)
+func (r *argParser) addRemoteChange(verb string) {
+	r.addEffect(effect.ChangeRemote)
 	r.noteVerb(verb)
 }
 
 // name returns the program's name, without its folder.
-func (r *reader) name() string {
+func (r *argParser) programName() string {
 	_, name := baseName(r.args[0].Text)
 	return name
 }
 
 // hereService marks subcommands that change only this machine.
-const hereService = "here"
+const localOnlyService = "here"
 
 // service returns the remote service that the program changes, according to its innermost subcommand with one; ""
 // for none.
-func (r *reader) service() string {
-	for d := r.depth - 1; d >= 0; d-- {
+func (r *argParser) remoteService() string {
+	for d := r.levelCount - 1; d >= 0; d-- {
 		switch s := r.levels[d].service; s {
 		case "":
-		case hereService:
+		case localOnlyService:
 			return ""
 		default:
 			return s
@@ -54,107 +54,107 @@ func (r *reader) service() string {
 }
 
 // maxVerb is the number of words that are searched for a verb.
-const maxVerb = 6
+const maxVerbWords = 6
 
 // elsewhere records the kind of a remote change: from the table, or from the verbs and texts that all services
 // share.
-func (r *reader) elsewhere() {
-	r.requests()
-	service := r.service()
-	if service != "" && r.class != readOnly && (r.flags&asks == 0 || slices.Contains(r.use.Effects, effect.ChangeRemote)) {
-		lexicon := find(programs[:], anyService)
-		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
-			if verb != nil && r.verb == "" {
-				r.act(verb)
+func (r *argParser) setRemoteChange() {
+	r.noteRequestChanges()
+	service := r.remoteService()
+	if service != "" && r.class != readOnly && (r.flags&asks == 0 || slices.Contains(r.result.Effects, effect.ChangeRemote)) {
+		lexicon := findEntry(programs[:], anyServiceEntry)
+		if verb := firstVerbAction(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
+			if verb != nil && r.remoteVerb == "" {
+				r.applyAction(verb)
 			}
-			r.matchTexts(lexicon.texts, plainWords(r.args[1:]))
+			r.applyMatchingTexts(lexicon.texts, joinNonProse(r.args[1:]))
 		}
 		r.noteServiceWords()
 	}
-	if !slices.Contains(r.use.Effects, effect.ChangeRemote) {
-		if service == "" || !slices.Contains(r.use.Effects, effect.Destroy) {
+	if !slices.Contains(r.result.Effects, effect.ChangeRemote) {
+		if service == "" || !slices.Contains(r.result.Effects, effect.Destroy) {
 			return
 		}
-		r.use.Effects = append(r.use.Effects, effect.ChangeRemote)
+		r.result.Effects = append(r.result.Effects, effect.ChangeRemote)
 	}
-	if slices.Contains(r.use.Effects, effect.Destroy) {
+	if slices.Contains(r.result.Effects, effect.Destroy) {
 		r.noteVerb("delete")
 	}
 	r.noteVerb("change")
-	r.use.Remote = Remote{Service: service, Verb: r.verb}
+	r.result.Remote = RemoteChange{Service: service, Verb: r.remoteVerb}
 	switch {
-	case r.plane != "":
-		r.use.Remote.Service = r.plane
+	case r.controlledService != "":
+		r.result.Remote.Service = r.controlledService
 	case service == "":
-		r.use.Remote.Service = r.name()
+		r.result.Remote.Service = r.programName()
 	}
-	r.namedPlaces()
-	r.use.places = r.places
-	r.use.at(service != "")
+	r.addTargetOptions()
+	r.result.targets = r.targets
+	r.result.setRemoteTarget(service != "")
 }
 
 // noteServiceWords records the verbs in the arguments of a service's program for which its table says nothing.
-func (r *reader) noteServiceWords() {
-	if len(r.use.Effects) > 0 {
+func (r *argParser) noteServiceWords() {
+	if len(r.result.Effects) > 0 {
 		return
 	}
-	gone, shown := verbsInWords(r.name(), r.args[1:])
+	gone, shown := destroysOrShowsSecret(r.programName(), r.args[1:])
 	if shown {
-		r.act(&action{effects: []effect.Kind{effect.ReadSecret}})
+		r.applyAction(&action{effects: []effect.Kind{effect.ReadSecret}})
 	}
 	if gone {
-		r.change("delete")
+		r.addRemoteChange("delete")
 	}
 }
 
 // At records places that a program works on but its arguments do not name, such as the value of a variable.
-func (u *Use) At(places ...Word) {
+func (u *Interpretation) AddTargets(places ...Word) {
 	if len(places) > 0 && u.Remote.Service != "" {
-		u.places = slices.Concat(u.places, places)
-		u.at(true)
+		u.targets = slices.Concat(u.targets, places)
+		u.setRemoteTarget(true)
 	}
 }
 
 // at decides the kind of a remote change by the known places. On a place for development or tests, changes of
 // listed services destroy no important data.
-func (u *Use) at(listed bool) {
-	u.Remote.Target, u.Remote.Trial = areTestPlaces(u.places)
-	if u.trialDrop && slices.ContainsFunc(u.places, func(w Word) bool { return w.Pattern || placeKind(w.Text) == inUse }) {
-		u.trialDrop, u.Remote.Verb = false, "delete"
+func (u *Interpretation) setRemoteTarget(listed bool) {
+	u.Remote.Target, u.Remote.IsTest = areTestTargets(u.targets)
+	if u.dropsTestDatabase && slices.ContainsFunc(u.targets, func(w Word) bool { return w.Pattern || targetKindOf(w.Text) == productionTarget }) {
+		u.dropsTestDatabase, u.Remote.Verb = false, "delete"
 		u.Effects = append(slices.Clone(u.Effects), effect.Destroy)
 	}
-	u.Remote.Destroys = u.Remote.Verb == "delete" && !u.Remote.Trial
-	if u.Remote.Trial && listed {
+	u.Remote.Destroys = u.Remote.Verb == "delete" && !u.Remote.IsTest
+	if u.Remote.IsTest && listed {
 		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.Destroy })
 	}
 }
 
 // useOfUnlisted returns the use of a program that is not listed, as far as its name, its first words and its
 // options tell.
-func useOfUnlisted(name string, args []Word) Use {
-	use := Use{Reason: clip(name) + " is not listed"}
-	gone, shown := verbsInWords(name, args[1:])
+func interpretUnlisted(name string, args []Word) Interpretation {
+	use := Interpretation{WhyNotUnderstood: shortenForMessage(name) + " is not listed"}
+	gone, shown := destroysOrShowsSecret(name, args[1:])
 	if shown {
 		use.Effects = append(use.Effects, effect.ReadSecret)
 	}
 	if gone {
 		use.Effects = append(use.Effects, effect.ChangeRemote)
-		use.Remote = Remote{Service: clip(name), Verb: "delete", Destroys: true}
+		use.Remote = RemoteChange{Service: shortenForMessage(name), Verb: "delete", Destroys: true}
 	}
 	return use
 }
 
 // verbsInWords reports whether the name of a program, its first words or an option contain a destructive verb, and
 // whether they say that a secret is shown.
-func verbsInWords(name string, words []Word) (gone, shown bool) {
+func destroysOrShowsSecret(name string, words []Word) (gone, shown bool) {
 	gone = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
 	before := ""
-	for i, w := range words[:min(len(words), maxVerb)] {
+	for i, w := range words[:min(len(words), maxVerbWords)] {
 		if w.Pattern || w.Text == "" {
 			break
 		}
 		if hasPrefix(w.Text, "-") {
-			gone = gone || destroyingOption(w.Text)
+			gone = gone || isDestroyOption(w.Text)
 			continue
 		}
 		if strings.ContainsAny(w.Text, " \t\n/.=") {
@@ -169,7 +169,7 @@ func verbsInWords(name string, words []Word) (gone, shown bool) {
 }
 
 // destroyingOption reports whether an option is only a destructive verb, for everything: --nuke, --delete-all.
-func destroyingOption(option string) bool {
+func isDestroyOption(option string) bool {
 	word := strings.ToLower(strings.TrimLeft(option, "-"))
 	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "-all"), "-everything"), "-data")
 	return len(option)-len(word) == 2 && (EndingVerbs[whole] || whole != word && DestroyingVerbs[whole])
@@ -187,17 +187,17 @@ func isDestroyVerb(word string) bool {
 
 // verbOf returns the action of the first verb among the words, nil if there is none. A word after an option counts,
 // too, although it may be its value.
-func verbOf(words []Word, lexicon *syntax) *action {
-	for _, w := range words[:min(len(words), maxVerb)] {
+func firstVerbAction(words []Word, lexicon *syntax) *action {
+	for _, w := range words[:min(len(words), maxVerbWords)] {
 		text := strings.ToLower(w.Text)
 		if w.Pattern || text == "" || text[0] == '-' || strings.ContainsAny(text, " \t\n/.=") {
 			continue
 		}
 		for _, part := range [...]string{text, text[strings.LastIndexAny(text, ":_-")+1:]} {
-			if g := find(lexicon.subs, part); g != nil {
+			if g := findEntry(lexicon.subs, part); g != nil {
 				return g.base
 			}
-			if g := findPrefixed(lexicon.subs, part, 0); g != nil {
+			if g := findLongestPrefix(lexicon.subs, part, 0); g != nil {
 				return g.base
 			}
 		}
@@ -209,67 +209,67 @@ func verbOf(words []Word, lexicon *syntax) *action {
 var settingForm = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
 
 // plainWords joins the words that are not prose: titles and messages may contain any word.
-func plainWords(words []Word) Word {
+func joinNonProse(words []Word) Word {
 	plain := make([]Word, 1, len(words)+1)
 	size := 0
 	for _, w := range words {
-		if size += len(w.Text); size > maxTexts {
+		if size += len(w.Text); size > maxSearchedBytes {
 			break
 		}
 		if !strings.ContainsAny(w.Text, " \n") || strings.ContainsAny(w.Text[:1], "{[") || settingForm().MatchString(w.Text) {
 			plain = append(plain, w)
 		}
 	}
-	return joined(plain)
+	return joinWords(plain)
 }
 
 // namedPlaces adds the places in options that all programs share.
-func (r *reader) namedPlaces() {
+func (r *argParser) addTargetOptions() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}
 		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
-			name.Text, value = w.Text[:eq], cut(w, eq+1)
+			name.Text, value = w.Text[:eq], skipBytes(w, eq+1)
 		} else if i+2 < len(r.args) {
 			value = r.args[i+2]
 		}
 		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // settings, as in aws lambda, name no place
-			r.places = append(r.places, value)
+			r.targets = append(r.targets, value)
 		}
 	}
 }
 
 // areTestPlaces reports whether places are for development and tests by name: at least one says this, and none may
 // be in production use or is unknown.
-func areTestPlaces(places []Word) (target string, is bool) {
+func areTestTargets(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {
 			target = w.Text
 		}
 		if w.Pattern {
-			return clip(w.Text), false
+			return shortenForMessage(w.Text), false
 		}
-		switch placeKind(w.Text) {
-		case inUse:
-			return clip(w.Text), false
-		case forTrial:
+		switch targetKindOf(w.Text) {
+		case productionTarget:
+			return shortenForMessage(w.Text), false
+		case testTarget:
 			target, is = w.Text, true
-		case ordinary:
+		case ordinaryTarget:
 		}
 	}
-	return clip(target), is
+	return shortenForMessage(target), is
 }
 
 // A kind is the kind of a place, by its name.
-type kind int
+type targetKind int
 
 const (
-	ordinary kind = iota
-	forTrial
-	inUse
+	ordinaryTarget targetKind = iota
+	testTarget
+	productionTarget
 )
 
 // placeKind returns the kind of a place by its name, or by host and path of its URL.
-func placeKind(s string) kind {
+func targetKindOf(s string) targetKind {
 	s = strings.ToLower(s)
 	if i := strings.Index(s, "://"); i >= 0 {
 		s = s[i+3:]
@@ -277,25 +277,25 @@ func placeKind(s string) kind {
 			s = s[at+1:]
 		}
 	}
-	out := ordinary
+	out := ordinaryTarget
 	if host, _, _ := strings.Cut(s, "/"); effect.Loopback(effect.Host(host)) {
-		out = forTrial
+		out = testTarget
 	}
 	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
 		switch part = strings.TrimRight(part, "0123456789"); {
 		case PlacesInUse[part]:
-			return inUse
+			return productionTarget
 		case TrialPlaces[part]:
-			out = forTrial
+			out = testTarget
 		}
 	}
 	return out
 }
 
 // PlacesOf returns the environment variables that name the places on which a program works.
-func PlacesOf(program string) []string { return placesOf()[program] }
+func TargetVariables(program string) []string { return targetVariables()[program] }
 
-var placesOf = sync.OnceValue(func() map[string][]string {
+var targetVariables = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, word := range sorted.Keys(PlaceVariables) {
 		program, variable, _ := strings.Cut(word, "/")

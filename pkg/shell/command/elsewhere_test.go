@@ -8,37 +8,37 @@ import (
 func TestElsewhere(t *testing.T) {
 	for _, tt := range []struct {
 		command  string
-		want     Remote
+		want     RemoteChange
 		changing bool
 	}{
-		{"argocd app delete prod", Remote{Service: "kubernetes", Verb: "delete", Destroys: true}, true},
-		{"foocloud instances delete x", Remote{Service: "foocloud", Verb: "delete", Destroys: true}, true},
-		{"xctl destroy --all", Remote{Service: "xctl", Verb: "delete", Destroys: true}, true},
-		{"foo db:drop now", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
-		{"foo --nuke", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
-		{"foo --delete-all x", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
-		{"foo --delete x", Remote{}, false},
-		{"foo-delete-records --server x", Remote{Service: "foo-delete-records", Verb: "delete", Destroys: true}, true},
-		{"foo-delete-records", Remote{}, false},
-		{"kafka-delete-records --offset-json-file a.json", Remote{Service: "service", Verb: "delete", Destroys: true}, true},
-		{"foo list delete.txt", Remote{}, false},
-		{"foo delete", Remote{}, false},
-		{"foo a.txt delete x", Remote{}, false},
-		{"aws ec2 describe-instances --filter delete", Remote{}, false},
-		{"gh pr create --title 'delete /hooks'", Remote{Service: "github", Verb: "change"}, true},
-		{"gh api repos/a/b/hooks -f x=y", Remote{Service: "github", Verb: "redirect"}, true},
-		{"psql -h localhost -c 'drop table t'", Remote{Service: "database", Verb: "delete", Target: "localhost", Trial: true}, true},
-		{"psql postgres://u:p@db.prod.x/app_test -c 'drop table t'", Remote{Service: "database", Verb: "delete", Target: "postgres://u:p@db.prod.x/app_test", Destroys: true}, true},
-		{"psql %%* -c 'drop table app_test'", Remote{Service: "database", Verb: "delete", Target: "*", Destroys: true}, true},
-		{"kubectl --context prod -n dev delete ns x", Remote{Service: "kubernetes", Verb: "delete", Target: "prod", Destroys: true}, true},
-		{"curl -X DELETE localhost:9200/products-test", Remote{Service: "elasticsearch", Verb: "delete", Target: "products-test", Trial: true}, true},
-		{"curl -X DELETE localhost:9200/_all", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
-		{"curl -X DELETE localhost:9200/test,users", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
-		{"curl -X DELETE localhost:9200/prod-test", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
-		{"curl -X DELETE localhost:9200/a-test localhost:9200/users", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
-		{"curl -X DELETE localhost:9200/a-test https://x.test/b-test", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
-		{"aws lambda update-function-configuration --environment 'Variables={NODE_OPTIONS=--require /tmp/x}'", Remote{Service: "aws", Verb: "run"}, true},
-		{"terraform -chdir=dev destroy", Remote{Service: "infrastructure", Verb: "delete", Destroys: true}, true},
+		{"argocd app delete prod", RemoteChange{Service: "kubernetes", Verb: "delete", Destroys: true}, true},
+		{"foocloud instances delete x", RemoteChange{Service: "foocloud", Verb: "delete", Destroys: true}, true},
+		{"xctl destroy --all", RemoteChange{Service: "xctl", Verb: "delete", Destroys: true}, true},
+		{"foo db:drop now", RemoteChange{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo --nuke", RemoteChange{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo --delete-all x", RemoteChange{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo --delete x", RemoteChange{}, false},
+		{"foo-delete-records --server x", RemoteChange{Service: "foo-delete-records", Verb: "delete", Destroys: true}, true},
+		{"foo-delete-records", RemoteChange{}, false},
+		{"kafka-delete-records --offset-json-file a.json", RemoteChange{Service: "service", Verb: "delete", Destroys: true}, true},
+		{"foo list delete.txt", RemoteChange{}, false},
+		{"foo delete", RemoteChange{}, false},
+		{"foo a.txt delete x", RemoteChange{}, false},
+		{"aws ec2 describe-instances --filter delete", RemoteChange{}, false},
+		{"gh pr create --title 'delete /hooks'", RemoteChange{Service: "github", Verb: "change"}, true},
+		{"gh api repos/a/b/hooks -f x=y", RemoteChange{Service: "github", Verb: "redirect"}, true},
+		{"psql -h localhost -c 'drop table t'", RemoteChange{Service: "database", Verb: "delete", Target: "localhost", IsTest: true}, true},
+		{"psql postgres://u:p@db.prod.x/app_test -c 'drop table t'", RemoteChange{Service: "database", Verb: "delete", Target: "postgres://u:p@db.prod.x/app_test", Destroys: true}, true},
+		{"psql %%* -c 'drop table app_test'", RemoteChange{Service: "database", Verb: "delete", Target: "*", Destroys: true}, true},
+		{"kubectl --context prod -n dev delete ns x", RemoteChange{Service: "kubernetes", Verb: "delete", Target: "prod", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/products-test", RemoteChange{Service: "elasticsearch", Verb: "delete", Target: "products-test", IsTest: true}, true},
+		{"curl -X DELETE localhost:9200/_all", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/test,users", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/prod-test", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/a-test localhost:9200/users", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/a-test https://x.test/b-test", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"aws lambda update-function-configuration --environment 'Variables={NODE_OPTIONS=--require /tmp/x}'", RemoteChange{Service: "aws", Verb: "run"}, true},
+		{"terraform -chdir=dev destroy", RemoteChange{Service: "infrastructure", Verb: "delete", Destroys: true}, true},
 	} {
 		use := Interpret(split(tt.command))
 		if use.Remote != tt.want {
@@ -81,7 +81,7 @@ func TestControlPlane(t *testing.T) {
 		"http://example.com:2375/":          "",
 		"http://localhost:2375@example.com": "",
 	} {
-		if got, _ := ControlPlane(url); got != want {
+		if got, _ := ServiceAtURL(url); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
@@ -98,15 +98,15 @@ func TestQuery(t *testing.T) {
 		{"make", "all:\n\t@rm -rf x\n", "local-write, shell[rm -rf x\n]"},
 		{"patch", "--- a/x\n+++ b/.claude/settings.json\n+++ /dev/null\n", "local-write, write_file x, write_file .claude/settings.json"},
 	} {
-		use, ok := Query(queryPrefix+tt.program, Word{Text: tt.text})
+		use, ok := InterpretQuery(queryPrefix+tt.program, Word{Text: tt.text})
 		if got := summary(use); !ok || got != tt.want {
-			t.Errorf("%s: %q\n got %s (%s)\nwant %s", tt.program, tt.text, got, use.Reason, tt.want)
+			t.Errorf("%s: %q\n got %s (%s)\nwant %s", tt.program, tt.text, got, use.WhyNotUnderstood, tt.want)
 		}
 	}
-	if !RunsCommands("query:make") || RunsCommands("query:psql") || !OnlyWrites("query:patch") || OnlyWrites("query:psql") {
+	if !RunsCommands("query:make") || RunsCommands("query:psql") || !OnlyWritesFiles("query:patch") || OnlyWritesFiles("query:psql") {
 		t.Error("what unknown text may do is wrong")
 	}
-	if _, ok := Query("query:cat", Word{}); ok || IsQuery("shell") {
+	if _, ok := InterpretQuery("query:cat", Word{}); ok || IsQuery("shell") {
 		t.Error("cat reads a language of its own")
 	}
 }

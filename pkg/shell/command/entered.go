@@ -3,25 +3,25 @@ package command
 import "strings"
 
 // inEntered returns a path relative to the folder that options have entered, resolved from the working folder.
-func (r *reader) inEntered(w Word) Word {
-	if r.entered == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
+func (r *argParser) resolveInBaseFolder(w Word) Word {
+	if r.baseFolder == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
 		return w
 	}
-	w.Text = strings.TrimSuffix(r.entered, "/") + "/" + w.Text
+	w.Text = strings.TrimSuffix(r.baseFolder, "/") + "/" + w.Text
 	return w
 }
 
 // step enters the folders of options before an operand, each relative to the one before. An unknown folder counts
 // as read completely.
-func (r *reader) step(operand int) {
-	for ; r.stepped < len(r.values) && r.values[r.stepped].before <= operand; r.stepped++ {
-		v := r.values[r.stepped]
+func (r *argParser) enterFoldersBefore(operand int) {
+	for ; r.checkedValues < len(r.values) && r.values[r.checkedValues].operandsBefore <= operand; r.checkedValues++ {
+		v := r.values[r.checkedValues]
 		switch {
-		case r.turn(v.role) != roleStep:
+		case r.changedRole(v.role) != roleStep:
 		case v.word.Pattern:
-			r.apply(roleReadTree, v.word, false)
+			r.applyRole(roleReadTree, v.word, false)
 		default:
-			r.entered = r.inEntered(v.word).Text
+			r.baseFolder = r.resolveInBaseFolder(v.word).Text
 		}
 	}
 }

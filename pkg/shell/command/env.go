@@ -13,13 +13,13 @@ import (
 // Four languages occur only here: "place" is files or folders, separated by ":", from which programs load settings
 // or code; "output" is a file that they write; "source" is URLs of package sources; "check" disables a check.
 // setting has the form NAME=VALUE.
-func Variable(setting Word) (n Nested, ok bool) {
+func VariableCode(setting Word) (n Nested, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
 	if i <= 0 || i == len(setting.Text)-1 {
 		return Nested{}, false
 	}
-	value := cut(setting, i+1)
-	for _, r := range knowledge.RunningVariables(setting.Text[:i]) {
+	value := skipBytes(setting, i+1)
+	for _, r := range knowledge.RunningGroupsOf(setting.Text[:i]) {
 		if !value.Pattern && (!r.RunsValue(value.Text) || r.Test == "pager" && isPager(value)) {
 			continue
 		}
@@ -30,7 +30,7 @@ func Variable(setting Word) (n Nested, ok bool) {
 		if language == "" {
 			language = r.Holds
 		}
-		return Nested{Language: language, Of: r.Of, Variable: setting.Text[:i], Words: []Word{value}}, true
+		return Nested{Language: language, FileLanguage: r.Of, Variable: setting.Text[:i], Words: []Word{value}}, true
 	}
 	return Nested{}, false
 }
@@ -38,13 +38,13 @@ func Variable(setting Word) (n Nested, ok bool) {
 // IsPublicHost reports whether an address is that of a public machine: neither this machine nor in a private
 // network.
 func IsPublicHost(address string) bool {
-	_, ok := Variable(Word{Text: "ALL_PROXY=http://" + address})
+	_, ok := VariableCode(Word{Text: "ALL_PROXY=http://" + address})
 	return ok
 }
 
 // OptionVariables returns the variables whose values a program adds to its options.
 func OptionVariables(program string) []string {
-	entry := lookup(program)
+	entry := lookupProgram(program)
 	if entry == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ var optionVariables = sync.OnceValue(func() map[*syntax][]string {
 		program, _, _ := strings.Cut(g.Of, " ")
 		for _, name := range g.Names {
 			if !strings.Contains(name, "*") {
-				out[lookup(program)] = append(out[lookup(program)], name)
+				out[lookupProgram(program)] = append(out[lookupProgram(program)], name)
 			}
 		}
 	}
@@ -69,9 +69,9 @@ var optionVariables = sync.OnceValue(func() map[*syntax][]string {
 
 // RunsUnknown reports whether an unknown value of a variable may be code, a program or a code file to the programs
 // that read it. Variables for folders and other places do not count.
-func RunsUnknown(name string) bool {
-	for _, r := range knowledge.RunningVariables(name) {
-		if r.Runs != "" && !r.Folders() {
+func VariableMayRunCode(name string) bool {
+	for _, r := range knowledge.RunningGroupsOf(name) {
+		if r.Runs != "" && !r.HoldsCodeFolders() {
 			return true
 		}
 	}
@@ -79,16 +79,16 @@ func RunsUnknown(name string) bool {
 }
 
 // runByVariable records the code that NAME=VALUE makes programs run.
-func (r *reader) runByVariable(w Word) {
-	if n, ok := Variable(w); ok {
-		r.use.Nested = append(r.use.Nested, n)
+func (r *argParser) addVariableCode(w Word) {
+	if n, ok := VariableCode(w); ok {
+		r.result.Nested = append(r.result.Nested, n)
 	}
 }
 
 // setting records NAME=VALUE for the nested command.
-func (r *reader) setting(w Word) {
-	r.use.Env = append(r.use.Env, w)
+func (r *argParser) addEnvSetting(w Word) {
+	r.result.Env = append(r.result.Env, w)
 	if hasPrefix(w.Text, "SHIELD_") {
-		r.effect(effect.ChangeGuard)
+		r.addEffect(effect.ChangeGuard)
 	}
 }

@@ -7,40 +7,40 @@ import (
 )
 
 // ex records the effects of a command line of vi, vim or ex, as far as common commands go.
-func (r *reader) ex(w Word) {
-	if w.Pattern || len(w.Text) > maxScript {
-		r.doubt("unknown editor command %s", w.Text)
+func (r *argParser) applyExText(w Word) {
+	if w.Pattern || len(w.Text) > maxScriptBytes {
+		r.setNotUnderstood("unknown editor command %s", w.Text)
 		return
 	}
 	if strings.Contains(w.Text, "\n") {
-		r.stdinRead()
+		r.setStdinIsData()
 		for line := range strings.Lines(w.Text) {
 			w.Text = strings.TrimRight(line, "\n")
-			r.ex(w)
+			r.applyExText(w)
 		}
 		return
 	}
 	rest := w.Text
 	for rest != "" {
 		text := strings.TrimLeft(rest, ": \t%$.,0123456789")
-		if i := strings.IndexByte(text, '!'); i >= 0 && isFilter(text[:i]) {
+		if i := strings.IndexByte(text, '!'); i >= 0 && isShellEscape(text[:i]) {
 			// The rest of the text is one command, including bars.
 			w.Text = strings.TrimLeft(text[i+1:], " ")
-			r.code(Nested{Language: "shell", Words: []Word{w}})
-			if program, _, _ := strings.Cut(w.Text, " "); hasPrefix(text, "w") && lookup(program) != nil && lookup(program).language != "" {
-				r.effect(effect.Dynamic) // the command reads the file's content
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+			if program, _, _ := strings.Cut(w.Text, " "); hasPrefix(text, "w") && lookupProgram(program) != nil && lookupProgram(program).language != "" {
+				r.addEffect(effect.Dynamic) // the command reads the file's content
 			}
 			return
 		}
 		var command string
 		command, rest, _ = strings.Cut(text, "|")
-		r.exCommand(w, strings.TrimSpace(command))
+		r.applyExCommand(w, strings.TrimSpace(command))
 	}
 }
 
 // isFilter reports whether a command that ends in "!" runs a program: :!cmd, :r !cmd, :w !cmd, but not :q! and
 // :wq!.
-func isFilter(before string) bool {
+func isShellEscape(before string) bool {
 	switch before {
 	case "", "e ", "E ", "r ", "read ", "w ", "write ", "r", "read", "silent ", "sil ", "silent! ":
 		return true
@@ -48,34 +48,34 @@ func isFilter(before string) bool {
 	return false
 }
 
-func (r *reader) exCommand(w Word, text string) {
+func (r *argParser) applyExCommand(w Word, text string) {
 	name, operand, _ := strings.Cut(text, " ")
 	w.Text = strings.TrimSpace(operand)
 	switch strings.TrimSuffix(name, "!") {
 	case "", "q", "qa", "quit", "qall", "set", "syntax", "syn", "number", "nu", "colorscheme", "norm", "normal", "filetype", "noh", "g", "s":
 		if name == "normal" || name == "norm" || name == "g" || name == "set" && strings.ContainsAny(operand, "=") {
-			r.doubt("editor command %s can run code", text)
+			r.setNotUnderstood("editor command %s can run code", text)
 		}
 	case "w", "wq", "wqa", "wa", "x", "xa", "write", "saveas", "sav":
 		r.raiseClass(localWrite)
-		r.touch(effect.WriteFile, w, false)
+		r.addOperandEffect(effect.WriteFile, w, false)
 	case "e", "edit", "r", "read", "view", "sp", "split", "vs", "vsplit", "tabe", "tabedit":
-		r.touch(effect.ReadFile, w, false)
+		r.addOperandEffect(effect.ReadFile, w, false)
 	case "so", "source", "luafile", "pyfile", "py3file":
-		r.code(Nested{Language: "file", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "file", Words: []Word{w}})
 	case "py", "py3", "python", "python3", "pythonx", "pyx":
-		r.code(Nested{Language: "python", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "python", Words: []Word{w}})
 	case "lua":
-		r.code(Nested{Language: "lua", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "lua", Words: []Word{w}})
 	case "perl":
-		r.code(Nested{Language: "perl", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "perl", Words: []Word{w}})
 	case "ruby":
-		r.code(Nested{Language: "ruby", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "ruby", Words: []Word{w}})
 	case "term", "terminal", "sh", "shell":
-		r.code(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
 	default:
 		if !hasPrefix(name, "s/") && !hasPrefix(name, "s#") {
-			r.doubt("unknown editor command %s", text)
+			r.setNotUnderstood("unknown editor command %s", text)
 		}
 	}
 }

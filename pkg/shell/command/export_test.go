@@ -4,7 +4,7 @@ package command
 func Interpreters() []string {
 	var names []string
 	for _, p := range programs {
-		if p.does.language != "" {
+		if p.value.language != "" {
 			names = append(names, p.name)
 		}
 	}

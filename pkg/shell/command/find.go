@@ -12,14 +12,14 @@ import (
 //
 // Empty folders are emptyName. Only tests that always apply count: "-name a -o -name b" gives both names, "! -name
 // a" none.
-func found(args []Word, places ...int) []string {
-	x, _, ok := readExpression(args)
+func namesReachingArgs(args []Word, places ...int) []string {
+	x, _, ok := parseFindExpression(args)
 	if !ok {
 		return nil
 	}
 	var out []string
 	for _, place := range places {
-		names := x.reached[place]
+		names := x.actionNames[place]
 		if names == nil {
 			return nil
 		}
@@ -31,31 +31,31 @@ func found(args []Word, places ...int) []string {
 
 // readExpression parses the expression of find and returns it, with the names for which it is true; nil for any
 // name. ok is false if it cannot be parsed.
-func readExpression(args []Word) (x expression, names []string, ok bool) {
-	x = expression{args: args, reached: map[int][]string{}}
-	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !beginsExpression(args[x.i].Text); x.i++ {
+func parseFindExpression(args []Word) (x findExpression, names []string, ok bool) {
+	x = findExpression{args: args, actionNames: map[int][]string{}}
+	for x.next = 1; x.next < len(args) && !args[x.next].Pattern && !beginsFindExpression(args[x.next].Text); x.next++ {
 	}
-	names = x.list(nil, 0)
-	return x, names, !x.failed && x.i == len(args)
+	names = x.parseAlternatives(nil, 0)
+	return x, names, !x.failed && x.next == len(args)
 }
 
 // FoundNames returns the file names that find prints, as far as its arguments tell; nil if any name is possible.
-func FoundNames(args []Word) []string {
-	x, names, ok := readExpression(args)
+func FindPrintedNames(args []Word) []string {
+	x, names, ok := parseFindExpression(args)
 	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
-		names = x.reached[i]
+		names = x.actionNames[i]
 	}
-	if !ok || slices.Contains(names, emptyName) {
+	if !ok || slices.Contains(names, emptyFolders) {
 		return nil
 	}
 	return names
 }
 
 // emptyName represents empty folders, of any name, in a list of names.
-const emptyName = "\x00"
+const emptyFolders = "\x00"
 
 // folders reports whether find finds only folders.
-func (x *expression) folders() bool {
+func (x *findExpression) findsOnlyFolders() bool {
 	only := false
 	for i, w := range x.args {
 		switch w.Text {
@@ -69,40 +69,40 @@ func (x *expression) folders() bool {
 }
 
 // beginsExpression reports whether a word begins find's expression.
-func beginsExpression(word string) bool {
+func beginsFindExpression(word string) bool {
 	return word != "" && (word[0] == '-' || strings.Contains("(),!", word))
 }
 
 // An expression is a find expression that is being parsed.
-type expression struct {
-	args    []Word
-	i       int
-	reached map[int][]string // names for which an action is reached, by its argument index
-	failed  bool             // the expression cannot be parsed
+type findExpression struct {
+	args        []Word
+	next        int
+	actionNames map[int][]string // names for which an action is reached, by its argument index
+	failed      bool             // the expression cannot be parsed
 }
 
 // maxNested is the maximum nesting of brackets in an expression, and maxFound the maximum number of names.
 const (
-	maxNested = 64
-	maxFound  = 16
+	maxBracketDepth = 64
+	maxFoundNames   = 16
 )
 
 // list parses the expression between brackets: alternatives, separated by -o and commas. given are the possible
 // names, nil for any; it returns the names for which the expression can be true.
-func (x *expression) list(given []string, depth int) []string {
-	out := x.all(given, depth)
-	for x.i < len(x.args) && !x.failed {
-		switch x.args[x.i].Text {
+func (x *findExpression) parseAlternatives(given []string, depth int) []string {
+	out := x.parseConjunction(given, depth)
+	for x.next < len(x.args) && !x.failed {
+		switch x.args[x.next].Text {
 		case "-o", "-or":
-			x.i++
-			if side := x.all(given, depth); out == nil || side == nil || len(out)+len(side) > maxFound {
+			x.next++
+			if side := x.parseConjunction(given, depth); out == nil || side == nil || len(out)+len(side) > maxFoundNames {
 				out = nil
 			} else {
 				out = slices.Concat(out, side)
 			}
 		case ",":
-			x.i++
-			out = x.all(given, depth)
+			x.next++
+			out = x.parseConjunction(given, depth)
 		default:
 			return out
 		}
@@ -111,19 +111,19 @@ func (x *expression) list(given []string, depth int) []string {
 }
 
 // all parses tests and actions joined by "and".
-func (x *expression) all(given []string, depth int) (out []string) {
-	for x.i < len(x.args) && !x.failed {
-		switch w := x.args[x.i]; w.Text {
+func (x *findExpression) parseConjunction(given []string, depth int) (out []string) {
+	for x.next < len(x.args) && !x.failed {
+		switch w := x.args[x.next]; w.Text {
 		case "-o", "-or", ",", ")":
 			return out
 		case "-a", "-and":
-			x.i++
+			x.next++
 		default:
 			names := given
 			if out != nil {
 				names = out
 			}
-			if more := x.term(names, depth); out == nil {
+			if more := x.parseTerm(names, depth); out == nil {
 				out = more
 			}
 		}
@@ -132,38 +132,38 @@ func (x *expression) all(given []string, depth int) (out []string) {
 }
 
 // term parses one test or action, or an expression in brackets.
-func (x *expression) term(given []string, depth int) []string {
-	at, w := x.i, x.args[x.i]
-	x.i++
-	x.failed = x.failed || w.Pattern || depth > maxNested
+func (x *findExpression) parseTerm(given []string, depth int) []string {
+	at, w := x.next, x.args[x.next]
+	x.next++
+	x.failed = x.failed || w.Pattern || depth > maxBracketDepth
 	switch w.Text {
 	case "(":
-		out := x.list(given, depth+1)
-		x.failed = x.failed || x.i >= len(x.args) || x.args[x.i].Text != ")"
-		x.i++
+		out := x.parseAlternatives(given, depth+1)
+		x.failed = x.failed || x.next >= len(x.args) || x.args[x.next].Text != ")"
+		x.next++
 		return out
 	case "!", "-not":
-		if x.i < len(x.args) {
-			x.term(given, depth+1)
+		if x.next < len(x.args) {
+			x.parseTerm(given, depth+1)
 		}
 	case "-name":
-		if x.i >= len(x.args) || x.args[x.i].Pattern || beginsExpression(x.args[x.i].Text) { // the value may be missing
+		if x.next >= len(x.args) || x.args[x.next].Pattern || beginsFindExpression(x.args[x.next].Text) { // the value may be missing
 			x.failed = true
 			return nil
 		}
-		x.i++
-		return []string{x.args[x.i-1].Text}
+		x.next++
+		return []string{x.args[x.next-1].Text}
 	case "-empty":
-		if x.folders() {
-			return []string{emptyName}
+		if x.findsOnlyFolders() {
+			return []string{emptyFolders}
 		}
 	case "-delete", "-print", "-print0":
-		x.reached[at] = given
+		x.actionNames[at] = given
 	case "-exec", "-execdir", "-ok", "-okdir":
-		x.reached[at] = given
-		for ; x.i < len(x.args); x.i++ {
-			if text := x.args[x.i].Text; text == ";" || text == "+" && x.args[x.i-1].Text == "{}" {
-				x.i++
+		x.actionNames[at] = given
+		for ; x.next < len(x.args); x.next++ {
+			if text := x.args[x.next].Text; text == ";" || text == "+" && x.args[x.next-1].Text == "{}" {
+				x.next++
 				return nil
 			}
 		}

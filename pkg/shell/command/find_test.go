@@ -12,35 +12,35 @@ import (
 func TestFound(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"find . -name a -delete":                                                    "a",
-		"find . -name a -o -name b -delete":                                         "b",
-		"find . ( -name a -o -name b ) -delete":                                     "a b",
-		"find x y -type f ( -name a -o -name b ) -a -delete":                        "a b",
-		"find . -name a -delete -o -name b -delete":                                 "a b",
-		"find . -name n -prune -o -name a -delete":                                  "a",
-		"find . ( -name a -o ( -name b -o -name c ) ) -delete":                      "a b c",
-		"find . -name a ( -delete , -print )":                                       "a",
-		"find . -name a -name b -delete":                                            "a",
-		"find . -name a -exec rm x ; -delete":                                       "a",
-		"find . -name a -exec rm {} + -delete":                                      "a",
-		"find . -delete":                                                            "",
-		"find . -delete -name a":                                                    "",
-		"find . -name a -o -delete":                                                 "",
-		"find . -name a -delete -o -delete":                                         "",
-		"find . ( -name a -o -type f ) -delete":                                     "",
-		"find . ! -name a -delete":                                                  "",
-		"find . -not ( -name a ) -delete":                                           "",
-		"find . -name a , -delete":                                                  "",
-		"find . -name a -o ( -type f -delete )":                                     "",
-		"find . -printf -name -true -delete":                                        "",
-		"find . -printf -name -delete":                                              "",
-		"find . -iname a -delete":                                                   "",
-		"find . ( -name a -delete":                                                  "",
-		"find . -name a ) -delete":                                                  "",
-		"find . -name a -exec rm x -delete":                                         "",
-		"find . -name":                                                              "",
-		"find . " + strings.Repeat("( ", 100) + "-name a -delete":                   "",
-		"find . ( -name 0" + strings.Repeat(" -o -name 1", maxFound) + " ) -delete": "",
+		"find . -name a -delete":                                                         "a",
+		"find . -name a -o -name b -delete":                                              "b",
+		"find . ( -name a -o -name b ) -delete":                                          "a b",
+		"find x y -type f ( -name a -o -name b ) -a -delete":                             "a b",
+		"find . -name a -delete -o -name b -delete":                                      "a b",
+		"find . -name n -prune -o -name a -delete":                                       "a",
+		"find . ( -name a -o ( -name b -o -name c ) ) -delete":                           "a b c",
+		"find . -name a ( -delete , -print )":                                            "a",
+		"find . -name a -name b -delete":                                                 "a",
+		"find . -name a -exec rm x ; -delete":                                            "a",
+		"find . -name a -exec rm {} + -delete":                                           "a",
+		"find . -delete":                                                                 "",
+		"find . -delete -name a":                                                         "",
+		"find . -name a -o -delete":                                                      "",
+		"find . -name a -delete -o -delete":                                              "",
+		"find . ( -name a -o -type f ) -delete":                                          "",
+		"find . ! -name a -delete":                                                       "",
+		"find . -not ( -name a ) -delete":                                                "",
+		"find . -name a , -delete":                                                       "",
+		"find . -name a -o ( -type f -delete )":                                          "",
+		"find . -printf -name -true -delete":                                             "",
+		"find . -printf -name -delete":                                                   "",
+		"find . -iname a -delete":                                                        "",
+		"find . ( -name a -delete":                                                       "",
+		"find . -name a ) -delete":                                                       "",
+		"find . -name a -exec rm x -delete":                                              "",
+		"find . -name":                                                                   "",
+		"find . " + strings.Repeat("( ", 100) + "-name a -delete":                        "",
+		"find . ( -name 0" + strings.Repeat(" -o -name 1", maxFoundNames) + " ) -delete": "",
 	} {
 		var args []Word
 		for _, w := range strings.Fields(text) {
@@ -52,12 +52,12 @@ func TestFound(t *testing.T) {
 				places = append(places, i)
 			}
 		}
-		if got := strings.Join(found(args, places...), " "); got != want {
+		if got := strings.Join(namesReachingArgs(args, places...), " "); got != want {
 			t.Errorf("%s: finds %q, want %q", text, got, want)
 		}
 	}
 	args := []Word{{Text: "find"}, {Text: "."}, {Text: "-name"}, {Text: "a"}, {Text: "*", Pattern: true}, {Text: "-delete"}}
-	if got := found(args, 5); slices.Contains(got, "a") {
+	if got := namesReachingArgs(args, 5); slices.Contains(got, "a") {
 		t.Errorf("a word that is not known leaves only %q", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestFoundNames(t *testing.T) {
 		for _, w := range strings.Fields(text) {
 			args = append(args, Word{Text: w})
 		}
-		if got := strings.Join(FoundNames(args), " "); got != want {
+		if got := strings.Join(FindPrintedNames(args), " "); got != want {
 			t.Errorf("%s: writes %q, want %q", text, got, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestEmptyFolders(t *testing.T) {
 			args = append(args, Word{Text: w})
 		}
 		use := Interpret(args)
-		got := len(use.Nested) > 0 || slices.ContainsFunc(use.Touches, func(t Touch) bool { return t.Kind == effect.DeleteFile })
+		got := len(use.Nested) > 0 || slices.ContainsFunc(use.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.DeleteFile })
 		if got != deletes || use.Class == effect.ReadOnly && len(use.Nested) == 0 {
 			t.Errorf("%s: deletes is %t, want %t; class %s", text, got, deletes, use.Class)
 		}

@@ -8,14 +8,14 @@ import (
 
 // A GitLine is the parsed arguments of git.
 type GitLine struct {
-	Folder    string   // folder in -C, as written; "" for the working folder
-	Elsewhere bool     // other options name the repository
-	Sub       string   // the subcommand; "" if there is none
-	Args      []string // arguments after the subcommand
+	Folder          string   // folder in -C, as written; "" for the working folder
+	OtherRepository bool     // other options name the repository
+	Subcommand      string   // the subcommand; "" if there is none
+	Args            []string // arguments after the subcommand
 }
 
 // Git parses the arguments of git.
-func Git(args []string) (l GitLine) {
+func ParseGit(args []string) (l GitLine) {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
 		switch name {
@@ -27,13 +27,13 @@ func Git(args []string) (l GitLine) {
 			}
 			continue
 		case "--git-dir", "--work-tree":
-			l.Elsewhere = true
+			l.OtherRepository = true
 		case "-c", "--namespace", "--super-prefix", "--config-env", "--attr-source", "--list-cmds", "--shallow-file":
 		default:
 			if strings.HasPrefix(name, "-") {
 				continue
 			}
-			l.Sub, l.Args = args[i], args[i+1:]
+			l.Subcommand, l.Args = args[i], args[i+1:]
 			return l
 		}
 		if !joined {
@@ -52,13 +52,13 @@ func (l GitLine) Operands() []string {
 // name none.
 func (l GitLine) Pushes() (to string, ok bool) {
 	var words []string
-	level := find(lookup("git").subs, l.Sub)
+	level := findEntry(lookupProgram("git").subs, l.Subcommand)
 	if level == nil {
 		return "", false
 	}
 	for i := 0; i < len(l.Args); i++ {
 		name, value, joined := strings.Cut(l.Args[i], "=")
-		option := find(level.options, name)
+		option := findEntry(level.options, name)
 		switch valued := option != nil && len(option.values) > 0 && !option.attached; {
 		case valued && !joined && i+1 < len(l.Args):
 			i++
@@ -70,13 +70,13 @@ func (l GitLine) Pushes() (to string, ok bool) {
 			to = value
 		}
 	}
-	switch l.Sub {
+	switch l.Subcommand {
 	case "push", "send-pack", "http-push":
 	case "lfs", "subrepo", "subtree":
 		if len(words) == 0 || words[0] != "push" {
 			return "", false
 		}
-		if words = words[1:]; l.Sub == "subrepo" { // the operand is a folder whose settings name the remote
+		if words = words[1:]; l.Subcommand == "subrepo" { // the operand is a folder whose settings name the remote
 			words = nil
 		}
 	default:
@@ -90,7 +90,7 @@ func (l GitLine) Pushes() (to string, ok bool) {
 
 // Has reports whether the subcommand has an option: a short one of letters, alone or bundled before -m's value, or
 // a long one of names.
-func (l GitLine) Has(letters string, names ...string) bool {
+func (l GitLine) HasOption(letters string, names ...string) bool {
 	return slices.ContainsFunc(l.Args, func(arg string) bool {
 		if name, _, _ := strings.Cut(arg, "="); slices.Contains(names, name) {
 			return true

@@ -13,24 +13,24 @@ func TestGit(t *testing.T) {
 		"":                                   {},
 		"-C":                                 {},
 		"--version":                          {},
-		"push origin main":                   {Sub: "push", Args: []string{"origin", "main"}},
-		"-C a -c user.name=push -C b commit": {Folder: "a/b", Sub: "commit"},
-		"-C a -C /b status":                  {Folder: "/b", Sub: "status"},
-		"-c push commit -C HEAD":             {Sub: "commit", Args: []string{"-C", "HEAD"}},
-		"--git-dir push commit":              {Elsewhere: true, Sub: "commit"},
-		"--work-tree=push add":               {Elsewhere: true, Sub: "add"},
-		"--namespace x --no-pager push":      {Sub: "push"},
-		"--exec-path=/x push":                {Sub: "push"},
+		"push origin main":                   {Subcommand: "push", Args: []string{"origin", "main"}},
+		"-C a -c user.name=push -C b commit": {Folder: "a/b", Subcommand: "commit"},
+		"-C a -C /b status":                  {Folder: "/b", Subcommand: "status"},
+		"-c push commit -C HEAD":             {Subcommand: "commit", Args: []string{"-C", "HEAD"}},
+		"--git-dir push commit":              {OtherRepository: true, Subcommand: "commit"},
+		"--work-tree=push add":               {OtherRepository: true, Subcommand: "add"},
+		"--namespace x --no-pager push":      {Subcommand: "push"},
+		"--exec-path=/x push":                {Subcommand: "push"},
 	} {
-		got := Git(strings.Fields(line))
-		if got.Folder != want.Folder || got.Elsewhere != want.Elsewhere || got.Sub != want.Sub || !slices.Equal(got.Args, want.Args) {
+		got := ParseGit(strings.Fields(line))
+		if got.Folder != want.Folder || got.OtherRepository != want.OtherRepository || got.Subcommand != want.Subcommand || !slices.Equal(got.Args, want.Args) {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
 	}
 	for line, want := range map[string]bool{
 		"commit -a": true, "commit -qam x": true, "commit --all": true, "commit -mfast": false, "commit --amend": false, "commit a": false, "commit": false, "commit -": false,
 	} {
-		if Git(strings.Fields(line)).Has("a", "--all") != want {
+		if ParseGit(strings.Fields(line)).HasOption("a", "--all") != want {
 			t.Errorf("%s: not %t", line, want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestGit(t *testing.T) {
 		"lfs push --all drop": "drop", "send-pack --all h.test:a": "h.test:a", "http-push https://h.test/a main": "https://h.test/a", "subrepo push sub": "",
 		"stash push a": "no", "subtree add --prefix push drop main": "no", "lfs pull push": "no", "log push": "no", "": "no",
 	} {
-		got, pushes := Git(strings.Fields(line)).Pushes()
+		got, pushes := ParseGit(strings.Fields(line)).Pushes()
 		if !pushes {
 			got = "no"
 		}
@@ -48,7 +48,7 @@ func TestGit(t *testing.T) {
 			t.Errorf("%s: pushes to %q, want %q", line, got, want)
 		}
 	}
-	if got := Git(strings.Fields("push -u origin --tags main")).Operands(); !slices.Equal(got, []string{"origin", "main"}) {
+	if got := ParseGit(strings.Fields("push -u origin --tags main")).Operands(); !slices.Equal(got, []string{"origin", "main"}) {
 		t.Errorf("operands %q", got)
 	}
 }

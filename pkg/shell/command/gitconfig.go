@@ -8,7 +8,7 @@ import (
 
 // harmlessGit are the sections of git's configuration in which only runningGitKeys, and the keys that gitSetting lists,
 // run or redirect anything.
-const harmlessGit = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
+const harmlessGitSections = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
 
 // harmlessGitKeys are harmless keys in other sections; runningGitKeys are keys in harmless sections that may run a
 // program or cannot be judged.
@@ -18,39 +18,39 @@ const (
 )
 
 // gitWord handles the key and value of a git setting.
-func (r *reader) gitWord(role role, w Word) {
+func (r *argParser) applyGitRole(role role, w Word) {
 	switch role {
 	case roleGitConfig:
 		i := strings.IndexByte(w.Text, '=')
 		if i < 0 {
-			r.gitSetting(w, Word{From: w.From})
+			r.applyGitSetting(w, Word{Span: w.Span})
 			return
 		}
 		key := w
 		key.Text = w.Text[:i]
-		r.gitSetting(key, cut(w, i+1))
+		r.applyGitSetting(key, skipBytes(w, i+1))
 	case roleGitKey:
-		r.key = w
+		r.gitSettingKey = w
 	default:
 		r.raiseClass(localWrite)
-		r.gitSetting(r.key, w)
+		r.applyGitSetting(r.gitSettingKey, w)
 	}
 }
 
 // gitSetting records the programs that git runs because key is set to value.
-func (r *reader) gitSetting(key, value Word) {
+func (r *argParser) applyGitSetting(key, value Word) {
 	k := strings.ToLower(key.Text)
 	section, _, _ := strings.Cut(k, ".")
 	last := k[strings.LastIndexByte(k, '.')+1:]
 	if key.Pattern && strings.ContainsAny(k, "*?[{") {
-		r.doubt("unknown git setting %s", key.Text)
+		r.setNotUnderstood("unknown git setting %s", key.Text)
 		return
 	}
-	run := func() { r.code(Nested{Language: "shell", Words: []Word{value}}) }
+	run := func() { r.addNestedCode(Nested{Language: "shell", Words: []Word{value}}) }
 	switch {
 	case section == "alias":
 		if hasPrefix(value.Text, "!") {
-			r.code(Nested{Language: "shell", Words: []Word{cut(value, 1)}})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(value, 1)}})
 		} else {
 			// The value is a git command line, which git splits like a shell.
 			value.Text = "git " + value.Text
@@ -73,39 +73,39 @@ func (r *reader) gitSetting(key, value Word) {
 		switch {
 		case value.Text == "", value.Text == "store", hasPrefix(value.Text, "cache"), value.Text == "osxkeychain", value.Text == "manager":
 		default:
-			r.code(Nested{Language: "shell", Words: []Word{{Text: strings.TrimPrefix(value.Text, "!"), Pattern: value.Pattern, From: value.From}}})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{{Text: strings.TrimPrefix(value.Text, "!"), Pattern: value.Pattern, Span: value.Span}}})
 		}
 	case k == "core.hookspath":
-		r.code(Nested{Language: "file", Words: []Word{value}})
+		r.addNestedCode(Nested{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
-		r.repo(value)
+		r.addGitRemote(value)
 		_, name, _ := strings.Cut(key.Text[:strings.LastIndexByte(key.Text, '.')], ".")
-		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: name, Address: value})
+		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Name: name, Address: value})
 	case k == "remote.pushdefault", section == "branch" && (last == "pushremote" || last == "remote"):
 		if strings.Contains(value.Text, ":") || strings.Contains(value.Text, "/") || value.Pattern {
-			r.change("redirect") // a URL replaces the remote's name
+			r.addRemoteChange("redirect") // a URL replaces the remote's name
 		}
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
-		to := cutKey(key)
-		r.use.Remotes = append(r.use.Remotes, GitRemote{Address: to})
+		to := urlOfGitKey(key)
+		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Address: to})
 		if gitHost(to.Text) != gitHost(value.Text) || value.Pattern {
-			r.change("redirect")
+			r.addRemoteChange("redirect")
 		}
 	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.Pattern),
 		section == "protocol" && last == "allow" && value.Text == "always", k == "safe.directory" && value.Text == "*":
-		r.change("weaken")
+		r.addRemoteChange("weaken")
 	case k == "init.templatedir", last == "update" && section == "submodule" && hasPrefix(value.Text, "!"), last == "proxy":
-		r.change("redirect")
+		r.addRemoteChange("redirect")
 	case section == "include", section == "includeif":
 		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
-			r.change("redirect") // other values are in the repository itself
+			r.addRemoteChange("redirect") // other values are in the repository itself
 		}
-		r.touch(effect.ReadFile, value, false)
-		r.doubt("git setting %s reads other settings", key.Text)
+		r.addOperandEffect(effect.ReadFile, value, false)
+		r.setNotUnderstood("git setting %s reads other settings", key.Text)
 	case strings.Contains(harmlessGitKeys, " "+k+" "):
-	case k != "" && strings.Contains(harmlessGit, " "+section+" ") && !strings.Contains(runningGitKeys, " "+k+" "):
+	case k != "" && strings.Contains(harmlessGitSections, " "+section+" ") && !strings.Contains(runningGitKeys, " "+k+" "):
 	default:
-		r.doubt("unknown git setting %s", key.Text)
+		r.setNotUnderstood("unknown git setting %s", key.Text)
 	}
 }
 
@@ -122,15 +122,15 @@ func isPager(w Word) bool {
 }
 
 // cutKey returns the URL in the key url.URL.insteadOf.
-func cutKey(key Word) Word {
+func urlOfGitKey(key Word) Word {
 	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
-	return cut(key, min(len("url."), len(key.Text)))
+	return skipBytes(key, min(len("url."), len(key.Text)))
 }
 
 // gitHost returns the host of a git URL, "" if it has none.
 func gitHost(address string) string {
-	if scheme(address) == "" {
-		host, _, _ := remoteHost(Word{Text: address})
+	if urlScheme(address) == "" {
+		host, _, _ := splitRemotePath(Word{Text: address})
 		return effect.Host(host.Text)
 	}
 	_, host := effect.URL(address)

@@ -54,11 +54,11 @@ func TestGitSettings(t *testing.T) {
 		{"=x", "unknown git setting"},
 	} {
 		use := Interpret([]Word{{Text: "git"}, {Text: "-c"}, {Text: c.setting}, {Text: "status"}})
-		got := summary(use) + " " + use.Reason
+		got := summary(use) + " " + use.WhyNotUnderstood
 		if c.want != "" && !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.setting, got, c.want)
 		}
-		if c.want == "" && (len(use.Nested) > 0 || changes(use) || use.Reason != "") {
+		if c.want == "" && (len(use.Nested) > 0 || changes(use) || use.WhyNotUnderstood != "") {
 			t.Errorf("%s: %s, which is to be harmless", c.setting, got)
 		}
 	}
@@ -74,7 +74,7 @@ func TestGitRemotes(t *testing.T) {
 		"git config url.https://x.test/.insteadOf https://a.test/": {Address: Word{Text: "https://x.test/"}},
 		"git config url.insteadOf https://a.test/":                 {},
 	} {
-		got := Interpret(split(command)).Remotes
+		got := Interpret(split(command)).GitRemotes
 		if len(got) != 1 || got[0].Name != want.Name || got[0].Address.Text != want.Address.Text {
 			t.Errorf("%s: %+v, want %+v", command, got, want)
 		}

@@ -3,7 +3,7 @@ package command
 // asksHelp reports whether a command only prints help: a program, its subcommands, and --help or --version at the
 // end. After any other word the option may belong to a nested command: "docker run web --help". Words for a server
 // are sent unchanged, and programs that run project files may pass the option on: "yarn test --help".
-func asksHelp(g *syntax, args []Word) bool {
+func onlyPrintsHelp(g *syntax, args []Word) bool {
 	last := len(args) - 1
 	word := last > 0 && g.style&helpful != 0 && args[last].Text == "help"
 	if last < 1 || args[last].Pattern || !word && args[last].Text != "--help" && args[last].Text != "--version" {
@@ -15,11 +15,11 @@ func asksHelp(g *syntax, args []Word) bool {
 	words := make([]string, 0, last)
 	for _, w := range args[1:last] {
 		words = append(words, w.Text)
-		sub := find(g.subs, w.Text)
+		sub := findEntry(g.subs, w.Text)
 		if sub == nil && word {
-			sub = findPrefixed(g.subs, w.Text, 0)
+			sub = findLongestPrefix(g.subs, w.Text, 0)
 		}
-		if w.Pattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.hasGroup(w.Text) {
+		if w.Pattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.isSkippableWord(w.Text) {
 			return false
 		}
 		if sub != nil {

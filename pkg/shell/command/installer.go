@@ -17,23 +17,23 @@ type Installer struct {
 // An Installation is one installation that a command asks for.
 type Installation struct {
 	*Installer
-	Folders []Word // target folders; none for the default
-	Sources []Word // packages or paths that are installed
-	Named   []Word // names of the installed programs
+	Folders      []Word // target folders; none for the default
+	Sources      []Word // packages or paths that are installed
+	ProgramNames []Word // names of the installed programs
 }
 
 // Installs returns the installations that an installer's arguments ask for.
-func Installs(args []Word) []Installation {
+func FindInstallations(args []Word) []Installation {
 	var out []Installation
 	for _, i := range installersOf(args[0].Text) {
-		if in, ok := installers[i].read(args[1:]); ok {
+		if in, ok := installers[i].parseArgs(args[1:]); ok {
 			out = append(out, in)
 		}
 	}
 	return out
 }
 
-func (l *Installer) read(args []Word) (in Installation, ok bool) {
+func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	in.Installer = l
 	needed, ended := len(l.needs) == 0, false
 	var operands []Word
@@ -41,15 +41,15 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 		w := args[i]
 		name, value, attached := w.Text, Word{}, false
 		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
-			name, value, attached = w.Text[:eq], cut(w, eq+1), true
+			name, value, attached = w.Text[:eq], skipBytes(w, eq+1), true
 		} else if colon := strings.IndexByte(w.Text, ':'); colon > 0 && strings.HasPrefix(w.Text, "-") { // an option of Nim
-			name, value, attached = w.Text[:colon], cut(w, colon+1), true
+			name, value, attached = w.Text[:colon], skipBytes(w, colon+1), true
 		}
 		if slices.Contains(l.needs, w.Text) || slices.Contains(l.needs, name) {
 			needed = true
 		}
 		if attached && (slices.Contains(l.bins, name+"=") || slices.Contains(l.prefixes, name+"=")) {
-			in.into(value, slices.Contains(l.prefixes, name+"="))
+			in.addFolder(value, slices.Contains(l.prefixes, name+"="))
 			continue
 		}
 		if ended || !strings.HasPrefix(w.Text, "-") || w.Text == "-" {
@@ -60,10 +60,10 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 			ended = true
 			continue
 		}
-		list := l.kindOf(name)
+		list := l.optionList(name)
 		if list == nil && !attached && len(name) > 2 && name[1] != '-' { // a short option with its value: -t~/x
-			if short := l.kindOf(name[:2]); short != nil {
-				list, value, attached = short, cut(w, 2), true
+			if short := l.optionList(name[:2]); short != nil {
+				list, value, attached = short, skipBytes(w, 2), true
 			}
 		}
 		if list == nil {
@@ -77,16 +77,16 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 		}
 		switch {
 		case slices.Contains(l.bins, list[0]):
-			in.into(value, false)
+			in.addFolder(value, false)
 		case slices.Contains(l.prefixes, list[0]):
-			in.into(value, true)
+			in.addFolder(value, true)
 		case slices.Contains(l.from, list[0]):
 			if name == "--path" && !value.Pattern && strings.IndexByte("./~", (value.Text + " ")[0]) < 0 {
 				value.Text = "./" + value.Text
 			}
 			in.Sources = append(in.Sources, value)
 		case slices.Contains(l.as, list[0]):
-			in.Named = append(in.Named, value)
+			in.ProgramNames = append(in.ProgramNames, value)
 		}
 	}
 	for _, word := range l.words {
@@ -97,7 +97,7 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 		operands = slices.Delete(operands, i, i+1)
 	}
 	if below := slices.Contains(l.prefixes, "@"); (below || slices.Contains(l.bins, "@")) && len(operands) > 0 {
-		in.into(operands[0], below)
+		in.addFolder(operands[0], below)
 		operands = operands[1:]
 	}
 	in.Sources = append(in.Sources, operands...)
@@ -105,7 +105,7 @@ func (l *Installer) read(args []Word) (in Installation, ok bool) {
 }
 
 // kindOf returns the option list that contains an option with a value, from that option on.
-func (l *Installer) kindOf(name string) []string {
+func (l *Installer) optionList(name string) []string {
 	for _, list := range [...][]string{l.bins, l.prefixes, l.from, l.as, l.values} {
 		if i := slices.Index(list, name); i >= 0 {
 			return list[i:]
@@ -115,7 +115,7 @@ func (l *Installer) kindOf(name string) []string {
 }
 
 // into records w as the target folder, or with below its subfolder bin.
-func (in *Installation) into(w Word, below bool) {
+func (in *Installation) addFolder(w Word, below bool) {
 	if below {
 		w.Text = strings.TrimSuffix(w.Text, "/") + "/bin"
 	}

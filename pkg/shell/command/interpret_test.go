@@ -33,8 +33,8 @@ func TestNames(t *testing.T) {
 // ask of all of them.
 func TestVersions(t *testing.T) {
 	for _, command := range []string{"git --version", "node --version", "python3 --version", "docker --version", "terraform --version", "bash --version", "jq --version"} {
-		if u := Interpret(split(command)); !u.Known || u.Class != effect.ReadOnly || u.Stdin != Data {
-			t.Errorf("%s: %s (%s)", command, summary(u), u.Reason)
+		if u := Interpret(split(command)); !u.Understood || u.Class != effect.ReadOnly || u.Stdin != Data {
+			t.Errorf("%s: %s (%s)", command, summary(u), u.WhyNotUnderstood)
 		}
 	}
 }
@@ -67,10 +67,10 @@ func TestVariable(t *testing.T) {
 		{"=x", ""},
 		{"PAGER", ""},
 	} {
-		n, ok := Variable(Word{Text: tt.setting})
+		n, ok := VariableCode(Word{Text: tt.setting})
 		got := ""
 		if ok {
-			got = strings.TrimPrefix(summary(Use{Known: true, Class: effect.ReadOnly, Nested: []Nested{n}}), "readonly, ")
+			got = strings.TrimPrefix(summary(Interpretation{Understood: true, Class: effect.ReadOnly, Nested: []Nested{n}}), "readonly, ")
 		}
 		if got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.setting, got, tt.want)
@@ -115,11 +115,11 @@ func hostile() map[string][]Word {
 
 func TestHostile(t *testing.T) {
 	for name, words := range hostile() {
-		var u Use
+		var u Interpretation
 		if n := allocated.Bytes(func() { u = Interpret(words) }); n > 64<<20 {
 			t.Errorf("%s: %d bytes allocated", name, n)
 		}
-		if size := len(u.Touches) + len(u.Nested) + len(u.Effects); size > 2*len(words)+10 {
+		if size := len(u.OperandEffects) + len(u.Nested) + len(u.Effects); size > 2*len(words)+10 {
 			t.Errorf("%s: %d results of %d words", name, size, len(words))
 		}
 	}
@@ -142,18 +142,18 @@ func FuzzInterpret(f *testing.F) {
 		if !slices.Equal(words, before) {
 			t.Fatal("the arguments were changed")
 		}
-		if u.Known && (u.Reason != "" || u.Class == effect.UnknownClass && !u.Windows) || !u.Known && u.Reason == "" {
-			t.Fatalf("known %t, class %q, reason %q", u.Known, u.Class, u.Reason)
+		if u.Understood && (u.WhyNotUnderstood != "" || u.Class == effect.UnknownClass && !u.IsWindowsProgram) || !u.Understood && u.WhyNotUnderstood == "" {
+			t.Fatalf("known %t, class %q, reason %q", u.Understood, u.Class, u.WhyNotUnderstood)
 		}
 		from := map[effect.Span]bool{}
 		for _, w := range words {
-			from[w.From] = true
+			from[w.Span] = true
 		}
-		for _, touch := range u.Touches {
-			if !from[touch.Word.From] {
+		for _, touch := range u.OperandEffects {
+			if !from[touch.Word.Span] {
 				t.Fatalf("touch %v comes from nowhere", touch)
 			}
-			if rankOf(touch.Kind).class() != effect.ReadOnly && u.Class == effect.ReadOnly {
+			if minClassRank(touch.Kind).class() != effect.ReadOnly && u.Class == effect.ReadOnly {
 				t.Fatalf("touch %v of a program that only reads", touch)
 			}
 		}
@@ -174,7 +174,7 @@ func BenchmarkInterpret(b *testing.B) {
 
 func TestOfWindows(t *testing.T) {
 	for name, want := range map[string]string{"find": "cmd:find", "DEL": "cmd:del", "reg": "reg", "psexec64": "psexec64", "git": "", "nosuch": ""} {
-		if got, ok := OfWindows(name); ok != (want != "") || ok && got != want {
+		if got, ok := WindowsEntryName(name); ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %q, %t", name, got, ok)
 		}
 	}
@@ -182,7 +182,7 @@ func TestOfWindows(t *testing.T) {
 
 func TestLanguage(t *testing.T) {
 	for name, want := range map[string]string{"python3.12": "python", "bash": "shell", "nu": "shell", "bun": "node", "uv": "python", "gawk": "awk", "ls": "", "nosuch": ""} {
-		if got := Language(name); got != want {
+		if got := InterpreterLanguage(name); got != want {
 			t.Errorf("%s reads %q, want %q", name, got, want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestLanguage(t *testing.T) {
 
 // TestSlash reads options as programs of Windows do.
 func TestSlash(t *testing.T) {
-	long := "x " + strings.Repeat("y", maxTexts)
+	long := "x " + strings.Repeat("y", maxSearchedBytes)
 	for _, tt := range []struct{ command, want string }{
 		{"schtasks -CREATE -TR calc", "privileged, persist, harm registers, cmd[calc]"},
 		{"schtasks /create /tr:calc", "privileged, persist, harm registers, cmd[calc]"},

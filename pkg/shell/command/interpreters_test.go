@@ -25,7 +25,7 @@ func TestInterpretersOfDownloads(t *testing.T) {
 	t.Parallel()
 	place := &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
 	runs := func(text string) bool {
-		return slices.ContainsFunc(shell.Analyze(text, place).Effects, func(e effect.Effect) bool { return e.Word() == effect.RunDownload })
+		return slices.ContainsFunc(shell.Analyze(text, place).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.RunDownload })
 	}
 	names := command.Interpreters()
 	if len(names) < 100 {

@@ -3,17 +3,17 @@ package command
 import "slices"
 
 // list adds the operands that are listed in files or on standard input.
-func (r *reader) list() {
-	if len(r.use.Lists) == 0 && r.use.Stdin != Listed {
+func (r *argParser) appendListedOperands() {
+	if len(r.result.OperandFiles) == 0 && r.result.Stdin != Listed {
 		return
 	}
-	if r.listed == nil {
-		r.doubt("%s works on files that a list names", r.args[0].Text)
+	if r.listedOperands == nil {
+		r.setNotUnderstood("%s works on files that a list names", r.args[0].Text)
 		return
 	}
 	n := len(r.args)
-	r.args = append(slices.Clip(r.args), r.listed...)
-	for i := range r.listed {
+	r.args = append(slices.Clip(r.args), r.listedOperands...)
+	for i := range r.listedOperands {
 		r.operands = append(r.operands, n+i)
 	}
 }

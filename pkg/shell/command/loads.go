@@ -27,7 +27,7 @@ type Loader struct {
 func Loaders(program string, args []string) []*Loader {
 	var out []*Loader
 	for _, i := range loaderIndexes(program) {
-		if l := &loaders[i]; len(l.Words) == 0 || slices.ContainsFunc(args, func(arg string) bool { return named(l.Words, path.Base(arg)) }) {
+		if l := &loaders[i]; len(l.Words) == 0 || slices.ContainsFunc(args, func(arg string) bool { return matchesAnyGlob(l.Words, path.Base(arg)) }) {
 			out = append(out, l)
 		}
 	}
@@ -37,11 +37,11 @@ func Loaders(program string, args []string) []*Loader {
 // Loads reports whether the loader runs a file with this path.
 func (l *Loader) Loads(file string) bool {
 	name := path.Base(file)
-	return (l.ends == "" || strings.IndexByte(l.ends, name[len(name)-1]) >= 0) && named(l.Names, name)
+	return (l.ends == "" || strings.IndexByte(l.ends, name[len(name)-1]) >= 0) && matchesAnyGlob(l.Names, name)
 }
 
 // Finds reports whether the loader runs a file because it exists, even if no argument names it.
-func (l *Loader) Finds(file string) bool {
+func (l *Loader) LoadsUnnamed(file string) bool {
 	if !l.Given {
 		return l.Loads(file)
 	}
@@ -49,9 +49,9 @@ func (l *Loader) Finds(file string) bool {
 }
 
 // named reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
-func named(globs []string, name string) bool {
+func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		if !endsAs(name, glob) {
+		if !lastBytesMayMatch(name, glob) {
 			return false
 		}
 		ok, _ := path.Match(glob, name)
@@ -61,9 +61,9 @@ func named(globs []string, name string) bool {
 
 // A recipe is an entry of recipes.yaml.
 type recipe struct {
-	format    string
-	files     []string
-	elsewhere bool // runs in a container or on another machine
+	format       string
+	files        []string
+	runsRemotely bool // runs in a container or on another machine
 }
 
 // Recipe returns the format of a recipe file by its path: a format of package recipe, or a language; "" if it is
@@ -72,11 +72,11 @@ func Recipe(file string) (format string, elsewhere bool) {
 	for i := range recipes {
 		r := &recipes[i]
 		for _, glob := range r.files {
-			if !endsAs(file, glob) {
+			if !lastBytesMayMatch(file, glob) {
 				continue
 			}
-			if ok, _ := path.Match(glob, lastNames(file, strings.Count(glob, "/")+1)); ok {
-				return r.format, r.elsewhere
+			if ok, _ := path.Match(glob, lastPathElements(file, strings.Count(glob, "/")+1)); ok {
+				return r.format, r.runsRemotely
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func Recipe(file string) (format string, elsewhere bool) {
 
 // endsAs reports whether a file can match a glob, judged by their last characters alone: those
 // must be equal, unless the glob ends with a wildcard or a class.
-func endsAs(file, glob string) bool {
+func lastBytesMayMatch(file, glob string) bool {
 	if file == "" || glob == "" {
 		return true
 	}
@@ -94,7 +94,7 @@ func endsAs(file, glob string) bool {
 }
 
 // lastNames returns the last n elements of a path.
-func lastNames(file string, n int) string {
+func lastPathElements(file string, n int) string {
 	for i := len(file) - 1; i >= 0; i-- {
 		if file[i] != '/' {
 			continue

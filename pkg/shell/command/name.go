@@ -18,12 +18,12 @@ func SystemFolder(dir string) bool {
 }
 
 // environmentFolders are the last elements of folders that hold a project's own copies of known programs.
-var environmentFolders = [...]string{
+var projectEnvironmentFolders = [...]string{
 	"node_modules/.bin", "venv/bin", ".venv/bin", "env/bin", "vendor/bin", "venv/Scripts", ".venv/Scripts",
 }
 
 // maxName is the maximum length of a program's name, in bytes.
-const maxName = 255
+const maxNameBytes = 255
 
 // baseName splits the path of a program into its folder and its name.
 func baseName(path string) (dir, name string) {
@@ -42,29 +42,29 @@ func baseName(path string) (dir, name string) {
 
 // lookup returns the syntax of a program: by its exact name, in lower case (file systems may ignore case), without
 // a version (python3.12, clang-18), or as a member of a family listed by a prefix (git-credential-*).
-func lookup(name string) *syntax {
-	if name == "" || len(name) > maxName {
+func lookupProgram(name string) *syntax {
+	if name == "" || len(name) > maxNameBytes {
 		return nil
 	}
-	if g := find(programs[:], name); g != nil {
+	if g := findEntry(programs[:], name); g != nil {
 		return g
 	}
 	if low := strings.ToLower(name); low != name {
 		name = low
-		if g := find(programs[:], name); g != nil {
+		if g := findEntry(programs[:], name); g != nil {
 			return g
 		}
 	}
 	if short := strings.TrimRight(name, "0123456789."); short != name && short != "" {
-		if g := find(programs[:], strings.TrimSuffix(short, "-")); g != nil {
+		if g := findEntry(programs[:], strings.TrimSuffix(short, "-")); g != nil {
 			return g
 		}
 	}
-	return findPrefixed(families(), name, len("x-"))
+	return findLongestPrefix(programsByPrefix(), name, len("x-"))
 }
 
 // families are the programs that are listed by the prefix of their names.
-var families = sync.OnceValue(func() []program {
+var programsByPrefix = sync.OnceValue(func() []program {
 	var list []program
 	for _, p := range programs {
 		if strings.HasSuffix(p.name, "*") {
@@ -76,8 +76,8 @@ var families = sync.OnceValue(func() []program {
 
 // Language returns the language of the code that an interpreter reads, named as in [Nested]; "" if the name is not
 // a listed interpreter.
-func Language(name string) string {
-	if g := lookup(name); g != nil {
+func InterpreterLanguage(name string) string {
+	if g := lookupProgram(name); g != nil {
 		return g.language
 	}
 	return ""
@@ -85,8 +85,8 @@ func Language(name string) string {
 
 // Interprets reports whether a program runs code of a programming language, which can do anything. Shells and awk,
 // whose code is analysed, and programs with a language of their own such as database clients do not count.
-func Interprets(name string) bool {
-	switch language := Language(name); language {
+func IsCodeInterpreter(name string) bool {
+	switch language := InterpreterLanguage(name); language {
 	case "", "shell", "powershell", "cmd", "awk":
 		return false
 	default:
@@ -97,39 +97,39 @@ func Interprets(name string) bool {
 // FileLanguage returns the language of a code file by its extension, "" if unknown.
 func FileLanguage(path string) string {
 	i := strings.LastIndexByte(path, '.')
-	if i < 0 || len(path)-i > maxName {
+	if i < 0 || len(path)-i > maxNameBytes {
 		return ""
 	}
 	return languageOf(strings.ToLower(path[i:]))
 }
 
 // A place is the kind of folder in which a program lies, according to its path.
-type place int
+type programFolderKind int
 
 const (
-	searched    place = iota // no path: found in $PATH
-	system                   // in a system folder
-	environment              // in a project's own environment
-	elsewhere                // in any other folder: it may be any program
+	inSearchPath         programFolderKind = iota // no path: found in $PATH
+	inSystemFolder                                // in a system folder
+	inProjectEnvironment                          // in a project's own environment
+	inOtherFolder                                 // in any other folder: it may be any program
 )
 
-func placeOf(path, dir string) place {
+func programFolderKindOf(path, dir string) programFolderKind {
 	if dir == "" && !strings.ContainsAny(path, `/\`) {
-		return searched
+		return inSearchPath
 	}
 	if SystemFolder(dir) {
-		return system
+		return inSystemFolder
 	}
-	for _, s := range environmentFolders {
+	for _, s := range projectEnvironmentFolders {
 		if strings.HasSuffix(dir, s) && (len(dir) == len(s) || dir[len(dir)-len(s)-1] == '/') {
-			return environment
+			return inProjectEnvironment
 		}
 	}
-	return elsewhere
+	return inOtherFolder
 }
 
 // HasEntry reports whether the tables have an entry for a program.
 func HasEntry(name string) bool {
 	_, base := baseName(name)
-	return lookup(base) != nil
+	return lookupProgram(base) != nil
 }

@@ -21,7 +21,7 @@ func TestNamedAsMatched(t *testing.T) {
 			if want {
 				matched++
 			}
-			if got := named([]string{glob}, name); got != want {
+			if got := matchesAnyGlob([]string{glob}, name); got != want {
 				t.Errorf("glob %q, name %q: got %t, want %t", glob, name, got, want)
 			}
 		}

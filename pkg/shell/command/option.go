@@ -4,63 +4,63 @@ import "strings"
 
 // option handles args[i] if it is an option, with the arguments that are its values, and returns the index of the
 // next argument.
-func (r *reader) option(i int) (next int, ok bool) {
+func (r *argParser) parseOption(i int) (next int, ok bool) {
 	w := r.args[i].Text
-	style := r.level.style
+	style := r.innermostLevel.style
 	if style&slash != 0 {
-		return r.slashOption(i)
+		return r.parseSlashOption(i)
 	}
 	if style&expr != 0 {
-		if a := r.lookup(w); a != nil {
-			return r.valuesOf(a, w, i+1), true
+		if a := r.lookupOption(w); a != nil {
+			return r.parseOptionValues(a, w, i+1), true
 		}
 	}
 	if w == "-" {
-		a := r.lookup(w)
+		a := r.lookupOption(w)
 		if a == nil {
 			return i, false
 		}
-		r.act(a)
+		r.applyAction(a)
 		return i + 1, true
 	}
 	if len(w) > 1 && w[0] == '@' {
-		return r.prefixed(i) // @FILE: a file with more arguments
+		return r.parsePrefixedOption(i) // @FILE: a file with more arguments
 	}
 	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&plus == 0) {
 		return i, false
 	}
 	if w == "--" && style&literal == 0 {
-		r.ended = true
+		r.optionsEnded = true
 		return i + 1, true
 	}
 	if style&numeric != 0 && isNumeric(w) {
 		return i + 1, true
 	}
 	if hasPrefix(w, "--") || style&long != 0 {
-		next, ok = r.longOption(i)
+		next, ok = r.parseLongOption(i)
 		if ok || style&bundled == 0 || hasPrefix(w, "--") {
 			if !ok && style&literal != 0 {
 				return i, false
 			}
 			if !ok {
-				next = r.unknown(i)
+				next = r.addUnknownOption(i)
 			}
 			return next, true
 		}
 	}
-	if style&literal != 0 && r.lookup(w[:2]) == nil {
+	if style&literal != 0 && r.lookupOption(w[:2]) == nil {
 		return i, false
 	}
-	return r.cluster(i, w[1:]), true
+	return r.parseBundledOptions(i, w[1:]), true
 }
 
 // lookup returns the action of an option by its full name.
-func (r *reader) lookup(name string) *action {
-	for d := r.depth - 1; d >= 0; d-- {
-		if a := find(r.levels[d].options, name); a != nil {
+func (r *argParser) lookupOption(name string) *action {
+	for d := r.levelCount - 1; d >= 0; d-- {
+		if a := findEntry(r.levels[d].options, name); a != nil {
 			return a
 		}
-		if r.isOwn(d) {
+		if r.excludesParentOptions(d) {
 			break
 		}
 	}
@@ -68,35 +68,35 @@ func (r *reader) lookup(name string) *action {
 }
 
 // isOwn reports whether the options of parent levels are invalid at level d.
-func (r *reader) isOwn(d int) bool { return d > 0 && r.levels[d-1].style&own != 0 }
+func (r *argParser) excludesParentOptions(d int) bool { return d > 0 && r.levels[d-1].style&own != 0 }
 
 // longOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
-func (r *reader) longOption(i int) (next int, ok bool) {
+func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 	w := r.args[i]
 	name, eq := w.Text, strings.IndexByte(w.Text, '=')
 	if eq >= 0 {
 		name = w.Text[:eq]
 	}
-	a := r.lookup(name)
-	if a == nil && r.level.style&long != 0 && hasPrefix(name, "--") {
-		a = r.lookup(name[1:])
+	a := r.lookupOption(name)
+	if a == nil && r.innermostLevel.style&long != 0 && hasPrefix(name, "--") {
+		a = r.lookupOption(name[1:])
 	}
 	if a == nil && len(name) > 2 && hasPrefix(name, "--") {
-		a = r.abbreviated(name)
+		a = r.lookupAbbreviated(name)
 	}
 	if a == nil {
-		return r.prefixed(i)
+		return r.parsePrefixedOption(i)
 	}
 	if eq < 0 {
-		return r.valuesOf(a, name, i+1), true
+		return r.parseOptionValues(a, name, i+1), true
 	}
-	r.take(a, cut(w, eq+1))
+	r.applyOption(a, skipBytes(w, eq+1))
 	if a.flags&reject != 0 {
-		r.doubt("option %s cannot be judged", name)
+		r.setNotUnderstood("option %s cannot be judged", name)
 	}
 	if len(a.values) > 0 && a.values[0].takesAll() {
 		r.values = r.values[:len(r.values)-1]
-		r.nest(a.values[0], []Word{cut(w, eq+1)})
+		r.addNestedWords(a.values[0], []Word{skipBytes(w, eq+1)})
 	}
 	return i + 1, true
 }
@@ -109,15 +109,15 @@ var (
 
 // abbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
 // common to nearly all programs.
-func (r *reader) abbreviated(name string) *action {
-	for d := r.depth - 1; d >= 0; d-- {
+func (r *argParser) lookupAbbreviated(name string) *action {
+	for d := r.levelCount - 1; d >= 0; d-- {
 		g := r.levels[d]
 		if g.style&gnu != 0 {
-			if a := findPrefix(g.options, name); a != nil {
+			if a := findAbbreviated(g.options, name); a != nil {
 				return a
 			}
 		}
-		if r.isOwn(d) {
+		if r.excludesParentOptions(d) {
 			break
 		}
 	}
@@ -125,7 +125,7 @@ func (r *reader) abbreviated(name string) *action {
 		return &helpOption
 	}
 	if hasPrefix(name, "--no-") {
-		if a := r.lookup("--" + name[len("--no-"):]); a != nil && a.flags&reject == 0 {
+		if a := r.lookupOption("--" + name[len("--no-"):]); a != nil && a.flags&reject == 0 {
 			return &negatedOption
 		}
 	}
@@ -133,23 +133,23 @@ func (r *reader) abbreviated(name string) *action {
 }
 
 // prefixed handles a word that starts with the name of an option, as -Wall does with -W*.
-func (r *reader) prefixed(i int) (next int, ok bool) {
+func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
 	w := r.args[i]
-	for d := r.depth - 1; d >= 0; d-- {
+	for d := r.levelCount - 1; d >= 0; d-- {
 		for k := range r.levels[d].prefixes {
 			o := &r.levels[d].prefixes[k]
 			if hasPrefix(w.Text, o.name) {
-				r.take(o.does, cut(w, len(o.name)))
-				if len(o.does.values) == 1 && o.does.values[0] == roleMaybePath && !strings.Contains(w.Text, "=") {
-					r.unreadNext(i)
+				r.applyOption(o.value, skipBytes(w, len(o.name)))
+				if len(o.value.values) == 1 && o.value.values[0] == roleMaybePath && !strings.Contains(w.Text, "=") {
+					r.addPossibleValue(i)
 				}
-				if o.does.flags&reject != 0 {
-					r.doubt("option %s cannot be judged", w.Text)
+				if o.value.flags&reject != 0 {
+					r.setNotUnderstood("option %s cannot be judged", w.Text)
 				}
 				return i + 1, true
 			}
 		}
-		if r.isOwn(d) {
+		if r.excludesParentOptions(d) {
 			break
 		}
 	}
@@ -157,7 +157,7 @@ func (r *reader) prefixed(i int) (next int, ok bool) {
 }
 
 // cluster handles bundled option letters, the last of which may have a value: -rf, -ofile, -o file.
-func (r *reader) cluster(i int, letters string) int {
+func (r *argParser) parseBundledOptions(i int, letters string) int {
 	w := r.args[i]
 	start := len(w.Text) - len(letters)
 	after := i + 1
@@ -168,63 +168,63 @@ func (r *reader) cluster(i int, letters string) int {
 	}
 	for k := 0; k < len(letters); k++ {
 		name[1] = letters[k]
-		a := r.lookup(string(name[:]))
+		a := r.lookupOption(string(name[:]))
 		if a == nil {
 			if k == 0 {
-				if next, ok := r.prefixed(i); ok {
+				if next, ok := r.parsePrefixedOption(i); ok {
 					return next
 				}
 			}
-			if r.level.style&numeric != 0 && letters[k] >= '0' && letters[k] <= '9' {
+			if r.innermostLevel.style&numeric != 0 && letters[k] >= '0' && letters[k] <= '9' {
 				continue
 			}
-			return r.unknown(i)
+			return r.addUnknownOption(i)
 		}
-		if (start == 0 || r.level.style&apart != 0) && len(a.values) > 0 {
+		if (start == 0 || r.innermostLevel.style&apart != 0) && len(a.values) > 0 {
 			// Without a dash, as in tar cfz x.tar, the values are the next arguments.
-			after = r.valuesOf(a, string(name[:]), after)
+			after = r.parseOptionValues(a, string(name[:]), after)
 			continue
 		}
-		rest := cut(w, start+k+1)
+		rest := skipBytes(w, start+k+1)
 		if len(a.values) == 0 {
-			r.act(a)
-			r.checkReject(a, name[:])
+			r.applyAction(a)
+			r.noteRejectedOption(a, name[:])
 			continue
 		}
 		if a.attached {
 			// An optional value is the rest of the word: sed -i.bak, sed -iE.
-			r.act(a)
+			r.applyAction(a)
 			if rest.Text != "" {
-				r.values = append(r.values, value{a.values[0], rest, len(r.operands), a.loads()})
+				r.values = append(r.values, valueWithRole{a.values[0], rest, len(r.operands), a.valueRunsFirst()})
 			}
 			return i + 1
 		}
 		if rest.Text != "" {
-			r.checkReject(a, name[:])
+			r.noteRejectedOption(a, name[:])
 			if a.values[0].takesAll() {
-				r.act(a)
-				r.nest(a.values[0], []Word{rest})
+				r.applyAction(a)
+				r.addNestedWords(a.values[0], []Word{rest})
 				return i + 1
 			}
-			r.take(a, rest)
+			r.applyOption(a, rest)
 			return i + 1
 		}
-		return r.valuesOf(a, string(name[:]), i+1)
+		return r.parseOptionValues(a, string(name[:]), i+1)
 	}
 	return after
 }
 
-func (r *reader) checkReject(a *action, name []byte) {
+func (r *argParser) noteRejectedOption(a *action, name []byte) {
 	if a.flags&reject != 0 {
-		r.doubt("option %s cannot be judged", string(name))
+		r.setNotUnderstood("option %s cannot be judged", string(name))
 	}
 }
 
 // valuesOf applies an option and reads its values from args[i] on.
-func (r *reader) valuesOf(a *action, name string, i int) int {
-	r.act(a)
+func (r *argParser) parseOptionValues(a *action, name string, i int) int {
+	r.applyAction(a)
 	if a.flags&reject != 0 {
-		r.doubt("option %s cannot be judged", name)
+		r.setNotUnderstood("option %s cannot be judged", name)
 	}
 	if a.attached {
 		return i
@@ -233,25 +233,25 @@ func (r *reader) valuesOf(a *action, name string, i int) int {
 		if role.takesAll() {
 			end := len(r.args)
 			if role == roleArgvSemi {
-				end = r.semicolon(i)
+				end = r.findSemicolon(i)
 			}
 			if i < end {
-				r.nest(role, r.args[i:end])
+				r.addNestedWords(role, r.args[i:end])
 			}
 			return min(end+1, len(r.args))
 		}
 		if i >= len(r.args) {
-			r.doubt("option %s has no value", name)
+			r.setNotUnderstood("option %s has no value", name)
 			return i
 		}
-		r.values = append(r.values, value{role, r.args[i], len(r.operands), a.loads()})
+		r.values = append(r.values, valueWithRole{role, r.args[i], len(r.operands), a.valueRunsFirst()})
 		i++
 	}
 	return i
 }
 
 // semicolon returns the index of the word that ends a nested command of find, or the number of words if none does.
-func (r *reader) semicolon(i int) int {
+func (r *argParser) findSemicolon(i int) int {
 	for ; i < len(r.args); i++ {
 		switch r.args[i].Text {
 		case ";", `\;`:
@@ -267,43 +267,43 @@ func (r *reader) semicolon(i int) int {
 
 // unknown handles an unlisted option. If unlisted options are allowed, it only means that the program may do more
 // than read. The next word may be its value, and is also treated as an operand.
-func (r *reader) unknown(i int) int {
+func (r *argParser) addUnknownOption(i int) int {
 	w := r.args[i]
-	r.lettersHarm(w.Text)
-	if !r.isOpen() || w.Pattern {
-		r.doubt("unknown option %s", w.Text)
+	r.addBundledHarms(w.Text)
+	if !r.allowsUnlistedOptions() || w.Pattern {
+		r.setNotUnderstood("unknown option %s", w.Text)
 	} else {
 		r.raiseClass(localWrite)
 	}
 	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
-		r.values = append(r.values, value{role: roleMaybePath, word: cut(w, eq+1)})
+		r.values = append(r.values, valueWithRole{role: roleMaybePath, word: skipBytes(w, eq+1)})
 		return i + 1
 	}
-	r.unread(w, true)
-	r.unreadNext(i)
+	r.addUnrecognized(w, true)
+	r.addPossibleValue(i)
 	return i + 1
 }
 
 // unreadNext records the word after an unknown option, which may be its value. Devices are skipped: they are
 // operands.
-func (r *reader) unreadNext(i int) {
+func (r *argParser) addPossibleValue(i int) {
 	if i+1 < len(r.args) && !hasPrefix(r.args[i+1].Text, "-") && !hasPrefix(r.args[i+1].Text, "/dev/") {
-		r.unread(r.args[i+1], true)
+		r.addUnrecognized(r.args[i+1], true)
 	}
 }
 
 // unread records a word without a meaning in any entry.
-func (r *reader) unread(w Word, option bool) {
-	r.use.Unread = append(r.use.Unread, Unread{w, option})
+func (r *argParser) addUnrecognized(w Word, option bool) {
+	r.result.Unrecognized = append(r.result.Unrecognized, UnrecognizedWord{w, option})
 }
 
 // isOpen reports whether unlisted options are allowed at this level; the program may do more than read.
-func (r *reader) isOpen() bool {
-	for d := r.depth - 1; d >= 0; d-- {
+func (r *argParser) allowsUnlistedOptions() bool {
+	for d := r.levelCount - 1; d >= 0; d-- {
 		if r.levels[d].style&open != 0 {
 			return true
 		}
-		if r.isOwn(d) {
+		if r.excludesParentOptions(d) {
 			break
 		}
 	}

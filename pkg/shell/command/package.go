@@ -10,68 +10,68 @@ import (
 
 // pkg records an operand of a package manager: a name, URL or path. A package from a URL does not belong to a
 // registry.
-func (r *reader) pkg(w Word) {
+func (r *argParser) addPackage(w Word) {
 	s := w.Text
-	if name, other, ok := aliased(s); ok {
-		if Hides(name, other) {
-			r.change("redirect")
+	if name, other, ok := splitNPMAlias(s); ok {
+		if AliasHidesPackage(name, other) {
+			r.addRemoteChange("redirect")
 		}
 		w.Text = other
-		r.use.Packages = append(r.use.Packages, Package{w, "npm"})
+		r.result.Packages = append(r.result.Packages, Package{w, "npm"})
 		return
 	}
-	if r.prefixedPackage(w) {
+	if r.addPrefixedPackage(w) {
 		return
 	}
 	if i := strings.IndexByte(s, '@'); i > 0 {
 		// name @ URL
-		if rest := strings.TrimLeft(s[i+1:], " "); scheme(rest) != "" || hasPrefix(rest, "git+") || hasPrefix(rest, "github:") || hasPrefix(rest, "gitlab:") {
+		if rest := strings.TrimLeft(s[i+1:], " "); urlScheme(rest) != "" || hasPrefix(rest, "git+") || hasPrefix(rest, "github:") || hasPrefix(rest, "gitlab:") {
 			w.Text, s = rest, rest
 		}
 	}
 	for _, vcs := range [...]string{"git+", "hg+", "svn+", "bzr+"} {
 		if hasPrefix(s, vcs) {
-			w = cut(w, len(w.Text)-len(s)+len(vcs))
-			r.repo(w)
-			r.touch(effect.ChangeRemote, w, false)
+			w = skipBytes(w, len(w.Text)-len(s)+len(vcs))
+			r.addGitRemote(w)
+			r.addOperandEffect(effect.ChangeRemote, w, false)
 			return
 		}
 	}
 	for forge := range Forges {
 		if short, host, _ := strings.Cut(forge, "/"); hasPrefix(s, short) {
 			w.Text = "https://" + host + "/" + s[len(short):]
-			r.repo(w)
-			r.touch(effect.ChangeRemote, w, false)
+			r.addGitRemote(w)
+			r.addOperandEffect(effect.ChangeRemote, w, false)
 			return
 		}
 	}
 	switch {
-	case scheme(s) != "":
-		r.url(w)
-		if scheme(s) != "file" {
-			r.touch(effect.ChangeRemote, w, false)
+	case urlScheme(s) != "":
+		r.addURL(w)
+		if urlScheme(s) != "file" {
+			r.addOperandEffect(effect.ChangeRemote, w, false)
 		}
 	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
-		r.touch(effect.ReadFile, w, true)
+		r.addOperandEffect(effect.ReadFile, w, true)
 	default:
-		r.use.Packages = append(r.use.Packages, Package{w, r.registry()})
+		r.result.Packages = append(r.result.Packages, Package{w, r.packageRegistry()})
 	}
 }
 
 // registries maps the prefixes of package names, as in deno and mise, to registries.
-var registries = map[string]string{
+var registryByPrefix = map[string]string{
 	"npm": "npm", "jsr": "jsr", "pypi": "pypi", "pipx": "pypi", "cargo": "crates", "gem": "gems", "go": "go", "nuget": "nuget", "dotnet": "nuget", "conda": "conda",
 	"ubi": "repository", "aqua": "repository", "spm": "repository",
 }
 
 // prefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
-func (r *reader) prefixedPackage(w Word) bool {
+func (r *argParser) addPrefixedPackage(w Word) bool {
 	prefix, name, ok := strings.Cut(w.Text, ":")
-	registry := registries[prefix]
+	registry := registryByPrefix[prefix]
 	if !ok || registry == "" || name == "" || hasPrefix(name, "//") {
 		return false
 	}
-	w = cut(w, len(prefix)+1)
+	w = skipBytes(w, len(prefix)+1)
 	if registry == "npm" || registry == "jsr" { // deno: npm:/NAME@VERSION/PROGRAM
 		w.Text = strings.TrimPrefix(w.Text, "/")
 		parts := 1
@@ -80,13 +80,13 @@ func (r *reader) prefixedPackage(w Word) bool {
 		}
 		w.Text = strings.Join(strings.SplitN(w.Text, "/", parts+1)[:min(parts, strings.Count(w.Text, "/")+1)], "/")
 	}
-	r.use.Packages = append(r.use.Packages, Package{w, registry})
+	r.result.Packages = append(r.result.Packages, Package{w, registry})
 	return true
 }
 
 // registry returns the registry in which the program looks up package names, "" if no entry says it.
-func (r *reader) registry() string {
-	for d := r.depth - 1; d >= 0; d-- {
+func (r *argParser) packageRegistry() string {
+	for d := r.levelCount - 1; d >= 0; d-- {
 		if r.levels[d].registry != "" {
 			return r.levels[d].registry
 		}
@@ -96,22 +96,22 @@ func (r *reader) registry() string {
 
 // eachPackage returns the packages in a word: uv takes a comma-separated list; commas can also occur in extras and
 // version ranges.
-func (r *reader) eachPackage(w Word) (out []Word) {
-	for r.registry() == "pypi" {
+func (r *argParser) splitPackageList(w Word) (out []Word) {
+	for r.packageRegistry() == "pypi" {
 		end := strings.IndexByte(w.Text, ',')
 		if end < 0 || strings.ContainsAny(w.Text[:end], "<>=!~[; ") {
 			break
 		}
 		one := w
 		one.Text = w.Text[:end]
-		out, w = append(out, one), cut(w, end+1)
+		out, w = append(out, one), skipBytes(w, end+1)
 	}
 	return append(out, w)
 }
 
 // aliased splits an npm alias, which installs a package under another name: NAME@npm:OTHER, or the setting
 // dependencies.NAME=npm:OTHER.
-func aliased(s string) (name, other string, ok bool) {
+func splitNPMAlias(s string) (name, other string, ok bool) {
 	if name, other, ok = strings.Cut(s, "@npm:"); ok {
 		return name, other, name != ""
 	}
@@ -122,7 +122,7 @@ func aliased(s string) (name, other string, ok bool) {
 }
 
 // Hides reports whether the alias of an npm package hides which package it is.
-func Hides(name, other string) bool {
+func AliasHidesPackage(name, other string) bool {
 	if i := strings.LastIndexByte(other, '@'); i > 0 {
 		other = other[:i]
 	}
@@ -131,31 +131,31 @@ func Hides(name, other string) bool {
 }
 
 // shorthand matches npm's short form of a GitHub repository, after an optional package name.
-var shorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
+var githubShorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
 
 // npmPackage is pkg for programs that accept npm's package names.
-func (r *reader) npmPackage(w Word) {
-	if m := shorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
+func (r *argParser) addNPMPackage(w Word) {
+	if m := githubShorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
 		w.Text = "github:" + m[1]
 	}
-	r.pkg(w)
+	r.addPackage(w)
 }
 
 // packageProgram records the package in the first word, unless an option names it, and returns the command that the
 // package provides.
-func (r *reader) packageProgram(words []Word) []Word {
+func (r *argParser) addProgramPackage(words []Word) []Word {
 	brought := false // an option names the package
 	for _, v := range r.values {
 		brought = brought || v.role == roleFromPackage
 	}
 	if !brought {
-		r.npmPackage(words[0])
+		r.addNPMPackage(words[0])
 	}
-	return programOf(words)
+	return packageCommand(words)
 }
 
 // programOf returns the command that a package provides, without version and scope.
-func programOf(words []Word) []Word {
+func packageCommand(words []Word) []Word {
 	name := words[0].Text
 	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
 		name = name[:i]
@@ -171,15 +171,15 @@ func programOf(words []Word) []Word {
 }
 
 // creator records the package that "npm create NAME" runs, or the repository that "bun create" copies.
-func (r *reader) creator(w Word) {
+func (r *argParser) addProjectCreator(w Word) {
 	name, version, _ := strings.Cut(w.Text, "@")
 	scope, rest, scoped := strings.Cut(version, "/")
 	switch {
-	case shorthand().MatchString(w.Text) && name != "":
-		r.npmPackage(w)
+	case githubShorthand().MatchString(w.Text) && name != "":
+		r.addNPMPackage(w)
 		return
-	case strings.Contains(name, "/") || scheme(w.Text) != "" || hasPrefix(w.Text, "."):
-		r.packageWord(roleTemplate, w)
+	case strings.Contains(name, "/") || urlScheme(w.Text) != "" || hasPrefix(w.Text, "."):
+		r.applyPackageRole(roleTemplate, w)
 		return
 	case name != "": // NAME or NAME@VERSION
 		w.Text = "create-" + name
@@ -189,51 +189,51 @@ func (r *reader) creator(w Word) {
 		w.Text = "@" + version + "/create"
 	}
 	w.Text = "npm:" + w.Text
-	r.prefixedPackage(w)
+	r.addPrefixedPackage(w)
 }
 
 // modulePath records a Go module, and its source if that is not a well-known code host.
-func (r *reader) modulePath(w Word) {
-	w = cut(w, strings.LastIndexByte(w.Text, '=')+1)
+func (r *argParser) addModulePath(w Word) {
+	w = skipBytes(w, strings.LastIndexByte(w.Text, '=')+1)
 	host, _, _ := strings.Cut(w.Text, "/")
 	if w.Pattern || !strings.Contains(host, ".") || strings.Trim(host, ".") == "" {
 		return
 	}
-	r.use.Packages = append(r.use.Packages, Package{w, "go"})
+	r.result.Packages = append(r.result.Packages, Package{w, "go"})
 	w.Text = "https://" + w.Text
-	r.plugin(w)
+	r.addPlugin(w)
 }
 
 // packageWord handles a word that names a package or module.
-func (r *reader) packageWord(role role, w Word) {
+func (r *argParser) applyPackageRole(role role, w Word) {
 	switch role {
 	case rolePackage:
-		for _, one := range r.eachPackage(w) {
-			r.pkg(one)
+		for _, one := range r.splitPackageList(w) {
+			r.addPackage(one)
 		}
 	case roleNPMPackage, roleFromPackage:
-		r.npmPackage(w)
+		r.addNPMPackage(w)
 	case roleCreator:
-		r.creator(w)
+		r.addProjectCreator(w)
 	case roleTemplate:
-		if r.plugin(w); FileLanguage(w.Text) != "" {
+		if r.addPlugin(w); FileLanguage(w.Text) != "" {
 			break
 		}
-		r.use.Packages = append(r.use.Packages, Package{w, "repository"})
+		r.result.Packages = append(r.result.Packages, Package{w, "repository"})
 	case roleModulePath:
-		r.modulePath(w)
+		r.addModulePath(w)
 	case roleModuleProgram:
 		built := w
 		if strings.IndexByte("./~", (w.Text + " ")[0]) >= 0 || strings.HasSuffix(w.Text, ".go") {
-			built = r.inEntered(w)
+			built = r.resolveInBaseFolder(w)
 		}
-		r.use.Builds = append(r.use.Builds, built)
+		r.result.BuiltSources = append(r.result.BuiltSources, built)
 		if strings.Contains(w.Text, "@") {
-			r.modulePath(w)
+			r.addModulePath(w)
 		} else if host, _, below := strings.Cut(w.Text, "/"); below && strings.Contains(strings.TrimLeft(host, "."), ".") && !w.Pattern {
-			r.use.Packages = append(r.use.Packages, Package{w, "go"})
+			r.result.Packages = append(r.result.Packages, Package{w, "go"})
 		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {
-			r.touch(effect.ReadFile, w, false)
+			r.addOperandEffect(effect.ReadFile, w, false)
 		}
 	}
 }

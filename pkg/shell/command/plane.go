@@ -11,7 +11,7 @@ import (
 
 // ControlPlane returns the service that is controlled at a local URL: its clients can run programs, read secrets
 // or delete data.
-func ControlPlane(url string) (service string, ok bool) {
+func ServiceAtURL(url string) (service string, ok bool) {
 	_, rest, found := strings.Cut(url, "://")
 	if !found {
 		rest = url
@@ -22,11 +22,11 @@ func ControlPlane(url string) (service string, ok bool) {
 	if i < 0 || !effect.ThisMachine(effect.Host(authority[:i])) {
 		return "", false
 	}
-	return planeOf(authority[i+1:])
+	return serviceAtPort(authority[i+1:])
 }
 
 // planeOf returns the service of a port, or of a word in a socket's name.
-func planeOf(key string) (service string, ok bool) {
+func serviceAtPort(key string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
 		if at == key {
@@ -37,10 +37,10 @@ func planeOf(key string) (service string, ok bool) {
 }
 
 // controlSocket returns the service that listens on a Unix socket, by the socket's name.
-func controlSocket(path string) (service string, ok bool) {
+func serviceAtSocket(path string) (service string, ok bool) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {
-		if service, ok = planeOf(part); ok {
+		if service, ok = serviceAtPort(part); ok {
 			return service, true
 		}
 	}
@@ -48,70 +48,70 @@ func controlSocket(path string) (service string, ok bool) {
 }
 
 // method records the HTTP method of a request.
-func (r *reader) method(name string) {
+func (r *argParser) setRequestMethod(name string) {
 	switch name = strings.ToUpper(name); name {
 	case "GET", "HEAD", "OPTIONS":
-		r.sends = ""
+		r.requestMethod = ""
 	default:
-		r.sends = name
+		r.requestMethod = name
 	}
 }
 
 // controls records that the command sends requests to a local service.
-func (r *reader) controls(service string, ok bool) {
+func (r *argParser) setControlledService(service string, ok bool) {
 	if ok {
-		r.plane = service
+		r.controlledService = service
 	}
 }
 
 // trialIndex returns the index or database that a local request names, and whether it is only that and its name
 // says that it is for tests.
-func trialIndex(url Word) (name string, ok bool) {
+func testIndexName(url Word) (name string, ok bool) {
 	_, rest, found := strings.Cut(url.Text, "://")
 	if !found {
 		rest = url.Text
 	}
 	_, name, _ = strings.Cut(rest, "/")
-	return name, !url.Pattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && placeKind(name) == forTrial
+	return name, !url.Pattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && targetKindOf(name) == testTarget
 }
 
 // requests records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
 // service.
-func (r *reader) requests() {
-	if r.sends == "" {
-		r.plane = ""
+func (r *argParser) noteRequestChanges() {
+	if r.requestMethod == "" {
+		r.controlledService = ""
 		return
 	}
 	local, trial, index := true, true, ""
 	gone := r.bodyDestroys()
-	for _, t := range r.use.Touches {
+	for _, t := range r.result.OperandEffects {
 		if t.Kind != effect.HTTPRequest {
 			continue
 		}
-		r.controls(ControlPlane(t.Word.Text))
+		r.setControlledService(ServiceAtURL(t.Word.Text))
 		_, host := effect.URL(t.Word.Text)
 		local = local && effect.Loopback(host)
-		name, ok := trialIndex(t.Word)
+		name, ok := testIndexName(t.Word)
 		index, trial = name, trial && ok && local
 	}
 	switch {
-	case r.plane != "" && r.sends != "DELETE":
+	case r.controlledService != "" && r.requestMethod != "DELETE":
 		r.noteVerb("run")
 	case gone && !local:
 		r.noteVerb("delete")
-	case r.sends == "DELETE" && (r.plane != "" || !local && slices.ContainsFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.HTTPRequest })):
+	case r.requestMethod == "DELETE" && (r.controlledService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
 		r.noteVerb("delete")
 	default:
 		return
 	}
-	if trial && index != "" && r.plane != "" && r.sends == "DELETE" {
-		r.places = append(r.places, Word{Text: index})
+	if trial && index != "" && r.controlledService != "" && r.requestMethod == "DELETE" {
+		r.targets = append(r.targets, Word{Text: index})
 	}
-	r.effect(effect.ChangeRemote)
+	r.addEffect(effect.ChangeRemote)
 }
 
 // bodyDestroys reports whether the body of a request tells the server to delete data.
-func (r *reader) bodyDestroys() bool {
+func (r *argParser) bodyDestroys() bool {
 	for _, v := range r.values {
 		if v.role != roleData && v.role != roleBody && v.role != roleForm || hasPrefix(v.word.Text, "@") {
 			continue
@@ -126,7 +126,7 @@ func (r *reader) bodyDestroys() bool {
 	}
 	for _, i := range r.operands { // httpie: NAME=VALUE and NAME:=JSON
 		name, value, ok := strings.Cut(r.args[i].Text, "=")
-		if r.shape.rest != roleWebItem || !ok || strings.ContainsAny(name, "/ ") {
+		if r.operandShape.rest != roleWebItem || !ok || strings.ContainsAny(name, "/ ") {
 			continue
 		}
 		name, isJSON := strings.CutSuffix(name, ":")

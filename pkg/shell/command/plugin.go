@@ -8,7 +8,7 @@ import (
 
 // plugin records the source of a plug-in: a URL, a path, or a name in the program's plug-in registry. URLs on
 // well-known code hosts count like names.
-func (r *reader) plugin(w Word) {
+func (r *argParser) addPlugin(w Word) {
 	if strings.ContainsAny(w.Text, " \"'(") { // setting text that may contain URLs
 		for word := range strings.FieldsSeq(w.Text) {
 			i := strings.Index(word, "://")
@@ -17,29 +17,29 @@ func (r *reader) plugin(w Word) {
 			}
 			if i >= 0 {
 				w.Text = strings.Trim(word[strings.LastIndexAny(word[:i], "=\"'(")+1:], "\"',;)}]")
-				r.plugin(w)
+				r.addPlugin(w)
 			}
 		}
 		return
 	}
-	if r.flags&adopts != 0 && usualManifest(w) {
+	if r.flags&adopts != 0 && isUsualManifest(w) {
 		return
 	}
-	if r.prefixedPackage(w) {
+	if r.addPrefixedPackage(w) {
 		return
 	}
 	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // prefixes of terraform, npm and R
 		if hasPrefix(w.Text, getter) {
-			w = cut(w, len(getter))
+			w = skipBytes(w, len(getter))
 		}
 	}
-	if scheme(w.Text) == "" {
-		host, path, ok := remoteHost(w)
+	if urlScheme(w.Text) == "" {
+		host, path, ok := splitRemotePath(w)
 		switch {
 		case ok && strings.ContainsAny(host.Text, "."):
 			w.Text = "ssh://" + host.Text + "/" + path.Text
 		case hasPrefix(w.Text, "/"), hasPrefix(w.Text, "."), hasPrefix(w.Text, "~"):
-			r.touch(effect.ReadFile, w, true)
+			r.addOperandEffect(effect.ReadFile, w, true)
 			return
 		default:
 			return
@@ -47,7 +47,7 @@ func (r *reader) plugin(w Word) {
 	}
 	switch sort, rest, _ := strings.Cut(w.Text, "://"); strings.ToLower(sort) {
 	case "file":
-		r.touch(effect.ReadFile, Word{Text: rest, Pattern: w.Pattern, From: w.From}, true)
+		r.addOperandEffect(effect.ReadFile, Word{Text: rest, Pattern: w.Pattern, Span: w.Span}, true)
 		return
 	case "https", "ssh":
 		authority, _, _ := strings.Cut(rest, "/")
@@ -55,5 +55,5 @@ func (r *reader) plugin(w Word) {
 			return
 		}
 	}
-	r.touch(effect.ChangeRemote, w, false)
+	r.addOperandEffect(effect.ChangeRemote, w, false)
 }

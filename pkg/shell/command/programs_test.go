@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write what examples without an expectat
 
 func load(t testing.TB) []grammar.Program {
 	t.Helper()
-	programs, err := grammar.Load(os.DirFS("programs"))
+	programs, err := grammar.LoadPrograms(os.DirFS("programs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,17 +34,17 @@ func TestExamples(t *testing.T) {
 		for _, e := range p.Examples {
 			u := Interpret(split(e.Command))
 			got := summary(u)
-			if e.Want == "" && *update {
+			if e.WantedEffects == "" && *update {
 				if fill[p.File] == nil {
 					fill[p.File] = map[string]string{}
 				}
 				fill[p.File][e.Command] = got
 				continue
 			}
-			if got != e.Want {
-				t.Errorf("%s: %s\n got %s (%s)\nwant %s", p.File, e.Command, got, u.Reason, e.Want)
+			if got != e.WantedEffects {
+				t.Errorf("%s: %s\n got %s (%s)\nwant %s", p.File, e.Command, got, u.WhyNotUnderstood, e.WantedEffects)
 			}
-			if _, name := baseName(split(e.Command)[0].Text); entries[name] != p.Entry && lookup(name) != lookup(p.Name) {
+			if _, name := baseName(split(e.Command)[0].Text); entries[name] != p.Entry && lookupProgram(name) != lookupProgram(p.Name) {
 				t.Errorf("%s: the example %q is not about %s", p.File, e.Command, p.Name)
 			}
 		}
@@ -88,14 +88,14 @@ func TestDynamicSaysWhy(t *testing.T) {
 
 // silent finds what is dynamic in a grammar that no level of it explains.
 func silent(t *testing.T, name string, g *grammar.Grammar, why string) {
-	if g.Why != "" {
-		why = g.Why
+	if g.EffectText != "" {
+		why = g.EffectText
 	}
 	actions := []grammar.Action{}
-	if g.Base != nil {
-		actions = append(actions, *g.Base)
+	if g.BaseAction != nil {
+		actions = append(actions, *g.BaseAction)
 	}
-	for _, o := range slices.Concat(g.Options, g.Prefixes, g.Keys, g.Texts) {
+	for _, o := range slices.Concat(g.Options, g.Prefixes, g.KeyOperands, g.SearchedTexts) {
 		actions = append(actions, o.Action)
 	}
 	for _, a := range actions {
@@ -103,7 +103,7 @@ func silent(t *testing.T, name string, g *grammar.Grammar, why string) {
 			t.Errorf("%s: it is dynamic, and no key why says what that means", name)
 		}
 	}
-	for _, s := range g.Subs {
+	for _, s := range g.Subcommands {
 		silent(t, name+" "+s.Name, s.Grammar, why)
 	}
 }
@@ -118,7 +118,7 @@ func TestCoverage(t *testing.T) {
 		programs[p.Name] = true
 		for _, e := range p.Examples {
 			u := Interpret(split(e.Command))
-			if len(u.Touches) > 0 || len(u.Nested) > 0 || changes(u) {
+			if len(u.OperandEffects) > 0 || len(u.Nested) > 0 || changes(u) {
 				effective[p.Name] = true
 			}
 		}
@@ -132,7 +132,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func changes(u Use) bool {
+func changes(u Interpretation) bool {
 	for _, k := range u.Effects {
 		if k != effect.ReadSecret {
 			return true
@@ -144,14 +144,14 @@ func changes(u Use) bool {
 // hasEffect reports whether some operand of a grammar, or of a subcommand, has
 // a role of note.
 func hasEffect(g *grammar.Grammar) bool {
-	for _, roles := range [][]string{g.Operands.Head, g.Operands.Tail, {g.Operands.Rest}} {
+	for _, roles := range [][]string{g.Operands.First, g.Operands.Last, {g.Operands.Middle}} {
 		for _, r := range roles {
 			if r != "" && r != "roleText" && r != "roleWords" {
 				return true
 			}
 		}
 	}
-	for _, s := range g.Subs {
+	for _, s := range g.Subcommands {
 		if hasEffect(s.Grammar) {
 			return true
 		}

@@ -14,9 +14,9 @@ const queryPrefix = "query:"
 func IsQuery(language string) bool { return hasPrefix(language, queryPrefix) }
 
 // inputOf returns the role of code in a language that only one program reads.
-func inputOf(language string) role {
+func inputRole(language string) role {
 	name, ok := strings.CutPrefix(language, queryPrefix)
-	if g := lookup(name); ok && g != nil {
+	if g := lookupProgram(name); ok && g != nil {
 		return g.input
 	}
 	return roleNone
@@ -25,107 +25,107 @@ func inputOf(language string) role {
 // RunsCommands reports whether code of a one-program language contains shell commands, so that unknown code may
 // run anything.
 func RunsCommands(language string) bool {
-	role := inputOf(language)
+	role := inputRole(language)
 	return role == roleRecipes || role == roleEx
 }
 
 // OnlyWrites reports whether code of a one-program language only changes the content of files, as a patch does.
-func OnlyWrites(language string) bool { return inputOf(language) == roleDiff }
+func OnlyWritesFiles(language string) bool { return inputRole(language) == roleDiff }
 
-// Query returns the effect of code that a program reads from standard input or a file; language is as in [Use].
-func Query(language string, text Word) (Use, bool) {
-	input := inputOf(language)
+// Query returns the effect of code that a program reads from standard input or a file; language is as in [Interpretation].
+func InterpretQuery(language string, text Word) (Interpretation, bool) {
+	input := inputRole(language)
 	if input == roleNone {
-		return Use{}, false
+		return Interpretation{}, false
 	}
 	name := language[len(queryPrefix):]
-	g := lookup(name)
-	r := readers.Get().(*reader)
-	defer r.release()
-	r.args = []Word{{Text: name, From: text.From}}
-	r.enter(g)
-	r.use.Stdin = Data
-	r.apply(input, text, false)
-	r.elsewhere()
-	r.use.Known = r.use.Reason == ""
-	r.use.Class = r.class.class()
-	return r.use, true
+	g := lookupProgram(name)
+	r := argParserPool.Get().(*argParser)
+	defer r.returnToPool()
+	r.args = []Word{{Text: name, Span: text.Span}}
+	r.enterSyntax(g)
+	r.result.Stdin = Data
+	r.applyRole(input, text, false)
+	r.setRemoteChange()
+	r.result.Understood = r.result.WhyNotUnderstood == ""
+	r.result.Class = r.class.class()
+	return r.result, true
 }
 
 // applyInput applies roles of code and files that only one program reads, and of words that name the target of the
 // work or add to the program.
-func (r *reader) applyInput(role role, w Word) {
+func (r *argParser) applyInputRole(role role, w Word) {
 	switch role {
 	case roleLines:
-		r.lines(w)
+		r.applyInputLines(w)
 	case roleTexts:
-		r.stdinRead()
-		r.matchTexts(r.levels[0].texts, w)
+		r.setStdinIsData()
+		r.applyMatchingTexts(r.levels[0].texts, w)
 	case roleScriptInput:
-		r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "file", FileLanguage: queryPrefix + r.programName(), Words: []Word{w}})
 	case rolePlace:
-		r.places = append(r.places, w)
+		r.targets = append(r.targets, w)
 	case roleMethod:
-		r.method(w.Text)
+		r.setRequestMethod(w.Text)
 	case rolePlugin:
-		r.plugin(w)
+		r.addPlugin(w)
 	case roleUnset:
 		if hasPrefix(w.Text, "SHIELD_") {
-			r.effect(effect.ChangeGuard)
+			r.addEffect(effect.ChangeGuard)
 		}
 	case roleReadInput:
-		if isStdin(w.Text) {
-			r.use.Stdin, r.codeRead = Code, false
+		if isStdinPath(w.Text) {
+			r.result.Stdin, r.stdinIsCode = Code, false
 		} else {
-			r.touch(effect.ReadFile, w, false)
+			r.addOperandEffect(effect.ReadFile, w, false)
 		}
 	case roleDryRun:
 		if w.Text == "client" || w.Text == "server" || w.Text == "true" {
 			r.flags |= dry
 		}
 	case roleNames:
-		r.touch(effect.ReadFile, w, false)
-		r.use.Lists = append(r.use.Lists, w)
+		r.addOperandEffect(effect.ReadFile, w, false)
+		r.result.OperandFiles = append(r.result.OperandFiles, w)
 	case roleRecipes:
-		r.recipes(w)
+		r.addMakeRecipes(w)
 	case rolePatch:
-		if w.Pattern || scheme(w.Text) != "" {
-			r.touch(effect.ReadFile, w, false)
+		if w.Pattern || urlScheme(w.Text) != "" {
+			r.addOperandEffect(effect.ReadFile, w, false)
 			break
 		}
-		r.code(Nested{Language: "file", Of: queryPrefix + "patch", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "file", FileLanguage: queryPrefix + "patch", Words: []Word{w}})
 	case roleSettings:
-		r.touch(effect.ReadFile, w, false)
-		r.use.Nested = append(r.use.Nested, Nested{Language: "place", Variable: "-", Words: []Word{w}})
+		r.addOperandEffect(effect.ReadFile, w, false)
+		r.result.Nested = append(r.result.Nested, Nested{Language: "place", Variable: "-", Words: []Word{w}})
 	case roleServer:
-		r.server(w)
+		r.addServer(w)
 	case roleBody:
-		if r.sends == "" {
-			r.sends = "POST"
+		if r.requestMethod == "" {
+			r.requestMethod = "POST"
 		}
 	case roleDiff:
-		r.stdinRead()
-		r.diff(w)
+		r.setStdinIsData()
+		r.addPatchedFiles(w)
 	case roleControl:
-		r.touch(effect.ReadFile, w, false)
-		r.controls(controlSocket(w.Text))
+		r.addOperandEffect(effect.ReadFile, w, false)
+		r.setControlledService(serviceAtSocket(w.Text))
 	}
 }
 
 // stdinRead records that the program's code comes from an argument and not from standard input.
-func (r *reader) stdinRead() {
-	if r.codeRead {
-		r.use.Stdin, r.codeRead = Data, false
+func (r *argParser) setStdinIsData() {
+	if r.stdinIsCode {
+		r.result.Stdin, r.stdinIsCode = Data, false
 	}
 }
 
 // maxLines is the maximum number of lines of a text that are analysed.
-const maxLines = 4096
+const maxTextLines = 4096
 
 // recipes records the lines of a makefile that a shell runs: those that are indented.
-func (r *reader) recipes(w Word) {
+func (r *argParser) addMakeRecipes(w Word) {
 	if w.Pattern {
-		r.code(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
 		return
 	}
 	var code strings.Builder
@@ -136,45 +136,45 @@ func (r *reader) recipes(w Word) {
 	}
 	if code.Len() > 0 {
 		w.Text = code.String()
-		r.code(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
 	}
 }
 
 // lines handles input lines that are subcommands of the program.
-func (r *reader) lines(w Word) {
-	r.stdinRead()
+func (r *argParser) applyInputLines(w Word) {
+	r.setStdinIsData()
 	n := 0
 	for line := range strings.Lines(w.Text) {
-		if n++; n > maxLines {
-			r.doubt("the input of %s is too long", r.args[0].Text)
+		if n++; n > maxTextLines {
+			r.setNotUnderstood("the input of %s is too long", r.args[0].Text)
 			r.raiseClass(anything)
 			return
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		g := find(r.levels[0].subs, strings.ToLower(first))
+		g := findEntry(r.levels[0].subs, strings.ToLower(first))
 		if g == nil && first != "" && first[0] != '#' {
-			g = find(r.levels[0].subs, "*")
+			g = findEntry(r.levels[0].subs, "*")
 		}
 		if g != nil && g.base != nil {
-			r.act(g.base)
+			r.applyAction(g.base)
 			if g.base.flags&reject != 0 {
-				r.doubt("cannot judge what %s does", first)
+				r.setNotUnderstood("cannot judge what %s does", first)
 			}
 		}
 	}
 }
 
 // diff records the files that a patch changes.
-func (r *reader) diff(w Word) {
+func (r *argParser) addPatchedFiles(w Word) {
 	for i, f := range patch.Files(w.Text) {
 		kind := effect.WriteFile
 		if f.Op == patch.Delete {
 			kind = effect.DeleteFile
 		}
-		if i == maxLines {
+		if i == maxTextLines {
 			return // the whole folder is already recorded as written
 		}
 		w.Text = f.Path
-		r.touch(kind, w, false)
+		r.addOperandEffect(kind, w, false)
 	}
 }

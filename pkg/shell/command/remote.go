@@ -7,7 +7,7 @@ import (
 )
 
 // scheme returns the scheme of a URL in lower case, or "".
-func scheme(s string) string {
+func urlScheme(s string) string {
 	i := strings.Index(s[:min(len(s), 40)], "://")
 	if i <= 0 {
 		return ""
@@ -16,18 +16,18 @@ func scheme(s string) string {
 }
 
 // url records a request to a URL; the default scheme is http.
-func (r *reader) url(w Word) {
-	switch scheme(w.Text) {
+func (r *argParser) addURL(w Word) {
+	switch urlScheme(w.Text) {
 	case "file":
-		r.touch(effect.ReadFile, cut(w, len("file://")), false)
+		r.addOperandEffect(effect.ReadFile, skipBytes(w, len("file://")), false)
 	default:
-		r.touch(effect.HTTPRequest, w, false)
+		r.addOperandEffect(effect.HTTPRequest, w, false)
 	}
 }
 
 // server records a proxy, or a server that gets the requests in place of the URL's host: HOST, URL,
 // HOST:PORT:ADDRESS, or HOST:PORT:HOST:PORT.
-func (r *reader) server(w Word) {
+func (r *argParser) addServer(w Word) {
 	address := w.Text
 	if i := strings.LastIndex(address, "://"); i > 0 {
 		address = address[i+len("://"):]
@@ -35,12 +35,12 @@ func (r *reader) server(w Word) {
 		address = parts[2]
 	}
 	w.Text = address
-	r.host(w)
-	r.use.Servers = append(r.use.Servers, w)
+	r.addHost(w)
+	r.result.Servers = append(r.result.Servers, w)
 }
 
 // saved records the file to which a download is saved if no name is given.
-func (r *reader) saved(w Word) {
+func (r *argParser) addDownloadedFile(w Word) {
 	name := w.Text
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
 		name = name[:i]
@@ -50,16 +50,16 @@ func (r *reader) saved(w Word) {
 	}
 	i := strings.LastIndexByte(name, '/')
 	if i < 0 || i == len(name)-1 || w.Pattern {
-		r.touch(effect.WriteFile, r.dot(), true)
+		r.addOperandEffect(effect.WriteFile, r.workingFolder(), true)
 		return
 	}
 	w.Text = name[i+1:]
-	r.touch(effect.WriteFile, w, false)
+	r.addOperandEffect(effect.WriteFile, w, false)
 }
 
 // host records a connection, without user and port.
-func (r *reader) host(w Word) {
-	if scheme(w.Text) != "" {
+func (r *argParser) addHost(w Word) {
+	if urlScheme(w.Text) != "" {
 		_, w.Text, _ = strings.Cut(w.Text, "://")
 		w.Text, _, _ = strings.Cut(w.Text, "/")
 	}
@@ -67,18 +67,18 @@ func (r *reader) host(w Word) {
 		w.Text, _, _ = strings.Cut(w.Text[2:], "/")
 	}
 	if i := strings.LastIndexByte(w.Text, '@'); i >= 0 {
-		w = cut(w, i+1)
+		w = skipBytes(w, i+1)
 	}
 	if strings.Count(w.Text, ":") == 1 {
 		w.Text, _, _ = strings.Cut(w.Text, ":")
 	}
-	r.touch(effect.Connect, w, false)
+	r.addOperandEffect(effect.Connect, w, false)
 }
 
 // data records files that an option's value names with @, < or file://, as in curl.
-func (r *reader) data(role role, w Word) {
-	if role != roleMaybeFile && role != roleMaybePath && r.sends == "" {
-		r.sends = "POST"
+func (r *argParser) addRequestData(role role, w Word) {
+	if role != roleMaybeFile && role != roleMaybePath && r.requestMethod == "" {
+		r.requestMethod = "POST"
 	}
 	switch role {
 	case roleForm:
@@ -88,147 +88,147 @@ func (r *reader) data(role role, w Word) {
 		}
 		if v != "" && (v[0] == '@' || v[0] == '<') {
 			v, _, _ = strings.Cut(v[1:], ";")
-			r.upload(w, v)
+			r.addUpload(w, v)
 		}
 	case roleMaybeFile, roleMaybePath:
 		for _, prefix := range [...]string{"file://", "fileb://", "@"} {
 			if hasPrefix(w.Text, prefix) && len(w.Text) > len(prefix) {
-				r.touch(effect.ReadFile, cut(w, len(prefix)), false)
+				r.addOperandEffect(effect.ReadFile, skipBytes(w, len(prefix)), false)
 				if role == roleMaybePath {
-					r.unread(cut(w, len(prefix)), true)
+					r.addUnrecognized(skipBytes(w, len(prefix)), true)
 				}
 				return
 			}
 		}
-		r.unread(w, role == roleMaybePath)
+		r.addUnrecognized(w, role == roleMaybePath)
 	default:
 		if hasPrefix(w.Text, "@") {
-			r.upload(w, w.Text[1:])
+			r.addUpload(w, w.Text[1:])
 		} else if i := strings.Index(w.Text, "@"); i > 0 && !strings.ContainsAny(w.Text[:i], "=&{\" ") {
 			// --data-urlencode name@file
-			r.send(cut(w, i+1), false)
+			r.addSentFile(skipBytes(w, i+1), false)
 		}
 	}
 }
 
 // upload records that a file or standard input is sent.
-func (r *reader) upload(w Word, path string) {
+func (r *argParser) addUpload(w Word, path string) {
 	switch path {
 	case "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
-		r.use.Stdin = Upload
+		r.result.Stdin = Upload
 	default:
 		w.Text = path
-		r.send(w, false)
+		r.addSentFile(w, false)
 	}
 }
 
 // webItem handles an operand of httpie: GET, a URL, name=value, name@file or name=@file.
-func (r *reader) webItem(w Word) {
+func (r *argParser) applyHTTPieOperand(w Word) {
 	sep := strings.IndexAny(w.Text, "=@")
 	switch {
-	case len(r.use.Touches) == 0 && w.Text != "" && strings.Trim(w.Text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
-		r.method(w.Text)
+	case len(r.result.OperandEffects) == 0 && w.Text != "" && strings.Trim(w.Text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
+		r.setRequestMethod(w.Text)
 	case len(w.Text) > 1 && w.Text[0] == ':' && (w.Text[1] == '/' || w.Text[1] >= '0' && w.Text[1] <= '9'): // :8080/a means localhost
 		w.Text = "localhost" + strings.TrimPrefix(w.Text, ":/")
 		if i := len("localhost"); i < len(w.Text) && w.Text[i] >= '0' && w.Text[i] <= '9' {
 			w.Text = "localhost:" + w.Text[i:]
 		}
-		r.url(w)
-	case scheme(w.Text) != "", sep < 0 && strings.ContainsAny(w.Text, ".:/"), w.Text == "localhost":
-		r.url(w)
+		r.addURL(w)
+	case urlScheme(w.Text) != "", sep < 0 && strings.ContainsAny(w.Text, ".:/"), w.Text == "localhost":
+		r.addURL(w)
 	case sep >= 0:
-		rest := cut(w, sep+1)
-		if w.Text[sep] == '=' && !hasPrefix(rest.Text, "=") && r.sends == "" {
-			r.sends = "POST"
+		rest := skipBytes(w, sep+1)
+		if w.Text[sep] == '=' && !hasPrefix(rest.Text, "=") && r.requestMethod == "" {
+			r.requestMethod = "POST"
 		}
 		if w.Text[sep] == '@' {
-			r.send(rest, false)
+			r.addSentFile(rest, false)
 		} else if hasPrefix(rest.Text, "@") {
-			r.send(cut(rest, 1), false)
+			r.addSentFile(skipBytes(rest, 1), false)
 		}
 	}
 }
 
 // socket records what a socat address opens or runs.
-func (r *reader) socket(w Word) {
+func (r *argParser) addSocatAddress(w Word) {
 	kind, rest, _ := strings.Cut(w.Text, ":")
 	operand := w
 	operand.Text, _, _ = strings.Cut(rest, ",")
 	switch kind = strings.ToUpper(kind); {
 	case kind == "-" || hasPrefix(kind, "STD") || kind == "FD" || hasPrefix(kind, "PTY") || hasPrefix(kind, "READLINE"):
 	case kind == "EXEC" || kind == "SYSTEM" || kind == "SHELL":
-		r.code(Nested{Language: "shell", Words: []Word{operand}})
-		r.effect(effect.RemoteShell)
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{operand}})
+		r.addEffect(effect.RemoteShell)
 	case strings.Contains(kind, "LISTEN") || strings.Contains(kind, "RECV"):
-		r.touch(effect.Listen, operand, false)
+		r.addOperandEffect(effect.Listen, operand, false)
 	case hasPrefix(kind, "TCP") || hasPrefix(kind, "UDP") || hasPrefix(kind, "OPENSSL") || hasPrefix(kind, "SSL") || hasPrefix(kind, "SCTP") || hasPrefix(kind, "SOCKS") || hasPrefix(kind, "PROXY"):
-		r.host(operand)
+		r.addHost(operand)
 	case kind == "FILE" || kind == "OPEN" || kind == "CREATE" || kind == "CREAT" || kind == "GOPEN" || kind == "PIPE" || hasPrefix(kind, "UNIX"):
-		r.send(operand, false)
-		r.touch(effect.WriteFile, operand, false)
+		r.addSentFile(operand, false)
+		r.addOperandEffect(effect.WriteFile, operand, false)
 	default:
-		r.doubt("unknown socat address %s", w.Text)
+		r.setNotUnderstood("unknown socat address %s", w.Text)
 	}
 }
 
 // repo records the target of a git remote. Names of configured remotes, and relative paths that do not begin with a
 // dot, are not recorded.
-func (r *reader) repo(w Word) {
+func (r *argParser) addGitRemote(w Word) {
 	if i := strings.Index(w.Text, "::"); i > 0 && !strings.ContainsAny(w.Text[:i], "/:@[") {
 		// ext::COMMAND runs the command; other helpers are programs named git-remote-NAME.
 		if w.Text[:i] == "ext" {
-			r.code(Nested{Language: "shell", Words: []Word{cut(w, i+2)}})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(w, i+2)}})
 		} else {
-			r.doubt("unknown remote helper in %s", w.Text)
+			r.setNotUnderstood("unknown remote helper in %s", w.Text)
 		}
-		r.effect(effect.Dynamic)
+		r.addEffect(effect.Dynamic)
 		return
 	}
 	if _, rest, ok := strings.Cut(w.Text, "://"); ok && hasPrefix(rest, "-") { // an option of ssh in place of a host
-		r.effect(effect.Dynamic)
+		r.addEffect(effect.Dynamic)
 		return
 	}
 	if r.flags&adopts != 0 {
-		r.plugin(w)
+		r.addPlugin(w)
 	}
-	switch scheme(w.Text) {
+	switch urlScheme(w.Text) {
 	case "http", "https", "ftp", "ftps":
-		r.touch(effect.HTTPRequest, w, false)
+		r.addOperandEffect(effect.HTTPRequest, w, false)
 	case "file":
-		r.touch(effect.ReadFile, cut(w, len("file://")), true)
+		r.addOperandEffect(effect.ReadFile, skipBytes(w, len("file://")), true)
 	case "":
-		if host, _, ok := remoteHost(w); ok {
-			r.touch(effect.Connect, host, false)
+		if host, _, ok := splitRemotePath(w); ok {
+			r.addOperandEffect(effect.Connect, host, false)
 		} else if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, ".") || strings.HasPrefix(w.Text, "~") {
-			r.touch(effect.ReadFile, w, true)
+			r.addOperandEffect(effect.ReadFile, w, true)
 		}
 	default:
-		r.host(w)
+		r.addHost(w)
 	}
 }
 
 // cloned records the folder into which a repository is cloned if none is named.
-func (r *reader) cloned(w Word) {
+func (r *argParser) addCloneFolder(w Word) {
 	if len(r.operands) > 1 {
 		return
 	}
 	name := strings.TrimSuffix(strings.TrimRight(w.Text, "/"), "/.git")
 	name = strings.TrimSuffix(strings.TrimSuffix(name[strings.LastIndexAny(name, "/:")+1:], ".git"), ".bundle")
 	if lastElement(name) == "" || w.Pattern {
-		r.touch(effect.WriteFile, r.dot(), true)
+		r.addOperandEffect(effect.WriteFile, r.workingFolder(), true)
 		return
 	}
 	w.Text = name
-	r.touch(effect.WriteFile, w, true)
+	r.addOperandEffect(effect.WriteFile, w, true)
 }
 
 // remoteHost splits [user@]host:path as scp, rsync and git do: the colon must come before any slash.
-func remoteHost(w Word) (host, path Word, ok bool) {
+func splitRemotePath(w Word) (host, path Word, ok bool) {
 	i := strings.IndexByte(w.Text, ':')
 	if i <= 0 || strings.IndexByte(w.Text[:i], '/') >= 0 {
 		return Word{}, w, false
 	}
-	host, path = w, cut(w, i+1)
+	host, path = w, skipBytes(w, i+1)
 	host.Text = w.Text[:i]
 	if at := strings.LastIndexByte(host.Text, '@'); at >= 0 {
 		host.Text = host.Text[at+1:]
@@ -237,85 +237,85 @@ func remoteHost(w Word) (host, path Word, ok bool) {
 }
 
 // remotePath records a path that may be on another machine. That machine is contacted even if nothing is copied.
-func (r *reader) remotePath(w Word, written bool) {
-	switch scheme(w.Text) {
+func (r *argParser) addRemotePath(w Word, written bool) {
+	switch urlScheme(w.Text) {
 	case "rsync", "scp", "sftp", "ssh":
-		r.host(w)
+		r.addHost(w)
 	default:
-		if host, _, ok := remoteHost(w); ok {
-			r.touch(effect.Connect, host, false)
+		if host, _, ok := splitRemotePath(w); ok {
+			r.addOperandEffect(effect.Connect, host, false)
 			r.flags |= wet
 			if written {
-				r.writesElsewhere()
+				r.noteRemoteDestination()
 			}
 			return
 		}
 		if !written {
-			r.copy(w)
+			r.addCopySource(w)
 			if r.flags&takes != 0 {
-				r.touch(effect.MoveFile, w, r.flags&recursive != 0)
+				r.addOperandEffect(effect.MoveFile, w, r.flags&recursive != 0)
 			}
 			return
 		}
 		r.noteCopies(w, true, false)
 		if r.flags&mirrors != 0 {
-			r.touch(effect.DeleteFile, w, true)
+			r.addOperandEffect(effect.DeleteFile, w, true)
 		}
 		return
 	}
 	r.flags |= wet
 	if written {
-		r.writesElsewhere()
+		r.noteRemoteDestination()
 	}
 }
 
 // copy records a file or folder that is sent if the destination is another machine.
-func (r *reader) copy(w Word) {
-	n := len(r.use.Touches)
-	r.send(w, r.flags&recursive != 0)
-	if len(r.use.Touches) > n {
-		r.copies = append(r.copies, n)
+func (r *argParser) addCopySource(w Word) {
+	n := len(r.result.OperandEffects)
+	r.addSentFile(w, r.flags&recursive != 0)
+	if len(r.result.OperandEffects) > n {
+		r.copyEffectIndexes = append(r.copyEffectIndexes, n)
 	}
 }
 
 // writesElsewhere records that the destination is another machine.
-func (r *reader) writesElsewhere() {
-	r.effect(effect.ChangeRemote)
-	r.flags |= elsewhereTo
+func (r *argParser) noteRemoteDestination() {
+	r.addEffect(effect.ChangeRemote)
+	r.flags |= remoteDestination
 }
 
 // object records a path in a cloud store, or a local path.
-func (r *reader) object(w Word, written bool) {
-	switch scheme(w.Text) {
+func (r *argParser) addCloudObject(w Word, written bool) {
+	switch urlScheme(w.Text) {
 	case "":
-		if host, _, ok := remoteHost(w); ok && host.Text != "" {
+		if host, _, ok := splitRemotePath(w); ok && host.Text != "" {
 			// remote:path of rclone, pod:path of kubectl
 			if written {
-				r.writesElsewhere()
+				r.noteRemoteDestination()
 			}
 			return
 		}
 		if written {
 			r.noteCopies(w, r.flags&recursive != 0, false)
 		} else {
-			r.copy(w)
+			r.addCopySource(w)
 		}
 	case "file":
-		r.object(cut(w, len("file://")), written)
+		r.addCloudObject(skipBytes(w, len("file://")), written)
 	default:
 		// a bucket: s3://name/key
-		r.touch(effect.HTTPRequest, w, false)
+		r.addOperandEffect(effect.HTTPRequest, w, false)
 		if r.flags&adopts != 0 {
-			r.plugin(w)
+			r.addPlugin(w)
 		}
 		if written {
-			r.writesElsewhere()
+			r.noteRemoteDestination()
 		}
 	}
 }
 
 // usualManifest reports whether a URL is a usual source of Kubernetes manifests.
-func usualManifest(w Word) bool {
+func isUsualManifest(w Word) bool {
 	rest, ok := strings.CutPrefix(w.Text, "https://")
 	if !ok || w.Pattern || strings.Contains(rest, "..") {
 		return false
@@ -329,23 +329,23 @@ func usualManifest(w Word) bool {
 }
 
 // isPath reports whether the source of a volume is a path; a bare name is a volume of the container engine.
-func isPath(s string) bool {
+func isVolumePath(s string) bool {
 	return s != "" && (strings.ContainsAny(s, "/~") || s[0] == '.')
 }
 
 // volume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
-func (r *reader) volume(w Word) {
+func (r *argParser) addVolume(w Word) {
 	src, rest, ok := strings.Cut(w.Text, ":")
-	if !ok || !isPath(src) && !w.Pattern {
+	if !ok || !isVolumePath(src) && !w.Pattern {
 		return
 	}
 	i := strings.LastIndexByte(rest, ':')
-	onlyRead := i >= 0 && hasOption(rest[i+1:], "ro", "readonly")
-	r.share(w, src, onlyRead)
+	onlyRead := i >= 0 && listContainsAny(rest[i+1:], "ro", "readonly")
+	r.addMountedFolder(w, src, onlyRead)
 }
 
 // mount records the folder that docker --mount type=bind,source=…,target=… mounts.
-func (r *reader) mount(w Word) {
+func (r *argParser) addMount(w Word) {
 	var src string
 	onlyRead := false
 	bind := false
@@ -360,30 +360,30 @@ func (r *reader) mount(w Word) {
 			onlyRead = v != "false" && v != "0"
 		}
 	}
-	if bind || isPath(src) {
-		r.share(w, src, onlyRead)
+	if bind || isVolumePath(src) {
+		r.addMountedFolder(w, src, onlyRead)
 	}
 }
 
-func (r *reader) share(w Word, src string, onlyRead bool) {
+func (r *argParser) addMountedFolder(w Word, src string, onlyRead bool) {
 	w.Text = src
-	r.touch(effect.ReadFile, w, true)
+	r.addOperandEffect(effect.ReadFile, w, true)
 	switch {
 	case onlyRead:
 	case src == "/":
-		r.touch(effect.WriteFile, w, true)
+		r.addOperandEffect(effect.WriteFile, w, true)
 	default:
-		r.mayWrite(w, true)
+		r.addPossibleWrite(w, true)
 	}
 }
 
 // mayWrite records a file or folder that is changed only by a repair or by the nested program.
-func (r *reader) mayWrite(w Word, tree bool) {
-	r.touch(effect.WriteFile, w, tree)
-	r.use.Touches[len(r.use.Touches)-1].Mends = true
+func (r *argParser) addPossibleWrite(w Word, tree bool) {
+	r.addOperandEffect(effect.WriteFile, w, tree)
+	r.result.OperandEffects[len(r.result.OperandEffects)-1].KeepsContent = true
 }
 
-func hasOption(list string, names ...string) bool {
+func listContainsAny(list string, names ...string) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		for _, n := range names {
 			if part == n {
@@ -395,37 +395,37 @@ func hasOption(list string, names ...string) bool {
 }
 
 // harmlessSSH are the ssh settings that run no program.
-const harmlessSSH = " stricthostkeychecking userknownhostsfile connecttimeout serveraliveinterval serveralivecountmax batchmode port user hostname loglevel identitiesonly passwordauthentication pubkeyauthentication preferredauthentications connectionattempts compression tcpkeepalive checkhostip hostkeyalgorithms pubkeyacceptedkeytypes pubkeyacceptedalgorithms kexalgorithms ciphers macs addressfamily requesttty visualhostkey updatehostkeys globalknownhostsfile exitonforwardfailure controlmaster controlpath controlpersist proxyjump numberofpasswordprompts gssapiauthentication kbdinteractiveauthentication challengeresponseauthentication fingerprinthash hashknownhosts stdinnull ipqos rekeylimit escapechar verifyhostkeydns "
+const harmlessSSHOptions = " stricthostkeychecking userknownhostsfile connecttimeout serveraliveinterval serveralivecountmax batchmode port user hostname loglevel identitiesonly passwordauthentication pubkeyauthentication preferredauthentications connectionattempts compression tcpkeepalive checkhostip hostkeyalgorithms pubkeyacceptedkeytypes pubkeyacceptedalgorithms kexalgorithms ciphers macs addressfamily requesttty visualhostkey updatehostkeys globalknownhostsfile exitonforwardfailure controlmaster controlpath controlpersist proxyjump numberofpasswordprompts gssapiauthentication kbdinteractiveauthentication challengeresponseauthentication fingerprinthash hashknownhosts stdinnull ipqos rekeylimit escapechar verifyhostkeydns "
 
 // sshOption records what ssh -o NAME=VALUE runs or reads.
-func (r *reader) sshOption(w Word) {
+func (r *argParser) applySSHOption(w Word) {
 	i := strings.IndexAny(w.Text, "= ")
 	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {
-		r.doubt("unknown ssh option %s", w.Text)
+		r.setNotUnderstood("unknown ssh option %s", w.Text)
 		return
 	}
 	name := strings.ToLower(w.Text[:i])
-	value := cut(w, i+1)
+	value := skipBytes(w, i+1)
 	switch name {
 	case "proxycommand", "localcommand", "knownhostscommand":
 		if value.Text != "none" {
-			r.code(Nested{Language: "shell", Words: []Word{value}})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{value}})
 		}
 	case "permitlocalcommand":
 	case "remotecommand":
-		r.code(Nested{Language: "shell", Words: []Word{value}, Remote: true})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{value}, Remote: true})
 	case "identityfile", "certificatefile":
-		r.touch(effect.ReadFile, value, false)
+		r.addOperandEffect(effect.ReadFile, value, false)
 	default:
-		if name == "" || !strings.Contains(harmlessSSH, " "+name+" ") {
-			r.doubt("unknown ssh option %s", w.Text)
+		if name == "" || !strings.Contains(harmlessSSHOptions, " "+name+" ") {
+			r.setNotUnderstood("unknown ssh option %s", w.Text)
 		}
 	}
 }
 
 // images records the registries of container images in a text: an image, NAME=IMAGE, or settings in JSON. An image
 // without a registry comes from the default registry.
-func (r *reader) images(w Word) {
+func (r *argParser) addImageRegistries(w Word) {
 	for i, field := range strings.FieldsFunc(w.Text, func(c rune) bool { return strings.ContainsRune(" ,\"'[]{}", c) }) {
 		if _, value, ok := strings.Cut(field, "="); ok {
 			field = value
@@ -435,7 +435,7 @@ func (r *reader) images(w Word) {
 		field = strings.TrimLeft(strings.TrimPrefix(field, "oci:"), "/")
 		host, _, ok := strings.Cut(field, "/")
 		if ok && strings.ContainsAny(host, ".:") && !hasPrefix(host, ".") {
-			r.touch(effect.ChangeRemote, Word{Text: "oci://" + field, Pattern: w.Pattern, From: w.From}, false)
+			r.addOperandEffect(effect.ChangeRemote, Word{Text: "oci://" + field, Pattern: w.Pattern, Span: w.Span}, false)
 		}
 	}
 }

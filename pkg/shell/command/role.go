@@ -18,78 +18,78 @@ var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "a
 var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
 // finish applies the roles of values and operands after all arguments are parsed.
-func (r *reader) finish() {
-	for d := range r.depth {
+func (r *argParser) applyRoles() {
+	for d := range r.levelCount {
 		if len(r.levels[d].texts) > 0 {
-			r.findTexts(r.levels[d].texts)
+			r.applyTextsInArgs(r.levels[d].texts)
 		}
 	}
 	if r.flags&(urls|runURLs) != 0 {
-		r.findURLs()
+		r.addURLsInArgs()
 	}
 	for _, v := range r.values {
 		if v.role == roleEnter && !v.word.Pattern {
-			r.entered = r.inEntered(v.word).Text
+			r.baseFolder = r.resolveInBaseFolder(v.word).Text
 		}
 	}
 	for _, v := range r.values {
-		codeRead := r.codeRead
-		r.codeRead = codeRead && !v.beside
-		r.apply(v.role, v.word, false)
-		r.codeRead = codeRead && (v.beside || r.codeRead)
+		codeRead := r.stdinIsCode
+		r.stdinIsCode = codeRead && !v.runsBeforeMain
+		r.applyRole(v.role, v.word, false)
+		r.stdinIsCode = codeRead && (v.runsBeforeMain || r.stdinIsCode)
 	}
-	r.list()
-	r.positions()
-	if entry := r.entry(); len(entry) > 0 && !slices.ContainsFunc(r.use.Nested, func(n Nested) bool { return n.Remote }) {
-		r.code(Nested{Language: "argv", Words: entry, Remote: true})
+	r.appendListedOperands()
+	r.applyOperandRoles()
+	if entry := r.entryPointCommand(); len(entry) > 0 && !slices.ContainsFunc(r.result.Nested, func(n Nested) bool { return n.Remote }) {
+		r.addNestedCode(Nested{Language: "argv", Words: entry, Remote: true})
 	}
-	if r.here != 0 {
-		r.apply(r.here, r.dot(), false)
+	if r.workingFolderRole != 0 {
+		r.applyRole(r.workingFolderRole, r.workingFolder(), false)
 	}
 	if r.flags&remove != 0 {
-		r.removeFound()
+		r.deleteFoundFiles()
 	}
 	if r.class > readOnly {
-		r.touch(effect.WriteFile, r.store, false)
+		r.addOperandEffect(effect.WriteFile, r.databaseFile, false)
 	}
-	if r.flags&(dry|wet) == dry && r.use.Reason == "" {
-		r.onlyRead()
+	if r.flags&(dry|wet) == dry && r.result.WhyNotUnderstood == "" {
+		r.reduceToDryRun()
 	}
-	if r.memory && !slices.ContainsFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.WriteFile }) {
-		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == effect.Destroy })
+	if r.databaseInMemory && !slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.WriteFile }) {
+		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.Destroy })
 	}
 	if r.flags&recorded != 0 {
-		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
-		r.use.Harms = slices.DeleteFunc(r.use.Harms, func(h effect.Harm) bool { return h == effect.Records })
+		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
+		r.result.Harms = slices.DeleteFunc(r.result.Harms, func(h effect.Harm) bool { return h == effect.RecordsUser })
 	}
 }
 
 // onlyRead turns the effects of a program into those of its dry run: it reads the files that it would otherwise
 // change or run.
-func (r *reader) onlyRead() {
-	for i, t := range r.use.Touches {
+func (r *argParser) reduceToDryRun() {
+	for i, t := range r.result.OperandEffects {
 		if t.Kind != effect.ListDirectory {
-			r.use.Touches[i].Kind = effect.ReadFile
+			r.result.OperandEffects[i].Kind = effect.ReadFile
 		}
 	}
-	for _, n := range r.use.Nested {
+	for _, n := range r.result.Nested {
 		if n.Language == "file" {
-			r.touch(effect.ReadFile, n.Words[0], false)
+			r.addOperandEffect(effect.ReadFile, n.Words[0], false)
 		}
 	}
-	r.use.Effects, r.use.Harms, r.use.Nested, r.use.Stdin, r.use.Loses = nil, nil, nil, Data, 0
-	if r.use.Stdout == Secret {
-		r.use.Stdout = Data
+	r.result.Effects, r.result.Harms, r.result.Nested, r.result.Stdin, r.result.OtherLosses = nil, nil, nil, Data, 0
+	if r.result.Stdout == Secret {
+		r.result.Stdout = Data
 	}
 	r.class = readOnly
 }
 
 // dot returns the working folder, with the span of the program's name.
-func (r *reader) dot() Word { return Word{Text: ".", From: r.args[0].From} }
+func (r *argParser) workingFolder() Word { return Word{Text: ".", Span: r.args[0].Span} }
 
 // positions applies to each operand the role of its position.
-func (r *reader) positions() {
-	s, n := r.shape, len(r.operands)
+func (r *argParser) applyOperandRoles() {
+	s, n := r.operandShape, len(r.operands)
 	head, tail := len(s.head), len(s.tail)
 	if head+tail > n {
 		if tail > n {
@@ -101,15 +101,15 @@ func (r *reader) positions() {
 	}
 	middle := n - head - tail
 	if middle > 0 && s.rest == 0 {
-		if !r.isOpen() {
-			r.doubt("too many operands: %s", r.args[r.operands[head]].Text)
+		if !r.allowsUnlistedOptions() {
+			r.setNotUnderstood("too many operands: %s", r.args[r.operands[head]].Text)
 		}
 		s = &shape{head: s.head, rest: roleText, tail: s.tail}
 	}
-	if (s.rest == roleArgvRemote || s.rest == roleShellRemote) && middle <= 0 && head < 2 && n >= head && (r.use.Stdin == Data || r.use.Stdin == Upload) && !r.runs() {
-		r.use.Stdin, r.use.Login = Code, true
+	if (s.rest == roleArgvRemote || s.rest == roleShellRemote) && middle <= 0 && head < 2 && n >= head && (r.result.Stdin == Data || r.result.Stdin == Upload) && !r.hasNestedCommand() {
+		r.result.Stdin, r.result.RunsStdinRemotely = Code, true
 	}
-	entered := r.entered
+	entered := r.baseFolder
 	for k, i := range r.operands {
 		role := s.rest
 		switch {
@@ -118,129 +118,129 @@ func (r *reader) positions() {
 		case k >= n-tail:
 			role = s.tail[len(s.tail)-(n-k)]
 		}
-		r.step(k)
-		r.apply(role, r.args[i], true)
+		r.enterFoldersBefore(k)
+		r.applyRole(role, r.args[i], true)
 	}
-	r.entered = entered
-	if middle <= 0 && r.empty != 0 && !s.rest.takesAll() {
-		r.apply(r.empty, r.dot(), true)
+	r.baseFolder = entered
+	if middle <= 0 && r.noOperandsRole != 0 && !s.rest.takesAll() {
+		r.applyRole(r.noOperandsRole, r.workingFolder(), true)
 	}
 }
 
 // runs reports whether the arguments already hold a command or code for the other machine.
-func (r *reader) runs() bool {
-	return slices.ContainsFunc(r.use.Nested, func(n Nested) bool { return n.Remote || n.Language == "argv" })
+func (r *argParser) hasNestedCommand() bool {
+	return slices.ContainsFunc(r.result.Nested, func(n Nested) bool { return n.Remote || n.Language == "argv" })
 }
 
 // turn returns the role to which other options change a role.
-func (r *reader) turn(role role) role {
-	for k := r.turns - 1; k >= 0; k-- {
-		if r.turned[k].from == role {
-			return r.turned[k].to
+func (r *argParser) changedRole(role role) role {
+	for k := r.roleChangeCount - 1; k >= 0; k-- {
+		if r.roleChanges[k].oldRole == role {
+			return r.roleChanges[k].newRole
 		}
 	}
 	return role
 }
 
 // touch records an effect on w.
-func (r *reader) touch(k effect.Kind, w Word, tree bool) {
-	r.raiseClass(rankOf(k))
+func (r *argParser) addOperandEffect(k effect.Kind, w Word, tree bool) {
+	r.raiseClass(minClassRank(k))
 	if k == effect.Listen {
 		// The effect has an operand, so the effect without one does not apply.
-		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == k })
+		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == k })
 	}
 	if w.Text == "" && !w.Pattern {
 		return
 	}
-	if r.use.Touches == nil {
-		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
+	if r.result.OperandEffects == nil {
+		r.result.OperandEffects = make([]OperandEffect, 0, max(2, min(len(r.operands)+len(r.values), 64)))
 	}
 	switch k {
 	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
 	default:
-		w = r.inEntered(w)
+		w = r.resolveInBaseFolder(w)
 	}
-	r.use.Touches = append(r.use.Touches, Touch{Kind: k, Word: w, Recursive: tree})
+	r.result.OperandEffects = append(r.result.OperandEffects, OperandEffect{Kind: k, Word: w, Recursive: tree})
 }
 
 // send records that a file's content is sent to another machine.
-func (r *reader) send(w Word, tree bool) {
-	n := len(r.use.Touches)
-	r.touch(effect.ReadFile, w, tree)
-	if len(r.use.Touches) > n {
-		r.use.Touches[n].Sent = true
+func (r *argParser) addSentFile(w Word, tree bool) {
+	n := len(r.result.OperandEffects)
+	r.addOperandEffect(effect.ReadFile, w, tree)
+	if len(r.result.OperandEffects) > n {
+		r.result.OperandEffects[n].Sent = true
 	}
 }
 
 // keep records that copied files stay on this machine, because the destination is local.
-func (r *reader) keep() {
-	for _, i := range r.copies {
-		r.use.Touches[i].Sent = false
+func (r *argParser) keepCopiesLocal() {
+	for _, i := range r.copyEffectIndexes {
+		r.result.OperandEffects[i].Sent = false
 	}
 }
 
 // code records nested code or a script.
 //
 //go:noinline
-func (r *reader) code(n Nested) {
-	if r.codeRead {
-		r.use.Stdin, r.codeRead = Data, false
+func (r *argParser) addNestedCode(n Nested) {
+	if r.stdinIsCode {
+		r.result.Stdin, r.stdinIsCode = Data, false
 	}
-	r.use.Nested = append(r.use.Nested, n)
+	r.result.Nested = append(r.result.Nested, n)
 }
 
 // apply applies a role to a word. operand is false for values of options.
-func (r *reader) apply(role role, w Word, operand bool) {
-	role = r.turn(role)
-	if operand && role == roleText && r.isOpen() {
+func (r *argParser) applyRole(role role, w Word, operand bool) {
+	role = r.changedRole(role)
+	if operand && role == roleText && r.allowsUnlistedOptions() {
 		// It may be the value of an unlisted option.
 		role = roleMaybeFile
 	}
 	if role == roleWord {
-		r.unread(w, false)
+		r.addUnrecognized(w, false)
 		return
 	}
 	if role == roleNone || role == roleText || role == roleEntry || role == roleFolder || role == roleEnter || role == roleStep || role.takesAll() {
 		return
 	}
 	if w.Text == "-" && role != roleChange {
-		r.dash(role)
+		r.applyDash(role)
 		return
 	}
 	tree := operand && r.flags&recursive != 0
 	switch {
 	case role >= roleScript:
-		r.script(scriptLanguages[role-roleScript], w)
+		r.addScript(scriptLanguages[role-roleScript], w)
 	case role >= roleShell:
-		r.code(Nested{Language: languages[role-roleShell], Words: []Word{w}})
+		r.addNestedCode(Nested{Language: languages[role-roleShell], Words: []Word{w}})
 	case role >= roleURL:
-		r.applyOther(role, w)
+		r.applyOtherRole(role, w)
 	default:
-		r.applyPath(role, w, tree)
+		r.applyPathRole(role, w, tree)
 	}
 }
 
 // applyPath applies the roles of paths.
-func (r *reader) applyPath(role role, w Word, tree bool) {
+func (r *argParser) applyPathRole(role role, w Word, tree bool) {
 	switch role {
 	case roleRead, roleArchive:
-		r.touch(effect.ReadFile, w, tree)
+		r.addOperandEffect(effect.ReadFile, w, tree)
 	case roleReadTree:
-		r.touch(effect.ReadFile, w, true)
+		r.addOperandEffect(effect.ReadFile, w, true)
 	case roleSendFile:
-		r.send(w, tree)
+		r.addSentFile(w, tree)
 	case roleSendTree:
-		r.send(w, true)
+		r.addSentFile(w, true)
 	case roleWrite:
-		r.touch(effect.WriteFile, w, false)
+		r.addOperandEffect(effect.WriteFile, w, false)
 	case roleOutput:
 		if hasPrefix(w.Text, "|") {
-			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(w, 1)}})
 		} else {
-			r.touch(effect.WriteFile, w, false)
+			r.addOperandEffect(effect.WriteFile, w, false)
 		}
 	case roleWriteTree:
-		r.touch(effect.WriteFile, w, true)
+		r.addOperandEffect(effect.WriteFile, w, true)
 	case roleWriteTo:
 		r.noteCopies(w, tree, false)
 	case roleIntoDir:
@@ -248,208 +248,208 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleEdit:
 		r.noteEditedFile(w, tree)
 	case roleCompress:
-		r.compressed(w, tree)
+		r.noteCompressedFile(w, tree)
 	case roleBeside:
-		r.touch(effect.ReadFile, w, tree)
+		r.addOperandEffect(effect.ReadFile, w, tree)
 		r.noteSuffixedFile(w)
 	case roleFormat:
-		r.touch(effect.WriteFile, w, false)
+		r.addOperandEffect(effect.WriteFile, w, false)
 		if w.Pattern {
-			r.effect(effect.Destroy)
-			r.effect(effect.ChangeSystem)
+			r.addEffect(effect.Destroy)
+			r.addEffect(effect.ChangeSystem)
 		}
 	case roleMend:
-		r.mayWrite(w, false)
+		r.addPossibleWrite(w, false)
 	case roleStore:
-		if r.memory = w.Text == memoryStore && !w.Pattern; !r.memory {
-			r.touch(effect.ReadFile, w, false)
-			r.store = w
+		if r.databaseInMemory = w.Text == memoryDatabaseName && !w.Pattern; !r.databaseInMemory {
+			r.addOperandEffect(effect.ReadFile, w, false)
+			r.databaseFile = w
 		}
 	case roleEditTree:
-		r.touch(effect.ReadFile, w, true)
-		r.touch(effect.WriteFile, w, true)
+		r.addOperandEffect(effect.ReadFile, w, true)
+		r.addOperandEffect(effect.WriteFile, w, true)
 	case roleBind:
-		r.touch(effect.ReadFile, w, true)
-		r.mayWrite(w, true)
+		r.addOperandEffect(effect.ReadFile, w, true)
+		r.addPossibleWrite(w, true)
 	case roleDelete:
-		r.touch(effect.DeleteFile, w, tree)
+		r.addOperandEffect(effect.DeleteFile, w, tree)
 	case roleCleanTree:
-		r.touch(effect.DeleteFile, w, true)
-		r.use.Touches[len(r.use.Touches)-1].Checked = true
+		r.addOperandEffect(effect.DeleteFile, w, true)
+		r.result.OperandEffects[len(r.result.OperandEffects)-1].RefusesUnversioned = true
 	case roleDeleteTree:
-		r.touch(effect.DeleteFile, w, true)
+		r.addOperandEffect(effect.DeleteFile, w, true)
 	case roleRmdir:
-		r.touch(effect.DeleteDirectory, w, false)
+		r.addOperandEffect(effect.DeleteDirectory, w, false)
 	case roleMove:
-		r.touch(effect.MoveFile, w, true)
+		r.addOperandEffect(effect.MoveFile, w, true)
 	case roleList:
-		r.touch(effect.ListDirectory, w, tree)
+		r.addOperandEffect(effect.ListDirectory, w, tree)
 	case roleListTree, roleStart:
-		r.touch(effect.ListDirectory, w, true)
+		r.addOperandEffect(effect.ListDirectory, w, true)
 	case roleMkdir:
-		r.touch(effect.CreateDirectory, w, false)
+		r.addOperandEffect(effect.CreateDirectory, w, false)
 	case roleChmod:
-		r.touch(effect.ChangePermissions, w, tree)
+		r.addOperandEffect(effect.ChangePermissions, w, tree)
 	case roleOver:
-		r.touch(effect.ChangeSystem, w, false)
+		r.addOperandEffect(effect.ChangeSystem, w, false)
 	}
 }
 
 // applyOther applies roles that are neither paths nor code.
-func (r *reader) applyOther(role role, w Word) {
+func (r *argParser) applyOtherRole(role role, w Word) {
 	switch role {
 	case roleURL:
-		r.url(w)
+		r.addURL(w)
 	case roleSource:
-		r.touch(effect.ChangeRemote, w, false)
+		r.addOperandEffect(effect.ChangeRemote, w, false)
 	case roleImageSource:
-		r.images(w)
+		r.addImageRegistries(w)
 	case roleFetch:
-		r.url(w)
-		r.saved(w)
+		r.addURL(w)
+		r.addDownloadedFile(w)
 	case roleHost:
-		r.host(w)
+		r.addHost(w)
 	case roleListen:
-		r.touch(effect.Listen, w, false)
+		r.addOperandEffect(effect.Listen, w, false)
 	case roleSend:
-		r.touch(effect.SendMessage, w, false)
+		r.addOperandEffect(effect.SendMessage, w, false)
 	case roleNamed:
 		if i := strings.IndexByte(w.Text, '='); i >= 0 {
-			r.touch(effect.ReadFile, cut(w, i+1), false)
+			r.addOperandEffect(effect.ReadFile, skipBytes(w, i+1), false)
 		}
 	case roleData, roleForm, roleMaybeFile, roleMaybePath:
-		r.data(role, w)
+		r.addRequestData(role, w)
 	case roleWebItem:
-		r.webItem(w)
+		r.applyHTTPieOperand(w)
 	case roleSocket:
-		r.socket(w)
+		r.addSocatAddress(w)
 	case roleRepo:
-		r.repo(w)
+		r.addGitRemote(w)
 	case rolePush:
 		if w.Text != "." { // otherwise the configured remote
-			r.repo(w)
+			r.addGitRemote(w)
 		}
-		r.touch(effect.SendData, w, false)
+		r.addOperandEffect(effect.SendData, w, false)
 	case roleImage:
-		r.touch(effect.SendData, w, false)
+		r.addOperandEffect(effect.SendData, w, false)
 	case roleRemoteName:
-		r.remote = w.Text
+		r.gitRemoteName = w.Text
 	case roleRemoteURL:
-		r.repo(w)
-		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: r.remote, Address: w})
+		r.addGitRemote(w)
+		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Name: r.gitRemoteName, Address: w})
 	case roleClone:
-		r.repo(w)
-		r.cloned(w)
+		r.addGitRemote(w)
+		r.addCloneFolder(w)
 	case roleRemoteSrc, roleRemoteDst:
-		r.remotePath(w, role == roleRemoteDst)
+		r.addRemotePath(w, role == roleRemoteDst)
 	case roleMaybeURL:
-		if scheme(w.Text) != "" {
-			r.url(w)
+		if urlScheme(w.Text) != "" {
+			r.addURL(w)
 		} else {
-			r.touch(effect.ReadFile, w, false)
+			r.addOperandEffect(effect.ReadFile, w, false)
 		}
 	case rolePackage, roleNPMPackage, roleFromPackage, roleCreator, roleTemplate, roleModulePath, roleModuleProgram:
-		r.packageWord(role, w)
+		r.applyPackageRole(role, w)
 	case roleObject, roleObjectDst:
-		r.object(w, role == roleObjectDst)
+		r.addCloudObject(w, role == roleObjectDst)
 	case roleVolume:
-		r.volume(w)
+		r.addVolume(w)
 	case roleMount:
-		r.mount(w)
+		r.addMount(w)
 	case roleSSHOption:
-		r.sshOption(w)
+		r.applySSHOption(w)
 	case roleGitConfig, roleGitKey, roleGitValue:
-		r.gitWord(role, w)
+		r.applyGitRole(role, w)
 	case roleSed:
-		r.sed(w)
+		r.applySedScript(w)
 	case roleSQL:
-		r.sql(w)
+		r.applySQL(w)
 	case roleTransfer:
-		r.transfer(w)
+		r.addTransfers(w)
 	case roleEx:
-		r.ex(w)
+		r.applyExText(w)
 	case roleSetting:
-		r.setting(w)
-		r.runByVariable(w)
+		r.addEnvSetting(w)
+		r.addVariableCode(w)
 	default:
-		r.applyEffect(role, w)
+		r.applyEffectRole(role, w)
 	}
 }
 
 // applyEffect applies roles of words that only show that an effect happens.
-func (r *reader) applyEffect(role role, w Word) {
+func (r *argParser) applyEffectRole(role role, w Word) {
 	switch role {
 	case roleSuffix:
 		r.noteBackupSuffix(w)
 	case roleDate:
 		if !hasPrefix(w.Text, "+") {
-			r.effect(effect.ChangeSystem)
+			r.addEffect(effect.ChangeSystem)
 		}
 	case roleSecret:
 		if knowledge.SecretWord(w.Text) || w.Pattern {
-			r.effect(effect.ReadSecret)
-			r.use.Stdout = Secret
+			r.addEffect(effect.ReadSecret)
+			r.result.Stdout = Secret
 		}
 	case roleSecretAll:
-		r.effect(effect.ReadSecret)
-		r.use.Stdout = Secret
+		r.addEffect(effect.ReadSecret)
+		r.result.Stdout = Secret
 	case roleChange:
 		r.raiseClass(localWrite)
 	case roleSystem:
-		r.effect(effect.ChangeSystem)
+		r.addEffect(effect.ChangeSystem)
 	case roleRemote:
-		r.effect(effect.ChangeRemote)
+		r.addEffect(effect.ChangeRemote)
 	case roleDestroy:
-		r.effect(effect.Destroy)
+		r.addEffect(effect.Destroy)
 	case roleCore:
 		if strings.Trim(w.Text, "0123456789*") != "" {
-			r.touch(effect.ReadFile, w, false)
+			r.addOperandEffect(effect.ReadFile, w, false)
 			break
 		}
-		r.effect(effect.ReadClipboard)
-		r.process(w)
+		r.addEffect(effect.ReadClipboard)
+		r.addStoppedProcess(w)
 	case roleProcess:
-		r.process(w)
+		r.addStoppedProcess(w)
 	case roleProcessName, roleProcessPattern, roleProcessLine, roleProcessExact, roleProcessGroup, roleProcessParent, roleProcessFile:
-		r.effect(effect.StopProcess)
-		r.use.Signals = append(r.use.Signals, Signal{ByName + SignalBy(role-roleProcessName), w})
+		r.addEffect(effect.StopProcess)
+		r.result.Signals = append(r.result.Signals, Signal{ProcessByName + ProcessSelection(role-roleProcessName), w})
 	case rolePrivilege:
-		r.effect(effect.ChangePrivilege)
+		r.addEffect(effect.ChangePrivilege)
 	case roleKey, roleSetKey:
-		r.use.Keys = append(r.use.Keys, Key{Word: w, Write: role == roleSetKey})
+		r.result.RegistryKeys = append(r.result.RegistryKeys, RegistryKey{Word: w, Write: role == roleSetKey})
 	case roleMaybeScript:
-		if isStdin(w.Text) || strings.HasPrefix(w.Text, "/dev/fd/") { // a process substitution
-			r.script("", w)
+		if isStdinPath(w.Text) || strings.HasPrefix(w.Text, "/dev/fd/") { // a process substitution
+			r.addScript("", w)
 		} else if language := FileLanguage(w.Text); language != "" {
-			r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+			r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: []Word{w}})
 		}
 	case roleReject:
-		r.doubt("operand %s cannot be judged", w.Text)
+		r.setNotUnderstood("operand %s cannot be judged", w.Text)
 	default:
-		r.applyInput(role, w)
+		r.applyInputRole(role, w)
 	}
 }
 
 // effect records an effect without an operand, once.
-func (r *reader) effect(k effect.Kind) {
-	r.raiseClass(rankOf(k))
-	for _, e := range r.use.Effects {
+func (r *argParser) addEffect(k effect.Kind) {
+	r.raiseClass(minClassRank(k))
+	for _, e := range r.result.Effects {
 		if e == k {
 			return
 		}
 	}
-	r.use.Effects = append(r.use.Effects, k)
+	r.result.Effects = append(r.result.Effects, k)
 }
 
 // entry returns the command that replaces a container's entry point; later words are its arguments.
-func (r *reader) entry() (words []Word) {
+func (r *argParser) entryPointCommand() (words []Word) {
 	for _, v := range r.values {
 		if v.role != roleEntry {
 			continue
 		}
 		words = words[:0]
 		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // compose splits it like a shell
-			r.code(Nested{Language: "shell", Words: []Word{v.word}, Remote: true})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{v.word}, Remote: true})
 		}
 		for part := range strings.FieldsSeq(v.word.Text) {
 			w := v.word
@@ -461,72 +461,72 @@ func (r *reader) entry() (words []Word) {
 }
 
 // nest records the words of a nested command.
-func (r *reader) nest(role role, words []Word) {
+func (r *argParser) addNestedWords(role role, words []Word) {
 	switch role {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
 		if role == roleArgvRemote {
-			words = append(r.entry(), words...)
+			words = append(r.entryPointCommand(), words...)
 		}
-		for _, words := range r.placeholders(role, words) {
-			r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
+		for _, words := range r.fillPlaceholders(role, words) {
+			r.addNestedCode(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, ArgsFromStdin: role == roleArgvStdin})
 		}
 	case roleArgvScript:
 		switch language := FileLanguage(words[0].Text); {
-		case words[0].Text == "-", isStdin(words[0].Text):
-			r.use.Stdin, r.codeRead = Code, false
+		case words[0].Text == "-", isStdinPath(words[0].Text):
+			r.result.Stdin, r.stdinIsCode = Code, false
 		case language != "" && !words[0].Pattern:
-			r.code(Nested{Language: "file", Of: language, Words: words})
+			r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: words})
 		default:
-			r.code(Nested{Language: "argv", Words: words})
+			r.addNestedCode(Nested{Language: "argv", Words: words})
 		}
 	case roleArgvListed:
-		if words[0].Text == "-" || isStdin(words[0].Text) {
-			r.use.Stdin, r.codeRead = Code, false
+		if words[0].Text == "-" || isStdinPath(words[0].Text) {
+			r.result.Stdin, r.stdinIsCode = Code, false
 		} else if strings.HasPrefix(words[0].Text, "/dev/fd/") {
-			r.script("", words[0])
-		} else if _, name := baseName(words[0].Text); !words[0].Pattern && lookup(name) != nil && !scriptNames[name] {
-			r.code(Nested{Language: "argv", Words: words})
+			r.addScript("", words[0])
+		} else if _, name := baseName(words[0].Text); !words[0].Pattern && lookupProgram(name) != nil && !scriptNames[name] {
+			r.addNestedCode(Nested{Language: "argv", Words: words})
 		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].Pattern {
-			r.code(Nested{Language: "file", Of: language, Words: words[:1]})
-		} else if r.depth == 1 && r.level.language == "" {
-			r.doubt("unknown subcommand %s", words[0].Text)
+			r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: words[:1]})
+		} else if r.levelCount == 1 && r.innermostLevel.language == "" {
+			r.setNotUnderstood("unknown subcommand %s", words[0].Text)
 		}
 	case roleArgvPackage:
-		r.code(Nested{Language: "argv", Words: r.packageProgram(words)})
+		r.addNestedCode(Nested{Language: "argv", Words: r.addProgramPackage(words)})
 	case roleCmdWords:
-		r.code(Nested{Language: "cmd", Words: words})
+		r.addNestedCode(Nested{Language: "cmd", Words: words})
 	case rolePowerShellWords:
-		if words[0].Text == "-" || isStdin(words[0].Text) {
-			r.use.Stdin, r.codeRead = Code, false
+		if words[0].Text == "-" || isStdinPath(words[0].Text) {
+			r.result.Stdin, r.stdinIsCode = Code, false
 			break
 		}
 		if strings.HasPrefix(words[0].Text, "/dev/fd/") {
-			r.script("powershell", words[0])
+			r.addScript("powershell", words[0])
 			break
 		}
-		r.code(Nested{Language: "powershell", Words: words})
+		r.addNestedCode(Nested{Language: "powershell", Words: words})
 	case roleShellWords, roleShellRemote:
-		r.code(Nested{Language: "shell", Words: []Word{joined(words)}, Remote: role == roleShellRemote})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{joinWords(words)}, Remote: role == roleShellRemote})
 	case roleKeys:
-		r.code(Nested{Language: "shell", Words: []Word{typed(words)}})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{typedText(words)}})
 	case roleShellArgs:
-		argv := []Word{{Text: "sh", From: words[0].From}}
+		argv := []Word{{Text: "sh", Span: words[0].Span}}
 		for _, v := range r.values {
 			if v.role == roleShell {
-				argv = append(argv, Word{Text: "-c", From: v.word.From}, v.word)
+				argv = append(argv, Word{Text: "-c", Span: v.word.Span}, v.word)
 			}
 		}
-		r.code(Nested{Language: "argv", Words: append(argv, words...)})
+		r.addNestedCode(Nested{Language: "argv", Words: append(argv, words...)})
 	case roleModule:
 		// The program py:NAME is the Python module of that name; other modules are commands of the same name (python -m
 		// pytest).
 		m := words[0]
 		m.Text = "py:" + m.Text
-		if find(programs[:], m.Text) == nil && find(programs[:], words[0].Text) != nil {
+		if findEntry(programs[:], m.Text) == nil && findEntry(programs[:], words[0].Text) != nil {
 			m.Text = words[0].Text
 		}
 		argv := append([]Word{m}, words[1:]...)
-		r.code(Nested{Language: "argv", Words: argv})
+		r.addNestedCode(Nested{Language: "argv", Words: argv})
 	default:
 	}
 }
@@ -539,12 +539,12 @@ var scriptNames = map[string]bool{
 }
 
 // joined joins words with spaces to one word.
-func joined(words []Word) Word {
+func joinWords(words []Word) Word {
 	if len(words) == 1 {
 		return words[0]
 	}
-	w := Word{From: words[0].From}
-	w.From.End = words[len(words)-1].From.End
+	w := Word{Span: words[0].Span}
+	w.Span.End = words[len(words)-1].Span.End
 	n := len(words)
 	for _, v := range words {
 		n += len(v.Text)
@@ -563,8 +563,8 @@ func joined(words []Word) Word {
 }
 
 // typed returns the text that words and key names type into a shell; nothing is inserted between them.
-func typed(words []Word) Word {
-	w := joined(words)
+func typedText(words []Word) Word {
+	w := joinWords(words)
 	if w.Pattern {
 		return w
 	}
@@ -575,7 +575,7 @@ func typed(words []Word) Word {
 			b.WriteByte(' ')
 		case key == "tab" || key == "btab":
 			b.WriteByte('\t')
-		case namedKeys[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
+		case lineEditingKeys[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
 			b.WriteByte('\n') // the key ends a line or starts a new one
 		default:
 			b.WriteString(v.Text)
@@ -586,7 +586,7 @@ func typed(words []Word) Word {
 }
 
 // namedKeys are the names of keys that end, cancel or edit a line.
-var namedKeys = map[string]bool{
+var lineEditingKeys = map[string]bool{
 	"enter": true, "kpenter": true, "escape": true, "bspace": true, "dc": true, "ic": true, "up": true, "down": true, "left": true, "right": true,
 	"home": true, "end": true, "npage": true, "pagedown": true, "ppage": true, "pageup": true,
 }

@@ -178,9 +178,9 @@ const (
 )
 
 // process records that a process is stopped, unless it is a background job of the shell.
-func (r *reader) process(w Word) {
-	if !w.Job && !strings.HasPrefix(w.Text, "%") {
-		r.effect(effect.StopProcess)
-		r.use.Signals = append(r.use.Signals, Signal{ByID, w})
+func (r *argParser) addStoppedProcess(w Word) {
+	if !w.IsJobID && !strings.HasPrefix(w.Text, "%") {
+		r.addEffect(effect.StopProcess)
+		r.result.Signals = append(r.result.Signals, Signal{ProcessByID, w})
 	}
 }

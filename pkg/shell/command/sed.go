@@ -7,38 +7,38 @@ import (
 )
 
 // maxScript is the maximum length of an analysed script, in bytes.
-const maxScript = 64 << 10
+const maxScriptBytes = 64 << 10
 
 // sed records the effects of a sed script beyond changing text: w writes a file, r reads one, e runs a command,
 // and so do the flags w and e of s.
-func (r *reader) sed(w Word) {
-	if w.Pattern || len(w.Text) > maxScript {
-		r.doubt("unknown sed script %s", w.Text)
+func (r *argParser) applySedScript(w Word) {
+	if w.Pattern || len(w.Text) > maxScriptBytes {
+		r.setNotUnderstood("unknown sed script %s", w.Text)
 		return
 	}
 	s := sedScript{text: w.Text}
 	if !s.parse() {
-		r.doubt("cannot read the sed script %s", w.Text)
+		r.setNotUnderstood("cannot read the sed script %s", w.Text)
 	}
 	for _, f := range s.files {
 		w.Text = f.name
-		r.touch(f.kind, w, false)
+		r.addOperandEffect(f.kind, w, false)
 	}
 	for _, command := range s.commands {
 		w.Text = command
-		r.code(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
 	}
 	if s.runsInput {
-		r.use.Stdin, r.codeRead = Code, false
+		r.result.Stdin, r.stdinIsCode = Code, false
 		r.raiseClass(localWrite)
-		r.doubt("sed runs the output of the script %s as commands", w.Text)
+		r.setNotUnderstood("sed runs the output of the script %s as commands", w.Text)
 	}
 }
 
 // A sedScript is a sed script being parsed; at is the next byte.
 type sedScript struct {
 	text      string
-	at        int
+	pos       int
 	files     []sedFile
 	commands  []string
 	runsInput bool
@@ -51,44 +51,44 @@ type sedFile struct {
 }
 
 func (s *sedScript) peek() byte {
-	if s.at < len(s.text) {
-		return s.text[s.at]
+	if s.pos < len(s.text) {
+		return s.text[s.pos]
 	}
 	return 0
 }
 
 func (s *sedScript) skip(set string) {
-	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 {
-		s.at++
+	for s.pos < len(s.text) && strings.IndexByte(set, s.text[s.pos]) >= 0 {
+		s.pos++
 	}
 }
 
 // line returns the rest of the line, without spaces in front.
-func (s *sedScript) line() string {
+func (s *sedScript) readLine() string {
 	s.skip(" \t")
-	rest := s.text[s.at:]
+	rest := s.text[s.pos:]
 	if i := strings.IndexByte(rest, '\n'); i >= 0 {
 		rest = rest[:i]
 	}
-	s.at += len(rest)
+	s.pos += len(rest)
 	return rest
 }
 
 // delimited skips text up to an unescaped delimiter, and reports whether there is one. In a bracket expression the
 // delimiter is plain text.
-func (s *sedScript) delimited(delim byte, regex bool) bool {
-	for bracket := false; s.at < len(s.text); s.at++ {
-		c := s.text[s.at]
+func (s *sedScript) skipDelimited(delim byte, regex bool) bool {
+	for bracket := false; s.pos < len(s.text); s.pos++ {
+		c := s.text[s.pos]
 		switch {
 		case c == '\\':
-			s.at++
+			s.pos++
 		case bracket:
 			bracket = c != ']'
 		case c == delim:
-			s.at++
+			s.pos++
 			return true
 		case c == '[' && regex:
-			end := s.at + 1
+			end := s.pos + 1
 			if end < len(s.text) && s.text[end] == '^' {
 				end++
 			}
@@ -99,7 +99,7 @@ func (s *sedScript) delimited(delim byte, regex bool) bool {
 			limit := min(len(s.text), end+256)
 			if end <= limit && strings.IndexByte(s.text[end:limit], ']') >= 0 {
 				bracket = true
-				s.at = end - 1
+				s.pos = end - 1
 			}
 		}
 	}
@@ -107,22 +107,22 @@ func (s *sedScript) delimited(delim byte, regex bool) bool {
 }
 
 // address skips the address of a command.
-func (s *sedScript) address() bool {
+func (s *sedScript) skipAddress() bool {
 	switch c := s.peek(); {
 	case c == '/':
-		s.at++
-		if !s.delimited('/', true) {
+		s.pos++
+		if !s.skipDelimited('/', true) {
 			return false
 		}
 		s.skip("IM")
 	case c == '\\':
-		s.at += 2
-		if s.at > len(s.text) || !s.delimited(s.text[s.at-1], true) {
+		s.pos += 2
+		if s.pos > len(s.text) || !s.skipDelimited(s.text[s.pos-1], true) {
 			return false
 		}
 		s.skip("IM")
 	case c == '$':
-		s.at++
+		s.pos++
 	default:
 		s.skip("0123456789~+")
 	}
@@ -133,63 +133,63 @@ func (s *sedScript) address() bool {
 func (s *sedScript) parse() bool {
 	for {
 		s.skip(" \t\n;{}")
-		if s.at >= len(s.text) {
+		if s.pos >= len(s.text) {
 			return true
 		}
-		if !s.address() {
+		if !s.skipAddress() {
 			return false
 		}
 		s.skip(" \t")
 		if s.peek() == ',' {
-			s.at++
+			s.pos++
 			s.skip(" \t")
-			if !s.address() {
+			if !s.skipAddress() {
 				return false
 			}
 		}
 		s.skip(" \t!")
-		if s.at >= len(s.text) {
+		if s.pos >= len(s.text) {
 			return false
 		}
-		c := s.text[s.at]
-		s.at++
-		if !s.command(c) {
+		c := s.text[s.pos]
+		s.pos++
+		if !s.parseCommand(c) {
 			return false
 		}
 	}
 }
 
 // command skips the arguments of a command.
-func (s *sedScript) command(c byte) bool {
+func (s *sedScript) parseCommand(c byte) bool {
 	switch c {
 	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'z', 'F':
 	case '#', 'b', 't', 'T', ':', 'v':
 		if c == '#' {
-			s.line()
+			s.readLine()
 			return true
 		}
-		rest := s.line()
+		rest := s.readLine()
 		if i := strings.IndexAny(rest, ";}"); i >= 0 && c != ':' {
-			s.at -= len(rest) - i
+			s.pos -= len(rest) - i
 		}
 	case 'a', 'i', 'c':
-		for strings.HasSuffix(s.line(), `\`) && s.at < len(s.text) {
-			s.at++
+		for strings.HasSuffix(s.readLine(), `\`) && s.pos < len(s.text) {
+			s.pos++
 		}
 	case 'l', 'L', 'q', 'Q':
 		s.skip(" 0123456789")
 	case 'r', 'R':
-		s.file(effect.ReadFile)
+		s.addFile(effect.ReadFile)
 	case 'w', 'W':
-		s.file(effect.WriteFile)
+		s.addFile(effect.WriteFile)
 	case 'e':
-		s.run(s.line())
+		s.addCommand(s.readLine())
 	case 's':
-		return s.substitute()
+		return s.parseSubstitute()
 	case 'y':
 		delim := s.peek()
-		s.at++
-		return delim != 0 && s.delimited(delim, false) && s.delimited(delim, false)
+		s.pos++
+		return delim != 0 && s.skipDelimited(delim, false) && s.skipDelimited(delim, false)
 	default:
 		return false
 	}
@@ -197,23 +197,23 @@ func (s *sedScript) command(c byte) bool {
 }
 
 // substitute skips s/regex/text/flags.
-func (s *sedScript) substitute() bool {
+func (s *sedScript) parseSubstitute() bool {
 	delim := s.peek()
-	s.at++
-	if delim == 0 || delim == '\n' || delim == '\\' || !s.delimited(delim, true) || !s.delimited(delim, false) {
+	s.pos++
+	if delim == 0 || delim == '\n' || delim == '\\' || !s.skipDelimited(delim, true) || !s.skipDelimited(delim, false) {
 		return false
 	}
-	for s.at < len(s.text) {
-		switch c := s.text[s.at]; c {
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; c {
 		case 'g', 'p', 'i', 'I', 'm', 'M', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			s.at++
+			s.pos++
 		case 'e':
 			// The flag e runs the result of the substitution, which is unknown.
-			s.at++
-			s.run("")
+			s.pos++
+			s.addCommand("")
 		case 'w':
-			s.at++
-			s.file(effect.WriteFile)
+			s.pos++
+			s.addFile(effect.WriteFile)
 			return true
 		default:
 			return strings.IndexByte(" \t\n;}#", c) >= 0
@@ -222,8 +222,8 @@ func (s *sedScript) substitute() bool {
 	return true
 }
 
-func (s *sedScript) file(k effect.Kind) {
-	switch name := s.line(); name {
+func (s *sedScript) addFile(k effect.Kind) {
+	switch name := s.readLine(); name {
 	case "/dev/stdout", "/dev/stderr", "/dev/stdin":
 	default:
 		s.files = append(s.files, sedFile{k, name})
@@ -231,7 +231,7 @@ func (s *sedScript) file(k effect.Kind) {
 }
 
 // run records a command that the script runs; "" is one that comes from the input.
-func (s *sedScript) run(command string) {
+func (s *sedScript) addCommand(command string) {
 	if command == "" {
 		s.runsInput = true
 	} else {

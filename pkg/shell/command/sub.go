@@ -5,7 +5,7 @@ import "strings"
 // Subcommands returns the arguments that are subcommands of a program according to its entry; nil if there are
 // none.
 func Subcommands(name string, args []string) (words []string) {
-	level := lookup(name)
+	level := lookupProgram(name)
 	for _, w := range args {
 		if level == nil || len(level.subs) == 0 {
 			break
@@ -13,14 +13,14 @@ func Subcommands(name string, args []string) (words []string) {
 		if strings.HasPrefix(w, "-") {
 			continue
 		}
-		next := find(level.subs, w)
+		next := findEntry(level.subs, w)
 		if next == nil {
-			next = findPrefixed(level.subs, w, 0)
+			next = findLongestPrefix(level.subs, w, 0)
 		}
 		switch {
 		case next != nil:
 			words, level = append(words, w), next
-		case level.hasGroup(w):
+		case level.isSkippableWord(w):
 			words = append(words, w)
 		}
 	}

@@ -29,23 +29,23 @@ func split(command string) []Word {
 			}
 		}
 		text, pattern := strings.CutPrefix(b.String(), "%%")
-		words = append(words, Word{Text: text, Pattern: pattern, From: effect.Span{Start: start, End: at}})
+		words = append(words, Word{Text: text, Pattern: pattern, Span: effect.Span{Start: start, End: at}})
 	}
 	return words
 }
 
 // summary puts a Use into one line: class, effects, operands, nested commands,
 // streams.
-func summary(u Use) string {
+func summary(u Interpretation) string {
 	class := string(u.Class)
 	switch {
-	case class == "" && u.Windows:
+	case class == "" && u.IsWindowsProgram:
 		class = "unknown"
 	case class == "":
 		class = "unlisted"
 	}
 	items := []string{class}
-	if !u.Known {
+	if !u.Understood {
 		items = append(items, "not understood")
 	}
 	for _, k := range u.Effects {
@@ -53,7 +53,7 @@ func summary(u Use) string {
 		if k == effect.ChangeRemote && u.Remote.Verb != "change" {
 			s += " " + u.Remote.Verb
 		}
-		if k == effect.ChangeRemote && u.Remote.Trial {
+		if k == effect.ChangeRemote && u.Remote.IsTest {
 			s += " trial"
 		}
 		items = append(items, s)
@@ -61,7 +61,7 @@ func summary(u Use) string {
 	for _, h := range u.Harms {
 		items = append(items, "harm "+string(h))
 	}
-	for _, t := range u.Touches {
+	for _, t := range u.OperandEffects {
 		s := string(t.Kind) + " " + t.Word.Text
 		if t.Recursive {
 			s += " +below"
@@ -77,18 +77,18 @@ func summary(u Use) string {
 			texts = append(texts, w.Text)
 		}
 		s := fmt.Sprintf("%s[%s]", n.Language, strings.Join(texts, "|"))
-		if n.Of != "" {
-			s = n.Of + " " + s
+		if n.FileLanguage != "" {
+			s = n.FileLanguage + " " + s
 		}
 		if n.Remote {
 			s = "remote " + s
 		}
-		if n.Stdin {
+		if n.ArgsFromStdin {
 			s = "piped " + s
 		}
 		items = append(items, s)
 	}
-	for _, k := range u.Keys {
+	for _, k := range u.RegistryKeys {
 		s := "key " + k.Word.Text
 		if k.Write {
 			s = "set " + s

@@ -3,13 +3,13 @@ package command
 import "github.com/shieldcli/shield/pkg/effect"
 
 // A row is an entry of a generated table, which is sorted by name.
-type row[T any] struct {
-	name string
-	does *T
+type tableRow[T any] struct {
+	name  string
+	value *T
 }
 
 // A program is an entry of the table of programs, or of subcommands.
-type program = row[syntax]
+type program = tableRow[syntax]
 
 // A syntax describes how the arguments of a program or subcommand are parsed. Its tables are sorted by name, prefixes
 // by length, so that no map has to be built at start-up.
@@ -52,13 +52,13 @@ const (
 )
 
 // An option is a named argument: an option of a syntax, or the key of an operand.
-type option = row[action]
+type option = tableRow[action]
 
 // An action is the effect of an option, a subcommand or a program itself.
 type action struct {
 	values   []role // roles of the words after the option
 	attached bool   // the value is optional, and must be in the same word
-	class    rank
+	class    classRank
 	effects  []effect.Kind
 	streams  streams
 	operands *shape // replaces the syntax's operands
@@ -72,34 +72,34 @@ type action struct {
 }
 
 // A turn changes the role of words.
-type turn struct{ from, to role }
+type turn struct{ oldRole, newRole role }
 
 // flags are properties of an [action].
 type flags uint32
 
 const (
-	recursive   flags = 1 << iota // operands are folders, handled recursively
-	stop                          // all further words are operands
-	reject                        // cannot be judged
-	notHere                       // cancels action.here
-	widen                         // find: tests no longer restrict the files found
-	remove                        // find: the files found are deleted
-	mirrors                       // files that the source lacks are deleted in the destination
-	takes                         // copied files are removed from the source
-	module                        // python -m
-	urls                          // each URL in the arguments is contacted
-	runURLs                       // and the response is run
-	decodes                       // written files contain decoded input
-	tells                         // arguments are sent to another machine unchanged
-	database                      // an argument that is only a variable is the address to connect to
-	dry                           // dry run: files are only read, nothing is changed, sent or run
-	wet                           // cancels dry
-	near                          // HOST:PATH names a container
-	recorded                      // the data was recorded before, so reading it captures nothing private
-	remote                        // the command works on another machine, whatever its name
-	adopts                        // the named repositories, charts and manifests become part of a project or a cluster
-	asks                          // an HTTP request with its method in options: reading, unless one changes something
-	elsewhereTo                   // the destination is another machine: local operands are sent there
+	recursive         flags = 1 << iota // operands are folders, handled recursively
+	stop                                // all further words are operands
+	reject                              // cannot be judged
+	notHere                             // cancels action.here
+	widen                               // find: tests no longer restrict the files found
+	remove                              // find: the files found are deleted
+	mirrors                             // files that the source lacks are deleted in the destination
+	takes                               // copied files are removed from the source
+	module                              // python -m
+	urls                                // each URL in the arguments is contacted
+	runURLs                             // and the response is run
+	decodes                             // written files contain decoded input
+	tells                               // arguments are sent to another machine unchanged
+	database                            // an argument that is only a variable is the address to connect to
+	dry                                 // dry run: files are only read, nothing is changed, sent or run
+	wet                                 // cancels dry
+	near                                // HOST:PATH names a container
+	recorded                            // the data was recorded before, so reading it captures nothing private
+	remote                              // the command works on another machine, whatever its name
+	adopts                              // the named repositories, charts and manifests become part of a project or a cluster
+	asks                                // an HTTP request with its method in options: reading, unless one changes something
+	remoteDestination                   // the destination is another machine: local operands are sent there
 )
 
 // streams are the changes of standard input and output by an action.
@@ -116,10 +116,10 @@ type shape struct {
 }
 
 // A rank is the severity of a class.
-type rank uint8
+type classRank uint8
 
 const (
-	readOnly rank = iota
+	readOnly classRank = iota
 	localWrite
 	network
 	destructive
@@ -127,7 +127,7 @@ const (
 	anything // runs unknown code
 )
 
-func (r rank) class() effect.Class {
+func (r classRank) class() effect.Class {
 	switch r {
 	case readOnly:
 		return effect.ReadOnly
@@ -145,15 +145,15 @@ func (r rank) class() effect.Class {
 }
 
 // find returns the entry of a name in a sorted table, nil if there is none.
-func find[T any](table []row[T], name string) *T {
-	if i := search(table, name); i < len(table) && table[i].name == name {
-		return table[i].does
+func findEntry[T any](table []tableRow[T], name string) *T {
+	if i := searchTable(table, name); i < len(table) && table[i].name == name {
+		return table[i].value
 	}
 	return nil
 }
 
 // search returns the index of a name in a sorted table, or where it would be inserted.
-func search[T any](table []row[T], name string) int {
+func searchTable[T any](table []tableRow[T], name string) int {
 	lo, hi := 0, len(table)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -167,26 +167,26 @@ func search[T any](table []row[T], name string) int {
 }
 
 // findPrefix returns the action of the only option that name abbreviates, nil if there are several or none.
-func findPrefix(table []option, name string) *action {
+func findAbbreviated(table []option, name string) *action {
 	var found *action
-	for i := search(table, name); i < len(table) && hasPrefix(table[i].name, name); i++ {
-		if found != nil && found != table[i].does {
+	for i := searchTable(table, name); i < len(table) && hasPrefix(table[i].name, name); i++ {
+		if found != nil && found != table[i].value {
 			return nil
 		}
-		found = table[i].does
+		found = table[i].value
 	}
 	return found
 }
 
 // findPrefixed returns the syntax of the longest name ending in * whose prefix matches name and has at least least
 // bytes; nil if there is none.
-func findPrefixed(table []program, name string, least int) *syntax {
+func findLongestPrefix(table []program, name string, least int) *syntax {
 	var best *syntax
 	length := least - 1
 	for i := range table {
 		n := len(table[i].name) - 1
 		if n > length && table[i].name[n] == '*' && hasPrefix(name, table[i].name[:n]) {
-			best, length = table[i].does, n
+			best, length = table[i].value, n
 		}
 	}
 	return best

@@ -6,15 +6,15 @@ import "strings"
 const maxTransfers = 64
 
 // transfer records the files that commands of ftp, sftp, lftp and smbclient send.
-func (r *reader) transfer(w Word) {
+func (r *argParser) addTransfers(w Word) {
 	for line := range strings.Lines(w.Text) {
 		if run, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok { // a command on this machine
-			r.code(Nested{Language: "shell", Words: []Word{{Text: run, From: w.From}}})
+			r.addNestedCode(Nested{Language: "shell", Words: []Word{{Text: run, Span: w.Span}}})
 		}
 	}
 	for _, f := range Transfers(w.Text) {
 		w.Text = f.Path
-		r.send(w, f.Tree)
+		r.addSentFile(w, f.Tree)
 	}
 }
 

@@ -25,11 +25,11 @@ func lines(t testing.TB, name string) []string {
 }
 
 // harmless is what a caller treats as "only reads".
-func harmless(u Use) bool {
-	if !u.Known || u.Class != effect.ReadOnly || len(u.Nested) > 0 || len(u.Effects) > 0 || u.Stdin != Data {
+func harmless(u Interpretation) bool {
+	if !u.Understood || u.Class != effect.ReadOnly || len(u.Nested) > 0 || len(u.Effects) > 0 || u.Stdin != Data {
 		return false
 	}
-	for _, touch := range u.Touches {
+	for _, touch := range u.OperandEffects {
 		if touch.Kind != effect.ReadFile && touch.Kind != effect.ListDirectory {
 			return false
 		}
@@ -49,7 +49,7 @@ func TestTraps(t *testing.T) {
 		}
 		u := Interpret(split(command))
 		if got := summary(u); !strings.Contains(got, want) {
-			t.Errorf("%s\n got %s (%s)\nwant %s", command, got, u.Reason, want)
+			t.Errorf("%s\n got %s (%s)\nwant %s", command, got, u.WhyNotUnderstood, want)
 		}
 		if harmless(u) && !strings.HasPrefix(want, "read_file") {
 			t.Errorf("%s: taken for harmless", command)
@@ -60,7 +60,7 @@ func TestTraps(t *testing.T) {
 func TestReads(t *testing.T) {
 	for _, command := range lines(t, "reads.txt") {
 		if u := Interpret(split(command)); !harmless(u) {
-			t.Errorf("%s\n got %s (%s)", command, summary(u), u.Reason)
+			t.Errorf("%s\n got %s (%s)", command, summary(u), u.WhyNotUnderstood)
 		}
 	}
 }
@@ -72,10 +72,10 @@ func TestUnknownOptions(t *testing.T) {
 		p := &programs[i]
 		u := Interpret(split(p.name + " --unheard-of-option"))
 		switch {
-		case p.does.style&(open|literal) != 0:
+		case p.value.style&(open|literal) != 0:
 			openPrograms++
-		case p.does.operands.rest.takesAll() && p.does.style&first == 0:
-		case u.Known && u.Class == effect.ReadOnly && len(u.Nested) == 0:
+		case p.value.operands.rest.takesAll() && p.value.style&first == 0:
+		case u.Understood && u.Class == effect.ReadOnly && len(u.Nested) == 0:
 			t.Errorf("%s takes an option that is not listed for harmless", p.name)
 		}
 	}

@@ -13,66 +13,66 @@ import (
 // separate statements, since either may run. It returns false if the two shells could differ: then the text must
 // be reviewed.
 func FromFish(text string) (string, bool) {
-	if parse.TooDeep(text) != "" || strings.ContainsAny(text, "\x00\r") {
+	if parse.ExceededLimit(text) != "" || strings.ContainsAny(text, "\x00\r") {
 		return "", false
 	}
-	f := &fish{text: text, command: true}
-	if !f.list(0) {
+	f := &fishParser{text: text, atCommand: true}
+	if !f.parseList(0) {
 		return "", false
 	}
 	out := f.out.String()
 	// a=1 echo $a prints 1 in fish alone.
-	if f.assigned && strings.Contains(out, "$") {
+	if f.hasAssignmentPrefix && strings.Contains(out, "$") {
 		return "", false
 	}
 	return out, true
 }
 
 // A fish is a line being parsed, in one pass.
-type fish struct {
-	text     string
-	at       int
-	out      strings.Builder
-	command  bool // the next word is a command's name
-	assigned bool // a command has assignments before it
-	blocks   []fishBlock
+type fishParser struct {
+	text                string
+	offset              int
+	out                 strings.Builder
+	atCommand           bool // the next word is a command's name
+	hasAssignmentPrefix bool // a command has assignments before it
+	blocks              []fishBlock
 }
 
 // A fishBlock is an open block: head is the keyword to write after its first statement ("" once it is written),
 // end the keyword that closes it.
-type fishBlock struct{ head, end string }
+type fishBlock struct{ openKeyword, closeKeyword string }
 
 // fishDiffers are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
 // code.
-const fishDiffers = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
+const fishDifferentNames = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
 	"then do done fi elif esac until select coproc [[ declare typeset local readonly let unset shift getopts mapfile readarray print "
 
 // list parses to the end of the text, or to the parenthesis that closes it.
-func (f *fish) list(depth int) bool {
+func (f *fishParser) parseList(depth int) bool {
 	outer := len(f.blocks)
-	for f.at < len(f.text) {
-		switch c := f.text[f.at]; c {
+	for f.offset < len(f.text) {
+		switch c := f.text[f.offset]; c {
 		case ')':
 			return depth > 0 && len(f.blocks) == outer
 		case ' ', '\t':
-			f.copy(1)
+			f.copyBytes(1)
 		case '\n', ';':
-			f.at++
-			f.separate(outer)
+			f.offset++
+			f.endStatement(outer)
 		case '#':
-			if i := strings.IndexByte(f.text[f.at:], '\n'); i >= 0 {
-				f.at += i
+			if i := strings.IndexByte(f.text[f.offset:], '\n'); i >= 0 {
+				f.offset += i
 			} else {
-				f.at = len(f.text)
+				f.offset = len(f.text)
 			}
 		case '|', '&', '<', '>':
-			if !f.operator() {
+			if !f.parseOperator() {
 				return false
 			}
 		default:
-			start := f.at
-			word, ok := f.word(depth)
-			if !ok || !f.place(f.text[start:f.at], word, outer) {
+			start := f.offset
+			word, ok := f.parseWord(depth)
+			if !ok || !f.writeWord(f.text[start:f.offset], word, outer) {
 				return false
 			}
 		}
@@ -80,25 +80,25 @@ func (f *fish) list(depth int) bool {
 	return depth == 0 && len(f.blocks) == outer
 }
 
-func (f *fish) copy(n int) {
-	f.out.WriteString(f.text[f.at : f.at+n])
-	f.at += n
+func (f *fishParser) copyBytes(n int) {
+	f.out.WriteString(f.text[f.offset : f.offset+n])
+	f.offset += n
 }
 
 // separate ends a statement.
-func (f *fish) separate(outer int) {
+func (f *fishParser) endStatement(outer int) {
 	f.out.WriteByte('\n')
-	if n := len(f.blocks); n > outer && f.blocks[n-1].head != "" {
-		f.out.WriteString(f.blocks[n-1].head + "\n")
-		f.blocks[n-1].head = ""
+	if n := len(f.blocks); n > outer && f.blocks[n-1].openKeyword != "" {
+		f.out.WriteString(f.blocks[n-1].openKeyword + "\n")
+		f.blocks[n-1].openKeyword = ""
 	}
-	f.command = true
+	f.atCommand = true
 }
 
 // operator parses one of | || && & and the redirections with the same meaning in all shells.
-func (f *fish) operator() bool {
+func (f *fishParser) parseOperator() bool {
 	for _, op := range [...]string{"||", "&&", "&>>", "&>", ">>", ">&", "<&", "|", "&", ">", "<"} {
-		rest, ok := strings.CutPrefix(f.text[f.at:], op)
+		rest, ok := strings.CutPrefix(f.text[f.offset:], op)
 		if !ok {
 			continue
 		}
@@ -111,34 +111,34 @@ func (f *fish) operator() bool {
 			if !strings.ContainsRune(" \t\n;)", rune(next)) {
 				return false
 			}
-			f.command = true
+			f.atCommand = true
 		case "|", "||", "&&":
 			if strings.ContainsRune("|&>", rune(next)) {
 				return false
 			}
-			f.command = true
+			f.atCommand = true
 		case ">&", "<&":
 			if next != '-' && (next < '0' || next > '9') {
 				return false
 			}
 		default:
-			if f.command || strings.ContainsRune("|&?!<>", rune(next)) {
+			if f.atCommand || strings.ContainsRune("|&?!<>", rune(next)) {
 				return false
 			}
 		}
-		f.copy(len(op))
+		f.copyBytes(len(op))
 		return true
 	}
 	return false
 }
 
 // place writes a word. A keyword is an unquoted word at the start of a command.
-func (f *fish) place(raw, word string, outer int) bool {
-	if !f.command {
+func (f *fishParser) writeWord(raw, word string, outer int) bool {
+	if !f.atCommand {
 		f.out.WriteString(word)
 		return true
 	}
-	if strings.Contains(fishDiffers, " "+raw+" ") {
+	if strings.Contains(fishDifferentNames, " "+raw+" ") {
 		return false
 	}
 	n := len(f.blocks)
@@ -170,41 +170,41 @@ func (f *fish) place(raw, word string, outer int) bool {
 		if n == outer || f.blocks[n-1] != (fishBlock{"", "fi"}) {
 			return false
 		}
-		if rest := strings.TrimLeft(f.text[f.at:], " \t"); strings.HasPrefix(rest, "if ") {
-			f.at = len(f.text) - len(rest) + len("if")
+		if rest := strings.TrimLeft(f.text[f.offset:], " \t"); strings.HasPrefix(rest, "if ") {
+			f.offset = len(f.text) - len(rest) + len("if")
 			f.out.WriteString("elif")
-			f.blocks[n-1].head = "then"
+			f.blocks[n-1].openKeyword = "then"
 			return true
 		}
 		f.out.WriteString("else")
 		return true
 	case "end":
-		if n == outer || f.blocks[n-1].head != "" {
+		if n == outer || f.blocks[n-1].openKeyword != "" {
 			return false
 		}
-		f.out.WriteString(f.blocks[n-1].end)
+		f.out.WriteString(f.blocks[n-1].closeKeyword)
 		f.blocks = f.blocks[:n-1]
 	case "set":
-		return f.set()
+		return f.parseSet()
 	default:
 		if name, _, ok := strings.Cut(raw, "="); ok && syntax.ValidName(name) {
-			f.assigned = true
+			f.hasAssignmentPrefix = true
 			f.out.WriteString(word)
 			return true
 		}
 		f.out.WriteString(word)
 	}
-	f.command = false
+	f.atCommand = false
 	return true
 }
 
 // set parses the rest of set [-gx] NAME VALUE.
-func (f *fish) set() bool {
+func (f *fishParser) parseSet() bool {
 	name := ""
 	for name == "" {
-		rest := strings.TrimLeft(f.text[f.at:], " \t")
+		rest := strings.TrimLeft(f.text[f.offset:], " \t")
 		end := strings.IndexAny(rest+"\n", " \t\n;|&<>)")
-		name, f.at = rest[:end], len(f.text)-len(rest)+end
+		name, f.offset = rest[:end], len(f.text)-len(rest)+end
 		switch {
 		case name == "--global", name == "--export", name == "--local", name == "--universal", name == "--function",
 			len(name) > 1 && name[0] == '-' && strings.Trim(name[1:], "gxlUf") == "":
@@ -214,26 +214,26 @@ func (f *fish) set() bool {
 		}
 	}
 	f.out.WriteString("export " + name + "=")
-	for f.at < len(f.text) && (f.text[f.at] == ' ' || f.text[f.at] == '\t') {
-		f.at++
+	for f.offset < len(f.text) && (f.text[f.offset] == ' ' || f.text[f.offset] == '\t') {
+		f.offset++
 	}
-	if f.at < len(f.text) && !strings.ContainsRune("\n;|&<>)#", rune(f.text[f.at])) {
-		value, ok := f.word(0)
+	if f.offset < len(f.text) && !strings.ContainsRune("\n;|&<>)#", rune(f.text[f.offset])) {
+		value, ok := f.parseWord(0)
 		if !ok {
 			return false
 		}
 		f.out.WriteString(value)
 	}
-	f.command = false
-	rest := strings.TrimLeft(f.text[f.at:], " \t")
+	f.atCommand = false
+	rest := strings.TrimLeft(f.text[f.offset:], " \t")
 	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // a list of values cannot be translated
 }
 
 // word returns the word at f.at in POSIX quoting.
-func (f *fish) word(depth int) (string, bool) {
+func (f *fishParser) parseWord(depth int) (string, bool) {
 	var b strings.Builder
-	for start := f.at; f.at < len(f.text); {
-		c := f.text[f.at]
+	for start := f.offset; f.offset < len(f.text); {
+		c := f.text[f.offset]
 		switch c {
 		case ' ', '\t', '\n', ';', '|', '<', '>', ')':
 			return b.String(), true
@@ -241,30 +241,30 @@ func (f *fish) word(depth int) (string, bool) {
 			// fish reads a&b as one word, which operator rejects.
 			return b.String(), true
 		case '\'':
-			text, ok := f.single()
+			text, ok := f.parseSingleQuoted()
 			if !ok {
 				return "", false
 			}
 			b.WriteString(text)
 			continue
 		case '"':
-			if !f.double(&b, depth) {
+			if !f.parseDoubleQuoted(&b, depth) {
 				return "", false
 			}
 			continue
 		case '$':
-			if !f.dollar(&b, depth) {
+			if !f.parseDollar(&b, depth) {
 				return "", false
 			}
 			continue
 		case '(':
-			if !f.substitution(&b, depth) {
+			if !f.parseSubstitution(&b, depth) {
 				return "", false
 			}
 			continue
 		case '{':
-			end := strings.IndexByte(f.text[f.at:], '}')
-			list := f.text[f.at:max(f.at, f.at+end+1)]
+			end := strings.IndexByte(f.text[f.offset:], '}')
+			list := f.text[f.offset:max(f.offset, f.offset+end+1)]
 			switch {
 			case list == "{}":
 				b.WriteString("'{}'")
@@ -273,27 +273,27 @@ func (f *fish) word(depth int) (string, bool) {
 			default:
 				return "", false
 			}
-			f.at += len(list)
+			f.offset += len(list)
 			continue
 		case '\\':
-			if f.at+1 == len(f.text) || plain.WordByte(f.text[f.at+1]) || f.text[f.at+1] == '\n' || f.text[f.at+1] >= 0x80 {
+			if f.offset+1 == len(f.text) || plain.IsWordByte(f.text[f.offset+1]) || f.text[f.offset+1] == '\n' || f.text[f.offset+1] >= 0x80 {
 				return "", false // \x41, \n, …
 			}
-			b.WriteString(f.text[f.at : f.at+2])
-			f.at += 2
+			b.WriteString(f.text[f.offset : f.offset+2])
+			f.offset += 2
 			continue
 		case '[', ']', '`':
-			if alone := strings.IndexByte(" \t\n;", (f.text + "\n")[f.at+1]) >= 0; c == '`' || f.at > start || !alone {
+			if alone := strings.IndexByte(" \t\n;", (f.text + "\n")[f.offset+1]) >= 0; c == '`' || f.offset > start || !alone {
 				b.WriteByte('\\')
 			}
 		case '}':
 			return "", false
 		case '%':
-			if f.at == start {
+			if f.offset == start {
 				return "", false // %self
 			}
 		case '*':
-			if strings.HasPrefix(f.text[f.at:], "**") {
+			if strings.HasPrefix(f.text[f.offset:], "**") {
 				return "", false
 			}
 		default:
@@ -302,24 +302,24 @@ func (f *fish) word(depth int) (string, bool) {
 			}
 		}
 		b.WriteByte(c)
-		f.at++
+		f.offset++
 	}
 	return b.String(), true
 }
 
 // single parses '…', in which \' and \\ are escapes.
-func (f *fish) single() (string, bool) {
+func (f *fishParser) parseSingleQuoted() (string, bool) {
 	var b strings.Builder
 	b.WriteByte('\'')
-	for f.at++; f.at < len(f.text); f.at++ {
-		c := f.text[f.at]
+	for f.offset++; f.offset < len(f.text); f.offset++ {
+		c := f.text[f.offset]
 		if c == '\'' {
-			f.at++
+			f.offset++
 			return b.String() + "'", true
 		}
-		if c == '\\' && f.at+1 < len(f.text) && (f.text[f.at+1] == '\'' || f.text[f.at+1] == '\\') {
-			f.at++
-			c = f.text[f.at]
+		if c == '\\' && f.offset+1 < len(f.text) && (f.text[f.offset+1] == '\'' || f.text[f.offset+1] == '\\') {
+			f.offset++
+			c = f.text[f.offset]
 		}
 		if c == '\'' {
 			b.WriteString(`'\''`)
@@ -331,69 +331,69 @@ func (f *fish) single() (string, bool) {
 }
 
 // double parses "…".
-func (f *fish) double(b *strings.Builder, depth int) bool {
+func (f *fishParser) parseDoubleQuoted(b *strings.Builder, depth int) bool {
 	b.WriteByte('"')
-	for f.at++; f.at < len(f.text); {
-		switch c := f.text[f.at]; c {
+	for f.offset++; f.offset < len(f.text); {
+		switch c := f.text[f.offset]; c {
 		case '"':
 			b.WriteByte('"')
-			f.at++
+			f.offset++
 			return true
 		case '$':
-			if !f.dollar(b, depth) {
+			if !f.parseDollar(b, depth) {
 				return false
 			}
 		case '\\':
-			if f.at+1 == len(f.text) {
+			if f.offset+1 == len(f.text) {
 				return false
 			}
-			if next := f.text[f.at+1]; next == '`' {
+			if next := f.text[f.offset+1]; next == '`' {
 				b.WriteString("\\\\\\`")
 			} else {
-				b.WriteString(f.text[f.at : f.at+2])
+				b.WriteString(f.text[f.offset : f.offset+2])
 			}
-			f.at += 2
+			f.offset += 2
 		case '`':
 			b.WriteString("\\`")
-			f.at++
+			f.offset++
 		default:
 			b.WriteByte(c)
-			f.at++
+			f.offset++
 		}
 	}
 	return false
 }
 
 // dollar parses $NAME or $(…).
-func (f *fish) dollar(b *strings.Builder, depth int) bool {
-	f.at++
-	if strings.HasPrefix(f.text[f.at:], "(") {
-		return f.substitution(b, depth)
+func (f *fishParser) parseDollar(b *strings.Builder, depth int) bool {
+	f.offset++
+	if strings.HasPrefix(f.text[f.offset:], "(") {
+		return f.parseSubstitution(b, depth)
 	}
-	end := f.at
-	for end < len(f.text) && plain.WordByte(f.text[end]) {
+	end := f.offset
+	for end < len(f.text) && plain.IsWordByte(f.text[end]) {
 		end++
 	}
-	name := f.text[f.at:end]
+	name := f.text[f.offset:end]
 	if !syntax.ValidName(name) || name == "_" || strings.HasPrefix(f.text[end:], "[") {
 		return false
 	}
 	b.WriteString("${" + name + "}")
-	f.at = end
+	f.offset = end
 	return true
 }
 
 // substitution parses (…).
-func (f *fish) substitution(b *strings.Builder, depth int) bool {
+func (f *fishParser) parseSubstitution(b *strings.Builder, depth int) bool {
 	if depth == parse.MaxNesting {
 		return false
 	}
-	inner := &fish{text: f.text, at: f.at + 1, command: true}
-	if !inner.list(depth+1) || inner.at == len(f.text) || strings.HasPrefix(f.text[inner.at+1:], "[") {
+	inner := &fishParser{text: f.text, offset: f.offset + 1, atCommand: true}
+	if !inner.parseList(depth+1) || inner.offset == len(f.text) || strings.HasPrefix(f.text[inner.offset+1:], "[") {
 		return false
 	}
-	f.assigned = f.assigned || inner.assigned
-	f.at = inner.at + 1
+	f.hasAssignmentPrefix = f.hasAssignmentPrefix || inner.hasAssignmentPrefix
+	f.offset = inner.offset + 1
 	b.WriteString("$(" + inner.out.String() + "\n)")
 	return true
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // maxHashes is the maximum number of # in one text that are escaped.
-const maxHashes = 64
+const maxEscapedHashes = 64
 
 // FromZsh returns text, for package shell, with the meaning of a zsh command without comments, such as the third
 // argument of preexec: in it, each # is a plain character. It returns false if zsh and bash could read the text
 // differently: then it must be reviewed.
 func FromZsh(text string) (string, bool) {
-	for range maxHashes {
-		if parse.TooDeep(text) != "" {
+	for range maxEscapedHashes {
+		if parse.ExceededLimit(text) != "" {
 			return "", false
 		}
 		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")

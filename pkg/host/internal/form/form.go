@@ -179,7 +179,7 @@ func (h *Host) Check() error {
 		if err := p.check(); err != nil {
 			return fmt.Errorf("place %s: %w", p.Scope, err)
 		}
-		installs = installs || p.Asks()
+		installs = installs || p.HasToolHook()
 	}
 	if !installs {
 		return errors.New("no place can be edited")
@@ -214,9 +214,9 @@ func (p Place) check() error {
 		return errors.New("scope or file is missing")
 	case kinds > 1:
 		return errors.New("more than one of entries, text and block")
-	case p.Edited() && !slices.Contains([]string{"user", "project", "managed"}, p.Scope):
+	case p.IsInstallable() && !slices.Contains([]string{"user", "project", "managed"}, p.Scope):
 		return errors.New("a settings file that setup edits needs the scope user, project or managed")
-	case p.Edited() && strings.Contains(p.File, "*"):
+	case p.IsInstallable() && strings.Contains(p.File, "*"):
 		return errors.New("a pattern of files is edited")
 	}
 	for _, e := range p.Entries {
@@ -234,22 +234,22 @@ func (p Place) check() error {
 
 // Beside reports whether the file contains no command line: the host needs it in addition to the file
 // that does.
-func (p Place) Beside() bool {
-	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@") && !p.Examines()
+func (p Place) IsCompanionFile() bool {
+	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@") && !p.HasResultHook()
 }
 
 // Examines reports whether the hook in the file sends tool results to shield.
-func (p Place) Examines() bool {
+func (p Place) HasResultHook() bool {
 	return strings.Contains(p.Text+p.Block, "@AFTER") || slices.ContainsFunc(p.Entries, func(e Entry) bool { return strings.Contains(e.Value, ".after") })
 }
 
 // Optional reports whether denials work without the file, since it is only for tool results.
-func (p Place) Optional() bool { return p.Examines() && !p.Asks() }
+func (p Place) OnlyHandlesResults() bool { return p.HasResultHook() && !p.HasToolHook() }
 
 // Asks reports whether the hook in the file runs before a tool runs.
-func (p Place) Asks() bool {
+func (p Place) HasToolHook() bool {
 	return len(p.Entries) > 0 || strings.Contains(p.Text+p.Block, "@LINE@") || strings.Contains(p.Text+p.Block, "@QUOTED@")
 }
 
 // Edited reports whether shield can install its hook in the file.
-func (p Place) Edited() bool { return len(p.Entries) > 0 || p.Text != "" || p.Block != "" }
+func (p Place) IsInstallable() bool { return len(p.Entries) > 0 || p.Text != "" || p.Block != "" }

@@ -39,7 +39,7 @@ type Want struct {
 func ParseCases(name string, data []byte) (*Cases, error) {
 	t, err := parseCases(data)
 	if err != nil {
-		return nil, yamlfile.In("policy", name, err)
+		return nil, yamlfile.WithFile("policy", name, err)
 	}
 	return t, nil
 }
@@ -54,7 +54,7 @@ func parseCases(data []byte) (*Cases, error) {
 	}
 	t := new(Cases)
 	if _, ok := top.(*ast.SequenceNode); ok {
-		t.Cases, err = yamlfile.List(top, oneCase)
+		t.Cases, err = yamlfile.List(top, parseCase)
 		return t, err
 	}
 	if top == nil {
@@ -66,9 +66,9 @@ func parseCases(data []byte) (*Cases, error) {
 	}
 	for _, f := range fs {
 		if f.Key == "place" {
-			err = t.place(f.Value)
+			err = t.parsePlace(f.Value)
 		} else {
-			t.Cases, err = yamlfile.List(f.Value, oneCase)
+			t.Cases, err = yamlfile.List(f.Value, parseCase)
 		}
 		if err != nil {
 			return nil, err
@@ -106,10 +106,10 @@ func parseLine(text []byte) (Case, error) {
 	if err != nil {
 		return Case{}, err
 	}
-	return oneCase(n)
+	return parseCase(n)
 }
 
-func (t *Cases) place(n ast.Node) error {
+func (t *Cases) parsePlace(n ast.Node) error {
 	fs, err := yamlfile.Fields(n, []string{"cwd", "home", "roots", "fold_case", "vars"})
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (t *Cases) place(n ast.Node) error {
 		case "home":
 			t.Home, err = yamlfile.Text(f.Value)
 		case "roots":
-			t.Roots, err = texts(f, maxGlob, nil)
+			t.Roots, err = parseTexts(f, maxGlobBytes, nil)
 		case "fold_case":
 			b, ok := f.Value.(*ast.BoolNode)
 			if !ok {
@@ -129,7 +129,7 @@ func (t *Cases) place(n ast.Node) error {
 			}
 			t.FoldCase = b.Value
 		case "vars":
-			err = t.vars(f.Value)
+			err = t.parseVars(f.Value)
 		}
 		if err != nil {
 			return err
@@ -138,21 +138,21 @@ func (t *Cases) place(n ast.Node) error {
 	return nil
 }
 
-func (t *Cases) vars(n ast.Node) error {
+func (t *Cases) parseVars(n ast.Node) error {
 	fs, err := yamlfile.Fields(n, nil)
 	if err != nil {
 		return err
 	}
 	t.Vars = make(map[string][]string, len(fs))
 	for _, f := range fs {
-		if t.Vars[f.Key], err = texts(f, maxGlob, nil); err != nil {
+		if t.Vars[f.Key], err = parseTexts(f, maxGlobBytes, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func oneCase(n ast.Node) (c Case, err error) {
+func parseCase(n ast.Node) (c Case, err error) {
 	err = yamlfile.Mapping(n, []string{"name", "action", "want", "rule"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
@@ -160,9 +160,9 @@ func oneCase(n ast.Node) (c Case, err error) {
 		case "rule":
 			c.Rule, err = yamlfile.Text(f.Value)
 		case "action":
-			c.Example, err = example(f.Value)
+			c.Example, err = parseExample(f.Value)
 		case "want":
-			c.Want, err = wants(f.Value)
+			c.Want, err = parseWants(f.Value)
 		}
 		return err
 	})
@@ -178,9 +178,9 @@ func oneCase(n ast.Node) (c Case, err error) {
 }
 
 // wants reads a decision, or a mapping of presets to decisions.
-func wants(n ast.Node) ([]Want, error) {
+func parseWants(n ast.Node) ([]Want, error) {
 	if yamlfile.KindOf(n) != "a mapping" {
-		w, err := want("", n)
+		w, err := parseWant("", n)
 		return []Want{w}, err
 	}
 	fs, err := yamlfile.Fields(n, nil)
@@ -189,7 +189,7 @@ func wants(n ast.Node) ([]Want, error) {
 	}
 	var out []Want
 	for _, f := range fs {
-		w, err := want(f.Key, f.Value)
+		w, err := parseWant(f.Key, f.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +201,7 @@ func wants(n ast.Node) ([]Want, error) {
 var decisions = []string{"ALLOW", "BLOCK", "ESCALATE", "ESCALATE 1", "ESCALATE 2", "ESCALATE 3"}
 
 // want parses a decision; "ESCALATE 2" also names the next tier.
-func want(policy string, n ast.Node) (Want, error) {
+func parseWant(policy string, n ast.Node) (Want, error) {
 	s, err := yamlfile.Text(n)
 	if err != nil {
 		return Want{}, err

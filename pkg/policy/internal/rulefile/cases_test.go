@@ -148,7 +148,7 @@ allow: [{name: none, paths: [/w]}]
 		t.Error("another set has the same fingerprint")
 	}
 	for _, name := range []string{"tow", "three", "own"} { // misspelled, of another list, not of the preset
-		wrong := Set{Deny: []Rule{{Name: name, Amends: true, Pos: yamlfile.Pos{Line: 3, Column: 5}}}}
+		wrong := Set{Deny: []Rule{{Name: name, AddsExceptions: true, Pos: yamlfile.Pos{Line: 3, Column: 5}}}}
 		set, lost := wrong.Over(base)
 		if len(lost) != 1 || !strings.Contains(lost.Error(), `"`+name+`" only has exceptions`) {
 			t.Errorf("exceptions to %s: %v", name, lost)

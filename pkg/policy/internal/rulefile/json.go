@@ -8,17 +8,17 @@ import (
 )
 
 // maxBefore is the maximum number of earlier actions in an example.
-const maxBefore = 100
+const maxEarlierActions = 100
 
 // example reads an action, or a list of actions of one session, whose last is the example.
-func example(n ast.Node) (e Example, err error) {
+func parseExample(n ast.Node) (e Example, err error) {
 	e.Pos = yamlfile.At(n)
 	nodes := []ast.Node{n}
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		nodes = seq.Values
 	}
-	if len(nodes) == 0 || len(nodes) > maxBefore+1 {
-		return e, e.Pos.Errorf("the list must have 1 to %d actions; split it", maxBefore+1)
+	if len(nodes) == 0 || len(nodes) > maxEarlierActions+1 {
+		return e, e.Pos.Errorf("the list must have 1 to %d actions; split it", maxEarlierActions+1)
 	}
 	for i, n := range nodes {
 		b, err := appendAction(nil, n)
@@ -26,7 +26,7 @@ func example(n ast.Node) (e Example, err error) {
 			return e, err
 		}
 		if i < len(nodes)-1 {
-			e.Before = append(e.Before, b)
+			e.EarlierActions = append(e.EarlierActions, b)
 		} else {
 			e.Action = b
 		}

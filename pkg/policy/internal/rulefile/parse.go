@@ -16,11 +16,11 @@ import (
 
 // Limits of a policy file.
 const (
-	maxRules   = 500   // in a list
-	maxEntries = 2_000 // of one criterion
-	maxGlob    = 1_000 // bytes of a glob
-	maxPattern = 4_000 // bytes of a regular expression or jq expression
-	maxReason  = 1_000 // bytes
+	maxListRules        = 500   // in a list
+	maxCriterionEntries = 2_000 // of one criterion
+	maxGlobBytes        = 1_000 // bytes of a glob
+	maxPatternBytes     = 4_000 // bytes of a regular expression or jq expression
+	maxReasonBytes      = 1_000 // bytes
 )
 
 // Checks validate values whose syntax [Parse] does not know. A nil function accepts everything.
@@ -40,19 +40,19 @@ var (
 // Parse reads a policy file. An error has type [yamlfile.Errors], lists all faults and contains name. With an
 // error Parse also returns the readable part, for a report.
 func Parse(name string, data []byte, checks Checks) (*File, error) {
-	p := parsing{checks: checks, rules: map[string]yamlfile.Pos{}}
-	f := p.file(data)
-	return f, yamlfile.In("policy", name, p.errs.Err())
+	p := fileParser{checks: checks, rulePositions: map[string]yamlfile.Pos{}}
+	f := p.parseFile(data)
+	return f, yamlfile.WithFile("policy", name, p.errs.Err())
 }
 
 // parsing is the state of reading one file.
-type parsing struct {
-	checks Checks
-	rules  map[string]yamlfile.Pos // positions of names seen so far, by list and name
-	errs   yamlfile.Errors
+type fileParser struct {
+	checks        Checks
+	rulePositions map[string]yamlfile.Pos // positions of names seen so far, by list and name
+	errs          yamlfile.Errors
 }
 
-func (p *parsing) file(data []byte) *File {
+func (p *fileParser) parseFile(data []byte) *File {
 	f := new(File)
 	top, err := yamlfile.Parse(data, "a policy")
 	switch {
@@ -72,20 +72,20 @@ func (p *parsing) file(data []byte) *File {
 			p.errs.Add(err)
 			f.ExtendsPos = yamlfile.At(field.Value)
 		case "own_channel":
-			f.OwnChannel, err = yamlfile.List(field.Value, yamlfile.Text)
+			f.RulesAskedByShield, err = yamlfile.List(field.Value, yamlfile.Text)
 			p.errs.Add(err)
-			f.OwnChannelPos = yamlfile.At(field.Value)
+			f.RulesAskedByShieldPos = yamlfile.At(field.Value)
 		case "deny":
-			f.Deny = p.list("deny", field.Value)
+			f.Deny = p.parseList("deny", field.Value)
 		case "verify":
-			f.Verify = p.list("verify", field.Value)
+			f.Verify = p.parseList("verify", field.Value)
 		case "allow":
-			f.Allow = p.list("allow", field.Value)
+			f.Allow = p.parseList("allow", field.Value)
 		}
 	}
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
-			if r.Amends && f.Extends == "" && !Heuristic(r.Name) {
+			if r.AddsExceptions && f.Extends == "" && !IsHeuristicID(r.Name) {
 				p.errs.Add(r.Pos.Errorf("rule %s has only exceptions, and the file does not extend a preset; add extends", yamlfile.Quote(r.Name)))
 			}
 		}
@@ -93,7 +93,7 @@ func (p *parsing) file(data []byte) *File {
 	return f
 }
 
-func (p *parsing) list(list string, n ast.Node) []Rule {
+func (p *fileParser) parseList(list string, n ast.Node) []Rule {
 	if _, ok := n.(*ast.NullNode); ok || n == nil {
 		return nil
 	}
@@ -102,66 +102,66 @@ func (p *parsing) list(list string, n ast.Node) []Rule {
 		p.errs.Add(err)
 		return nil
 	}
-	if len(nodes) > maxRules {
-		p.errs.Add(yamlfile.At(n).Errorf("the list has more than %d rules; combine some", maxRules))
+	if len(nodes) > maxListRules {
+		p.errs.Add(yamlfile.At(n).Errorf("the list has more than %d rules; combine some", maxListRules))
 		return nil
 	}
 	rules := make([]Rule, 0, len(nodes))
 	for _, n := range nodes {
-		r, ok := p.rule(list, n)
+		r, ok := p.parseRule(list, n)
 		if !ok {
 			continue
 		}
-		if at, taken := p.rules[r.Name]; taken {
+		if at, taken := p.rulePositions[r.Name]; taken {
 			p.errs.Add(r.Pos.Errorf("the rule name %s is already used in line %d; choose another", yamlfile.Quote(r.Name), at.Line))
 			continue
 		}
-		p.rules[r.Name] = r.Pos
+		p.rulePositions[r.Name] = r.Pos
 		rules = append(rules, r)
 	}
 	return rules
 }
 
 // rule reads one rule and reports whether it is valid.
-func (p *parsing) rule(list string, n ast.Node) (Rule, bool) {
+func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
 	r := Rule{Pos: yamlfile.At(n)}
 	before := len(p.errs)
 	p.errs.Add(yamlfile.Mapping(n, ruleKeys, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
-			r.Name, err = name(f.Value)
+			r.Name, err = parseName(f.Value)
 		case "reason":
-			r.Reason, err = text(f.Value, maxReason, nil)
+			r.Reason, err = parseText(f.Value, maxReasonBytes, nil)
 		case "tier_override":
-			r.Tier, err = tier(list, f)
+			r.Tier, err = parseTier(list, f)
 		case "except":
-			r.Except = p.exceptions(f.Value)
+			r.Except = p.parseExceptions(f.Value)
 		case "match":
-			r.Match, err = yamlfile.List(f.Value, example)
+			r.Match, err = yamlfile.List(f.Value, parseExample)
 		case "pass":
-			r.Pass, err = yamlfile.List(f.Value, example)
+			r.Pass, err = yamlfile.List(f.Value, parseExample)
 		default:
-			err = p.criterion(&r.Criteria, f)
+			err = p.parseCriterion(&r.Criteria, f)
 		}
 		return err
 	}))
 	if len(p.errs) > before {
 		return r, false
 	}
-	r.Amends = r.Empty() && len(r.Except) > 0 && r.Tier == 0 && r.Reason == ""
+	r.AddsExceptions = r.Empty() && len(r.Except) > 0 && r.Tier == 0 && r.Reason == ""
 	switch {
 	case r.Name == "":
 		p.errs.Add(r.Pos.Errorf("the rule has no name; add one"))
-	case list == "allow" && r.Empty() && !r.Amends:
+	case list == "allow" && r.Empty() && !r.AddsExceptions:
 		p.errs.Add(r.Pos.Errorf("rule %s would allow everything; give it a criterion, such as action_types", yamlfile.Quote(r.Name)))
-	case list == "verify" && r.Tier == 0 && !r.Amends:
+	case list == "verify" && r.Tier == 0 && !r.AddsExceptions:
 		r.Tier = 1
 	}
 	return r, len(p.errs) == before
 }
 
-func name(n ast.Node) (string, error) {
-	s, err := text(n, 80, nil)
+func parseName(n ast.Node) (string, error) {
+	s, err := parseText(n, 80, nil)
 	if err != nil {
 		return "", err
 	}
@@ -175,11 +175,11 @@ func name(n ast.Node) (string, error) {
 	return s, nil
 }
 
-func tier(list string, f yamlfile.Field) (int, error) {
+func parseTier(list string, f yamlfile.Field) (int, error) {
 	if list != "verify" {
 		return 0, f.Pos.Errorf("tier_override is allowed in verify rules only; remove it")
 	}
-	t, err := yamlfile.Whole[int](f.Value)
+	t, err := yamlfile.WholeNumber[int](f.Value)
 	if err != nil {
 		return 0, err
 	}
@@ -190,7 +190,7 @@ func tier(list string, f yamlfile.Field) (int, error) {
 }
 
 // exceptions reads a mapping of criteria, or a list of them.
-func (p *parsing) exceptions(n ast.Node) []Criteria {
+func (p *fileParser) parseExceptions(n ast.Node) []Criteria {
 	nodes := []ast.Node{n}
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		nodes = seq.Values
@@ -202,7 +202,7 @@ func (p *parsing) exceptions(n ast.Node) []Criteria {
 		p.errs.Add(err)
 		var c Criteria
 		for _, f := range fs {
-			p.errs.Add(p.criterion(&c, f))
+			p.errs.Add(p.parseCriterion(&c, f))
 		}
 		if c.Empty() && len(p.errs) == before {
 			p.errs.Add(yamlfile.At(n).Errorf("an exception without criteria would disable the rule; give it a criterion, such as paths"))
@@ -212,37 +212,37 @@ func (p *parsing) exceptions(n ast.Node) []Criteria {
 	return out
 }
 
-func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
-	if c.At == nil {
-		c.At = map[string][]yamlfile.Pos{}
+func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
+	if c.Positions == nil {
+		c.Positions = map[string][]yamlfile.Pos{}
 	}
-	for _, n := range entries(f) {
-		c.At[f.Key] = append(c.At[f.Key], yamlfile.At(n))
+	for _, n := range listEntries(f) {
+		c.Positions[f.Key] = append(c.Positions[f.Key], yamlfile.At(n))
 	}
 	switch f.Key {
 	case "action_types":
-		c.Types, err = texts(f, 80, nil)
+		c.Types, err = parseTexts(f, 80, nil)
 	case "paths":
-		c.Paths, c.At[f.Key], err = paths(f, p.checks.Glob)
+		c.Paths, c.Positions[f.Key], err = parsePaths(f, p.checks.Glob)
 	case "hosts":
-		c.Hosts, err = hosts(f, p.checks.Host)
+		c.Hosts, err = parseHosts(f, p.checks.Host)
 	case "commands":
-		c.Commands, err = texts(f, maxPattern, re2)
+		c.Commands, err = parseTexts(f, maxPatternBytes, checkRegexp)
 	case "content":
-		c.Content, err = texts(f, maxPattern, re2)
+		c.Content, err = parseTexts(f, maxPatternBytes, checkRegexp)
 	case "trusted":
-		c.Trusted, err = truth(f.Value)
+		c.Trusted, err = parseBool(f.Value)
 	case "restorable":
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
 			c.Restorable = word.Value
-		} else if c.Restorable, err = truth(f.Value); err != nil {
+		} else if c.Restorable, err = parseBool(f.Value); err != nil {
 			err = yamlfile.At(f.Value).Errorf("write true, false or kept")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
-		of, err = texts(f, maxPattern, func(entry string) error {
+		of, err = parseTexts(f, maxPatternBytes, func(entry string) error {
 			if f.Key == "args" {
-				return re2(entry)
+				return checkRegexp(entry)
 			}
 			if p.checks.Fact == nil {
 				return nil
@@ -251,15 +251,15 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		})
 		c.Facts = append(c.Facts, Fact{f.Key, of})
 	case "session":
-		c.Session, err = session(f.Value)
+		c.Session, err = parseSession(f.Value)
 	case "when":
-		c.When, err = text(f.Value, maxPattern, p.checks.JQ)
+		c.When, err = parseText(f.Value, maxPatternBytes, p.checks.JQ)
 	}
 	return err
 }
 
 // truth reads a boolean and returns it as "true" or "false".
-func truth(n ast.Node) (string, error) {
+func parseBool(n ast.Node) (string, error) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
 		return "", yamlfile.At(n).Errorf("write true or false")
@@ -269,18 +269,18 @@ func truth(n ast.Node) (string, error) {
 
 // paths reads globs. "@NAME" is replaced by the globs of a built-in list; they all get the position of the
 // name.
-func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
-	written, err := texts(f, maxGlob, func(s string) error {
+func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
+	written, err := parseTexts(f, maxGlobBytes, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
 		if _, known := knowledge.Paths(name); listed && !known {
-			return fmt.Errorf("unknown list %q%s", s, suggest.Question(name, knowledge.PathNames()))
+			return fmt.Errorf("unknown list %q%s", s, suggest.Question(name, knowledge.PathListNames()))
 		}
 		if listed || check == nil {
 			return nil
 		}
 		return check(s)
 	})
-	for i, n := range entries(f) {
+	for i, n := range listEntries(f) {
 		if err != nil {
 			at = append(at, yamlfile.At(n))
 			continue
@@ -292,19 +292,19 @@ func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yam
 		for _, glob := range list {
 			globs, at = append(globs, glob), append(at, yamlfile.At(n))
 		}
-		if len(globs) > maxEntries {
-			return nil, nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxEntries)
+		if len(globs) > maxCriterionEntries {
+			return nil, nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
 		}
 	}
 	return globs, at, err
 }
 
 // hosts reads hosts. "@NAME" is replaced by the hosts of a built-in list and their subdomains.
-func hosts(f yamlfile.Field, check func(string) error) ([]string, error) {
-	written, err := texts(f, maxGlob, func(s string) error {
+func parseHosts(f yamlfile.Field, check func(string) error) ([]string, error) {
+	written, err := parseTexts(f, maxGlobBytes, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
 		if _, known := knowledge.Hosts(name); listed && !known {
-			return fmt.Errorf("unknown list of hosts %q%s; name a known list, or write the hosts", s, suggest.Question(name, knowledge.HostNames()))
+			return fmt.Errorf("unknown list of hosts %q%s; name a known list, or write the hosts", s, suggest.Question(name, knowledge.HostListNames()))
 		}
 		if listed || check == nil {
 			return nil
@@ -329,19 +329,19 @@ func hosts(f yamlfile.Field, check func(string) error) ([]string, error) {
 			}
 		}
 	}
-	if len(out) > maxEntries {
-		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxEntries)
+	if len(out) > maxCriterionEntries {
+		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
 	}
 	return out, nil
 }
 
-func re2(expr string) error {
+func checkRegexp(expr string) error {
 	_, err := syntax.Parse(expr, syntax.Perl)
 	return err
 }
 
 // entries returns the entries of a list; a single value counts as a list of one.
-func entries(f yamlfile.Field) []ast.Node {
+func listEntries(f yamlfile.Field) []ast.Node {
 	if seq, ok := f.Value.(*ast.SequenceNode); ok {
 		return seq.Values
 	}
@@ -349,25 +349,25 @@ func entries(f yamlfile.Field) []ast.Node {
 }
 
 // texts reads a list of strings, or one string.
-func texts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
-	nodes := entries(f)
+func parseTexts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
+	nodes := listEntries(f)
 	if len(nodes) == 0 {
 		return nil, f.Pos.Errorf("%s is empty; remove it, or list what it should match", f.Key)
 	}
-	if len(nodes) > maxEntries {
-		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxEntries)
+	if len(nodes) > maxCriterionEntries {
+		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
 	}
 	var errs yamlfile.Errors
 	out := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		s, err := text(n, most, check)
+		s, err := parseText(n, most, check)
 		errs.Add(err)
 		out = append(out, s)
 	}
 	return out, errs.Err()
 }
 
-func text(n ast.Node, most int, check func(string) error) (string, error) {
+func parseText(n ast.Node, most int, check func(string) error) (string, error) {
 	s, err := yamlfile.Text(n)
 	switch {
 	case err != nil:
@@ -386,4 +386,4 @@ func text(n ast.Node, most int, check func(string) error) (string, error) {
 }
 
 // Keys returns the keys of a policy file.
-func Keys() []string { return append(append([]string{}, fileKeys...), ruleKeys...) }
+func PolicyKeys() []string { return append(append([]string{}, fileKeys...), ruleKeys...) }

@@ -177,7 +177,7 @@ allow:
 		tier, except int
 		amends       bool
 	}{{1, 0, false}, {3, 2, false}, {0, 1, true}} {
-		if r := f.Verify[i]; r.Tier != want.tier || len(r.Except) != want.except || (r.Amends != want.amends && i != 1) {
+		if r := f.Verify[i]; r.Tier != want.tier || len(r.Except) != want.except || (r.AddsExceptions != want.amends && i != 1) {
 			t.Errorf("verify rule %d: %+v, want %+v", i, r, want)
 		}
 	}
@@ -256,7 +256,7 @@ func TestLists(t *testing.T) {
 	if want := slices.Concat([]string{"/x"}, list, []string{"/y"}); !slices.Equal(c.Paths, want) {
 		t.Errorf("%q, want %q", c.Paths, want)
 	}
-	if at := c.At["paths"]; len(at) != len(c.Paths) || at[len(list)] != (yamlfile.Pos{Line: 3, Column: 15}) {
+	if at := c.Positions["paths"]; len(at) != len(c.Paths) || at[len(list)] != (yamlfile.Pos{Line: 3, Column: 15}) {
 		t.Errorf("positions %v", at)
 	}
 }

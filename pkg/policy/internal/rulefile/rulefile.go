@@ -28,23 +28,23 @@ type File struct {
 
 	// OwnChannel lists verify and heuristic rules whose questions shield asks itself, even if the agent host
 	// could ask.
-	OwnChannel    []string
-	OwnChannelPos yamlfile.Pos
+	RulesAskedByShield    []string
+	RulesAskedByShieldPos yamlfile.Pos
 }
 
 // heuristicRule matches the ID of a heuristic rule.
 var heuristicRule = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
 
 // Heuristic reports whether a name has the form of the ID of a heuristic rule.
-func Heuristic(name string) bool { return heuristicRule().MatchString(name) }
+func IsHeuristicID(name string) bool { return heuristicRule().MatchString(name) }
 
-// CheckOwnChannel returns an error if [File.OwnChannel] has a name that is neither of the given verify rules
+// CheckOwnChannel returns an error if [File.RulesAskedByShield] has a name that is neither of the given verify rules
 // nor the ID of a heuristic rule.
-func (f *File) CheckOwnChannel(verify []Rule) error {
-	for _, name := range f.OwnChannel {
+func (f *File) CheckRulesAskedByShield(verify []Rule) error {
+	for _, name := range f.RulesAskedByShield {
 		known := func(r Rule) bool { return r.Name == name }
 		if !heuristicRule().MatchString(name) && !slices.ContainsFunc(verify, known) {
-			return f.OwnChannelPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.Quote(name))
+			return f.RulesAskedByShieldPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.Quote(name))
 		}
 	}
 	return nil
@@ -59,7 +59,7 @@ type Rule struct {
 	Except []Criteria // the rule does not apply to effects that match one of them
 
 	// Amends says that the entry only adds exceptions to the preset's rule with the same name.
-	Amends bool
+	AddsExceptions bool
 
 	Match, Pass []Example // actions that the rule must, and must not, decide
 	Pos         yamlfile.Pos
@@ -81,7 +81,7 @@ type Criteria struct {
 
 	Session Session // earlier actions of the session
 
-	At map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
+	Positions map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
 }
 
 // A Fact is a criterion on one property of an effect: the property must equal one of the entries without "!",
@@ -100,9 +100,9 @@ func (c *Criteria) Empty() bool {
 
 // An Example is an action given with a rule, as JSON. The actions in Before ran earlier in the same session.
 type Example struct {
-	Before [][]byte
-	Action []byte
-	Pos    yamlfile.Pos
+	EarlierActions [][]byte
+	Action         []byte
+	Pos            yamlfile.Pos
 }
 
 // Fingerprint returns "sha256:" and the hex digest of the rules without their examples and positions.
@@ -172,7 +172,7 @@ func over(own, base []Rule, lost *yamlfile.Errors) []Rule {
 	merged := slices.Clone(base)
 	out := make([]Rule, 0, len(own)+len(base))
 	for _, r := range own {
-		if !r.Amends {
+		if !r.AddsExceptions {
 			out = append(out, r)
 			continue
 		}
@@ -196,7 +196,7 @@ func ruleNames(rules []Rule) []string {
 }
 
 // maxRow is the maximum number of entries in a row of [Rule.Rows].
-const maxRow = 12
+const maxRowEntries = 12
 
 // Rows returns the content of a rule as rows of key and value.
 func (r *Rule) Rows() [][2]string {
@@ -210,8 +210,8 @@ func (r *Rule) Rows() [][2]string {
 	}
 	criteria := func(under string, c *Criteria) {
 		for _, l := range append([]Fact{{"action_types", c.Types}, {"paths", c.Paths}, {"hosts", c.Hosts}}, c.Facts...) {
-			text := strings.Join(l.Of[:min(len(l.Of), maxRow)], ", ")
-			if more := len(l.Of) - maxRow; more > 0 {
+			text := strings.Join(l.Of[:min(len(l.Of), maxRowEntries)], ", ")
+			if more := len(l.Of) - maxRowEntries; more > 0 {
 				text += ", and " + strconv.Itoa(more) + " more"
 			}
 			add(under+l.Name, text)

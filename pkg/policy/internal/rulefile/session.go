@@ -54,7 +54,7 @@ var sessionLabels = []string{"secret", "private", "untrusted"}
 var sessionKeys = []string{"labels", "after", "within", "value_flow"}
 
 // session reads the session criterion of a rule.
-func session(n ast.Node) (s Session, err error) {
+func parseSession(n ast.Node) (s Session, err error) {
 	fs, err := yamlfile.Fields(n, sessionKeys)
 	if err != nil {
 		return s, err
@@ -63,14 +63,14 @@ func session(n ast.Node) (s Session, err error) {
 	for i, f := range fs {
 		switch f.Key {
 		case "labels":
-			s.Labels, err = texts(f, maxLabels, knownLabels)
+			s.Labels, err = parseTexts(f, maxLabelBytes, checkLabels)
 		case "after":
-			s.After, err = texts(f, 80, nil)
+			s.After, err = parseTexts(f, 80, nil)
 		case "within":
 			within = &fs[i]
-			err = s.within(f.Value)
+			err = s.parseWithin(f.Value)
 		case "value_flow":
-			s.Flow, err = truth(f.Value)
+			s.Flow, err = parseBool(f.Value)
 		}
 		if err != nil {
 			return s, err
@@ -86,12 +86,12 @@ func session(n ast.Node) (s Session, err error) {
 }
 
 const (
-	maxLabels  = 60 // bytes of an entry
-	maxWithin  = 30 * 24 * time.Hour
-	maxActions = 100_000
+	maxLabelBytes    = 60 // bytes of an entry
+	maxSessionWindow = 30 * 24 * time.Hour
+	maxActions       = 100_000
 )
 
-func knownLabels(entry string) error {
+func checkLabels(entry string) error {
 	for label := range strings.SplitSeq(entry, "+") {
 		if !slices.Contains(sessionLabels, label) {
 			return fmt.Errorf("%q is not a label of a session%s; use one of %s", label, suggest.Question(label, sessionLabels), strings.Join(sessionLabels, ", "))
@@ -101,8 +101,8 @@ func knownLabels(entry string) error {
 }
 
 // within reads a duration, or a number of actions.
-func (s *Session) within(n ast.Node) error {
-	t, err := text(n, 40, nil)
+func (s *Session) parseWithin(n ast.Node) error {
+	t, err := parseText(n, 40, nil)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Session) within(n ast.Node) error {
 		if err == nil && s.Actions >= 1 && s.Actions <= maxActions {
 			return nil
 		}
-	} else if s.Within, err = time.ParseDuration(t); err == nil && s.Within >= time.Second && s.Within <= maxWithin {
+	} else if s.Within, err = time.ParseDuration(t); err == nil && s.Within >= time.Second && s.Within <= maxSessionWindow {
 		return nil
 	}
 	return yamlfile.At(n).Errorf("within %s is neither a time, such as 30m, nor a number of actions, such as \"64 actions\"", yamlfile.Quote(t))

@@ -17,7 +17,7 @@ func main() {
 }
 
 func run() error {
-	programs, err := grammar.Load(os.DirFS("programs"))
+	programs, err := grammar.LoadPrograms(os.DirFS("programs"))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if source, err = grammar.WriteLoads(loads, recipes); err != nil {
+	if source, err = grammar.WriteLoaders(loads, recipes); err != nil {
 		return fmt.Errorf("loads.yaml, recipes.yaml: %w", err)
 	}
 	return os.WriteFile("loads_gen.go", source, 0o644)

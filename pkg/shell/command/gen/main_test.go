@@ -10,7 +10,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"programs", "words.yaml", "installers.yaml", "loads.yaml", "recipes.yaml"}, []string{"programs_gen.go", "words_gen.go", "installers_gen.go", "loads_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"programs", "words.yaml", "installers.yaml", "loads.yaml", "recipes.yaml"}, []string{"programs_gen.go", "words_gen.go", "installers_gen.go", "loads_gen.go"})
 }
 
 // TestRefuses holds that a table which is not there, or says something that there
@@ -45,8 +45,8 @@ func TestRefuses(t *testing.T) {
 			if c.text == "" {
 				delete(files, c.file)
 			}
-			t.Chdir(gentest.Folder(t, files))
-			gentest.Refused(t, c.file+": "+c.text, run(), c.name)
+			t.Chdir(gentest.WriteFolder(t, files))
+			gentest.CheckErrorNames(t, c.file+": "+c.text, run(), c.name)
 			if _, err := os.Stat("loads_gen.go"); err == nil {
 				t.Error("the last table was written")
 			}

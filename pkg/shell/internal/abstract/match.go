@@ -46,7 +46,7 @@ func matchOne(glob string, r rune) (int, bool) {
 			return 1 + size, first == r
 		}
 	case '[':
-		if end := setEnd(glob); end > 0 {
+		if end := bracketEnd(glob); end > 0 {
 			return end + 1, matchSet(glob[1:end], r)
 		}
 	}
@@ -56,7 +56,7 @@ func matchOne(glob string, r rune) (int, bool) {
 
 // setEnd returns the index at which the bracket expression at the start of a glob ends, or -1. A "]" at its start
 // is a member, and named classes are skipped.
-func setEnd(glob string) int {
+func bracketEnd(glob string) int {
 	i := 1
 	if i < len(glob) && (glob[i] == '!' || glob[i] == '^') {
 		i++
@@ -77,7 +77,7 @@ func setEnd(glob string) int {
 }
 
 // classes are the named classes of bracket expressions, for ASCII.
-var classes = map[string]func(r rune) bool{
+var characterClasses = map[string]func(r rune) bool{
 	"alpha":  unicode.IsLetter,
 	"digit":  func(r rune) bool { return r >= '0' && r <= '9' },
 	"alnum":  func(r rune) bool { return unicode.IsLetter(r) || r >= '0' && r <= '9' },
@@ -102,16 +102,16 @@ func matchSet(set string, r rune) bool {
 	for set != "" {
 		if name, ok := strings.CutPrefix(set, "[:"); ok {
 			if class, rest, ok := strings.Cut(name, ":]"); ok {
-				is := classes[class]
+				is := characterClasses[class]
 				in = in || is != nil && is(r)
 				set = rest
 				continue
 			}
 		}
 		var lo, hi rune
-		lo, set = member(set)
+		lo, set = cutSetMember(set)
 		if hi = lo; len(set) > 1 && set[0] == '-' {
-			hi, set = member(set[1:])
+			hi, set = cutSetMember(set[1:])
 		}
 		in = in || lo <= r && r <= hi
 	}
@@ -119,7 +119,7 @@ func matchSet(set string, r rune) bool {
 }
 
 // member splits the first character off a bracket expression.
-func member(set string) (r rune, rest string) {
+func cutSetMember(set string) (r rune, rest string) {
 	if set[0] == '\\' && len(set) > 1 {
 		set = set[1:]
 	}
@@ -139,7 +139,7 @@ func JoinValues(vs []Value) Value {
 	var b Builder
 	for i, v := range vs {
 		if i > 0 {
-			b.Literal(" ")
+			b.AddLiteral(" ")
 		}
 		b.Add(v)
 	}
@@ -150,7 +150,7 @@ func JoinValues(vs []Value) Value {
 func WindowsGlob(v Value) Value {
 	switch {
 	case v.Known() && strings.ContainsAny(v.Text, "*?"):
-		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
+		v.IsPattern, v.Display, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
 	case v.IsPattern && strings.Contains(v.Text, `\`):
 		v.Text = windowsPattern(v.Text)
 	}

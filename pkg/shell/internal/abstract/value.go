@@ -12,9 +12,9 @@ import (
 // SecretName returns the name of the secret in a value, for messages.
 func (v Value) SecretName() string {
 	switch {
-	case v.Secrets != "":
-		return v.Secrets
-	case v.Taint&Dump != 0:
+	case v.SecretDescription != "":
+		return v.SecretDescription
+	case v.Taint&EnvironmentDump != 0:
 		return "the environment"
 	}
 	return "credentials"
@@ -30,19 +30,19 @@ const UnsetName = "__unknown"
 type Taint uint16
 
 const (
-	Network    Taint = 1 << iota // received from the network
-	Decoded                      // output of a decoder
-	Secret                       // credentials from a file or a key store
-	Credential                   // a variable whose name says that it is a credential
-	Dump                         // the whole environment
-	Foreign                      // unknown text from another part of the command
-	ShellOut                     // output of an interpreter that reads its commands from another source
-	Socket                       // a network connection
-	Private                      // clipboard, screen, keystrokes
-	Local                        // data from a file or command of this machine, secret or not
-	Held                         // a credential from a key store or service that was not printed
-	Untrusted                    // from a clone or other text that anyone may have written
-	Rows                         // rows of a database on this machine
+	Network          Taint = 1 << iota // received from the network
+	Decoded                            // output of a decoder
+	Secret                             // credentials from a file or a key store
+	Credential                         // a variable whose name says that it is a credential
+	EnvironmentDump                    // the whole environment
+	UnknownText                        // unknown text from another part of the command
+	ShellOutput                        // output of an interpreter that reads its commands from another source
+	Socket                             // a network connection
+	Private                            // clipboard, screen, keystrokes
+	Local                              // data from a file or command of this machine, secret or not
+	StoredCredential                   // a credential from a key store or service that was not printed
+	Untrusted                          // from a clone or other text that anyone may have written
+	DatabaseRows                       // rows of a database on this machine
 )
 
 // An Origin is a set of causes of the unknown parts of a value. No origin means a pattern of the text itself, such
@@ -50,32 +50,32 @@ const (
 type Origin uint8
 
 const (
-	FromVariable Origin = 1 << iota // a variable or parameter that the command does not set
-	FromCommand                     // output of a command, or result of an expression
-	FromInput                       // standard input
-	FromFile                        // content of a file
-	FromJob                         // ID of a background job of the shell
-	FromCount                       // a number computed by arithmetic
-	FromText                        // computed by the text in a way that is not analysed
-	Forgotten                       // a variable that an unknown assignment may have set
+	FromVariable          Origin = 1 << iota // a variable or parameter that the command does not set
+	FromCommand                              // output of a command, or result of an expression
+	FromInput                                // standard input
+	FromFile                                 // content of a file
+	FromJob                                  // ID of a background job of the shell
+	FromArithmetic                           // a number computed by arithmetic
+	FromText                                 // computed by the text in a way that is not analysed
+	FromUnknownAssignment                    // a variable that an unknown assignment may have set
 )
 
 // A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
-	Text      string // literal; a pattern as in effect.Overlap if pattern
-	Show      string // text for messages if IsPattern, such as "$NAME"; else empty
-	IsPattern bool
-	Taint     Taint
-	Origin    Origin // origin of all unknown parts
-	Lead      Origin // origin of the first part, if that is unknown
-	Loose     bool   // some unknown part has no origin
-	Bare      bool   // completely unknown
-	Tree      bool   // ** in the pattern represents folders that were searched, see effect.Effect
-	Lines     bool   // a list of paths, one per line, each of which matches the pattern
-	Written   bool   // built from quoted parts, so it is one word
-	Names     string // for a list: the file names in it, one per line; "" if any
-	From      effect.Span
-	Secrets   string // name of the secret, for messages
+	Text              string // literal; a pattern as in effect.Overlap if pattern
+	Display           string // text for messages if IsPattern, such as "$NAME"; else empty
+	IsPattern         bool
+	Taint             Taint
+	Origin            Origin // origin of all unknown parts
+	FirstOrigin       Origin // origin of the first part, if that is unknown
+	OriginIncomplete  bool   // some unknown part has no origin
+	FullyUnknown      bool   // completely unknown
+	IsSearchedTree    bool   // ** in the pattern represents folders that were searched, see effect.Effect
+	IsPathList        bool   // a list of paths, one per line, each of which matches the pattern
+	IsSingleWord      bool   // built from quoted parts, so it is one word
+	ListedNames       string // for a list: the file names in it, one per line; "" if any
+	From              effect.Span
+	SecretDescription string // name of the secret, for messages
 }
 
 // Lit returns the value of literal text.
@@ -85,37 +85,39 @@ func Lit(s string) Value { return Value{Text: s} }
 //
 //go:noinline
 func Unknown(show string, t Taint) Value {
-	return Value{Text: "**", Show: show, IsPattern: true, Bare: true, Taint: t}
+	return Value{Text: "**", Display: show, IsPattern: true, FullyUnknown: true, Taint: t}
 }
 
 // Of returns the value with origin o for all unknown parts.
-func (v Value) Of(o Origin) Value {
-	v.Origin, v.Lead = o, o
+func (v Value) WithOrigin(o Origin) Value {
+	v.Origin, v.FirstOrigin = o, o
 	return v
 }
 
 // Variable returns the value of a variable that the command does not set.
-func Variable(name string, t Taint) Value { return Unknown("$"+name, t).Of(FromVariable) }
+func Variable(name string, t Taint) Value { return Unknown("$"+name, t).WithOrigin(FromVariable) }
 
 // Output returns the unknown output of a command or code.
-func Output(of string, t Taint) Value { return Unknown("what "+of+" writes", t).Of(FromCommand) }
+func UnknownOutput(of string, t Taint) Value {
+	return Unknown("what "+of+" writes", t).WithOrigin(FromCommand)
+}
 
 // Short returns an unknown value that contains no slash.
-func Short(show string, o Origin) Value {
-	return Value{Text: "*", Show: show, IsPattern: true}.Of(o)
+func UnknownWithoutSlash(show string, o Origin) Value {
+	return Value{Text: "*", Display: show, IsPattern: true}.WithOrigin(o)
 }
 
 // Number returns an unknown number, as computed by arithmetic.
-func Number(show string) Value { return Short(show, FromCommand|FromCount) }
+func UnknownNumber(show string) Value { return UnknownWithoutSlash(show, FromCommand|FromArithmetic) }
 
-// IsNumber reports whether a value is an unknown number, as [Number] returns.
+// IsNumber reports whether a value is an unknown number, as [UnknownNumber] returns.
 func (v Value) IsNumber() bool {
-	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromCommand|FromCount && v.Lead == v.Origin
+	return v.IsPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == FromCommand|FromArithmetic && v.FirstOrigin == v.Origin
 }
 
 // Job reports whether a value is only the ID of a background job of the shell.
-func (v Value) Job() bool {
-	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromVariable|FromJob && v.Lead == v.Origin
+func (v Value) IsJobID() bool {
+	return v.IsPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == FromVariable|FromJob && v.FirstOrigin == v.Origin
 }
 
 // Hidden reports whether an unknown part lies between two letters of the file name, as in ba${x}sh: this is only
@@ -123,10 +125,10 @@ func (v Value) Job() bool {
 func (v Value) Hidden() bool {
 	name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]
 	first, last := strings.IndexByte(name, '*'), strings.LastIndexByte(name, '*')
-	return v.IsPattern && first > 0 && last+1 < len(name) && letter(name[first-1]) && letter(name[last+1])
+	return v.IsPattern && first > 0 && last+1 < len(name) && isLetter(name[first-1]) && isLetter(name[last+1])
 }
 
-func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // Cause returns why a value is unknown.
 func (v Value) Cause() effect.Cause {
@@ -139,7 +141,7 @@ func (v Value) Cause() effect.Cause {
 		return effect.CauseFile
 	case v.Origin&FromInput != 0:
 		return effect.CauseInput
-	case v.Origin&(FromText|Forgotten) != 0:
+	case v.Origin&(FromText|FromUnknownAssignment) != 0:
 		return effect.CauseUnresolved
 	case v.Origin&FromVariable != 0:
 		return effect.CauseVariable
@@ -152,7 +154,7 @@ func (v Value) Cause() effect.Cause {
 func (v Value) CodeCause() effect.Cause {
 	cause := v.Cause()
 	if cause == effect.CauseVariable && strings.Trim(v.Text, "* \t\n;\"'") == "" {
-		return effect.CauseHeld
+		return effect.CauseVariableCode
 	}
 	return cause
 }
@@ -160,7 +162,7 @@ func (v Value) CodeCause() effect.Cause {
 // String returns the value as text for messages.
 func (v Value) String() string {
 	if v.IsPattern {
-		return v.Show
+		return v.Display
 	}
 	return v.Text
 }
@@ -168,11 +170,11 @@ func (v Value) String() string {
 func (v Value) Known() bool { return !v.IsPattern }
 
 // Computed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
-func (v Value) Computed() bool { return v.IsPattern && v.Origin&FromText != 0 }
+func (v Value) IsComputed() bool { return v.IsPattern && v.Origin&FromText != 0 }
 
 // Plain reports whether the origin of a value is harmless to run: it has no taint other than
 // Local and Held, which count only when data leaves the machine.
-func (v Value) Plain() bool { return v.Taint&^(Local|Held) == 0 }
+func (v Value) HasHarmlessTaint() bool { return v.Taint&^(Local|StoredCredential) == 0 }
 
 // AsPattern returns the text as a pattern, with literal text escaped.
 func (v Value) AsPattern() string {
@@ -193,116 +195,116 @@ func Concat(vs ...Value) Value {
 
 // A Builder concatenates parts of a word. The zero Builder is an empty value.
 type Builder struct {
-	Lit     strings.Builder // text, literal or pattern
-	show    strings.Builder
-	pattern bool
-	bare    bool // only unknown parts so far
-	Any     bool // a part was added
-	Taint   Taint
-	origin  Origin
-	lead    Origin
-	loose   bool
-	secrets string
-	list    bool // the only part so far is a list
-	tree    bool // the only part so far is a tree
-	star    bool // the text itself contains "**", which matches folders
-	climbs  bool // other parts may lead out of these folders
+	Text              strings.Builder // text, literal or pattern
+	display           strings.Builder
+	isPattern         bool
+	fullyUnknown      bool // only unknown parts so far
+	HasParts          bool // a part was added
+	Taint             Taint
+	origin            Origin
+	firstOrigin       Origin
+	originIncomplete  bool
+	secretDescription string
+	isPathList        bool // the only part so far is a list
+	isSearchedTree    bool // the only part so far is a tree
+	hasDoubleStar     bool // the text itself contains "**", which matches folders
+	mayLeaveTree      bool // other parts may lead out of these folders
 }
 
-func (b *Builder) Literal(s string) {
+func (b *Builder) AddLiteral(s string) {
 	if s == "" {
-		b.Any = true
+		b.HasParts = true
 		return
 	}
-	if b.Lit.Len()+len(s) > MaxValue {
-		b.overflow()
+	if b.Text.Len()+len(s) > MaxValue {
+		b.becomeUnknown()
 		return
 	}
-	b.Any, b.bare, b.list = true, false, false
-	b.tree = b.tree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name does not lead to another folder
-	b.climbs = b.climbs || strings.Contains(s, "..")
-	if b.pattern {
-		b.Lit.WriteString(effect.Quote(s))
-		if b.show.Len() < 4<<10 {
-			b.show.WriteString(s)
+	b.HasParts, b.fullyUnknown, b.isPathList = true, false, false
+	b.isSearchedTree = b.isSearchedTree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name does not lead to another folder
+	b.mayLeaveTree = b.mayLeaveTree || strings.Contains(s, "..")
+	if b.isPattern {
+		b.Text.WriteString(effect.Quote(s))
+		if b.display.Len() < 4<<10 {
+			b.display.WriteString(s)
 		}
 		return
 	}
-	b.Lit.WriteString(s)
+	b.Text.WriteString(s)
 }
 
 // glob adds pattern text that is shown unchanged.
-func (b *Builder) glob(pattern, show string) {
-	b.Add(Value{Text: pattern, Show: show, IsPattern: true})
+func (b *Builder) addGlob(pattern, show string) {
+	b.Add(Value{Text: pattern, Display: show, IsPattern: true})
 }
 
 func (b *Builder) Add(v Value) {
 	b.Taint |= v.Taint
-	if v.Secrets != "" {
-		b.secrets = v.Secrets
+	if v.SecretDescription != "" {
+		b.secretDescription = v.SecretDescription
 	}
 	if !v.IsPattern {
-		b.Literal(v.Text)
+		b.AddLiteral(v.Text)
 		return
 	}
 	b.origin |= v.Origin
-	b.loose = b.loose || v.Loose || v.Origin == 0
-	b.climbs = b.climbs || strings.Contains(v.Text, "**")
-	alone := b.Lit.Len() == 0
-	b.list, b.tree = alone && v.Lines, alone && v.Tree
-	if !b.pattern {
-		b.pattern = true
-		b.bare = b.Lit.Len() == 0
-		if b.bare {
-			b.lead = v.Lead
+	b.originIncomplete = b.originIncomplete || v.OriginIncomplete || v.Origin == 0
+	b.mayLeaveTree = b.mayLeaveTree || strings.Contains(v.Text, "**")
+	alone := b.Text.Len() == 0
+	b.isPathList, b.isSearchedTree = alone && v.IsPathList, alone && v.IsSearchedTree
+	if !b.isPattern {
+		b.isPattern = true
+		b.fullyUnknown = b.Text.Len() == 0
+		if b.fullyUnknown {
+			b.firstOrigin = v.FirstOrigin
 		}
-		plain := b.Lit.String()
-		b.show.WriteString(plain)
-		b.Lit.Reset()
-		b.Lit.WriteString(effect.Quote(plain))
+		plain := b.Text.String()
+		b.display.WriteString(plain)
+		b.Text.Reset()
+		b.Text.WriteString(effect.Quote(plain))
 	}
-	b.Any = true
-	b.bare = b.bare && v.Bare
-	if b.Lit.Len()+len(v.Text) > MaxValue {
-		b.overflow()
+	b.HasParts = true
+	b.fullyUnknown = b.fullyUnknown && v.FullyUnknown
+	if b.Text.Len()+len(v.Text) > MaxValue {
+		b.becomeUnknown()
 		return
 	}
-	if !strings.HasSuffix(b.Lit.String(), "**") || v.Text != "**" {
-		b.Lit.WriteString(v.Text)
+	if !strings.HasSuffix(b.Text.String(), "**") || v.Text != "**" {
+		b.Text.WriteString(v.Text)
 	}
-	if b.show.Len() < 4<<10 {
-		b.show.WriteString(v.Show)
+	if b.display.Len() < 4<<10 {
+		b.display.WriteString(v.Display)
 	}
 }
 
 // overflow makes a value unknown that became too long.
-func (b *Builder) overflow() {
-	b.Lit.Reset()
-	b.show.Reset()
-	b.Lit.WriteString("**")
-	b.show.WriteString("…")
-	b.pattern, b.bare, b.Any, b.list, b.tree = true, true, true, false, false
-	b.origin, b.lead = 0, 0
-	b.Taint |= Foreign
+func (b *Builder) becomeUnknown() {
+	b.Text.Reset()
+	b.display.Reset()
+	b.Text.WriteString("**")
+	b.display.WriteString("…")
+	b.isPattern, b.fullyUnknown, b.HasParts, b.isPathList, b.isSearchedTree = true, true, true, false, false
+	b.origin, b.firstOrigin = 0, 0
+	b.Taint |= UnknownText
 }
 
 func (b *Builder) Value() Value {
-	if !b.pattern {
-		return Value{Text: b.Lit.String(), Taint: b.Taint, Secrets: b.secrets}
+	if !b.isPattern {
+		return Value{Text: b.Text.String(), Taint: b.Taint, SecretDescription: b.secretDescription}
 	}
-	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Loose: b.loose, Secrets: b.secrets, Lines: b.list, Tree: b.tree || b.star && !b.climbs}
+	return Value{Text: b.Text.String(), Display: b.display.String(), IsPattern: true, FullyUnknown: b.fullyUnknown, Taint: b.Taint, Origin: b.origin, FirstOrigin: b.firstOrigin, OriginIncomplete: b.originIncomplete, SecretDescription: b.secretDescription, IsPathList: b.isPathList, IsSearchedTree: b.isSearchedTree || b.hasDoubleStar && !b.mayLeaveTree}
 }
 
 // Unescaped adds unquoted text of the command, with escapes and globs.
-func (b *Builder) Unescaped(text string) {
+func (b *Builder) AddUnquotedText(text string) {
 	if !strings.ContainsAny(text, "\\*?[") {
-		b.Literal(text)
+		b.AddLiteral(text)
 		return
 	}
 	start := 0
 	flush := func(end int) {
 		if end > start {
-			b.Literal(text[start:end])
+			b.AddLiteral(text[start:end])
 		}
 	}
 	for i := 0; i < len(text); i++ {
@@ -320,20 +322,20 @@ func (b *Builder) Unescaped(text string) {
 			for end < len(text) && text[end] == '*' {
 				end++
 			}
-			b.stars(text[i:end], i == 0 || text[i-1] == '/', end == len(text) || text[end] == '/')
+			b.addStars(text[i:end], i == 0 || text[i-1] == '/', end == len(text) || text[end] == '/')
 			i, start = end-1, end
 		case '?':
 			flush(i)
-			b.glob("?", "?")
+			b.addGlob("?", "?")
 			start = i + 1
 		case '[':
-			end := setEnd(text[i:])
+			end := bracketEnd(text[i:])
 			if end < 0 { // no bracket expression, as in the command "["
 				continue
 			}
 			flush(i)
 			expr := text[i : i+end+1]
-			b.glob(GlobPattern(expr), expr)
+			b.addGlob(GlobPattern(expr), expr)
 			i += end
 			start = i + 1
 		}
@@ -343,18 +345,18 @@ func (b *Builder) Unescaped(text string) {
 
 // stars adds a run of stars. Two stars that are a whole path element match folders below the folder at the start
 // of the word.
-func (b *Builder) stars(run string, begins, ends bool) {
-	begins = begins && (b.Lit.Len() == 0 || strings.HasSuffix(b.Lit.String(), "/"))
-	climbs := b.climbs
+func (b *Builder) addStars(run string, begins, ends bool) {
+	begins = begins && (b.Text.Len() == 0 || strings.HasSuffix(b.Text.String(), "/"))
+	climbs := b.mayLeaveTree
 	if len(run) != 2 || !begins || !ends {
-		b.glob(run[:min(len(run), 2)], run)
+		b.addGlob(run[:min(len(run), 2)], run)
 		return
 	}
-	if b.Lit.Len() == 0 {
-		b.glob("./", "")
+	if b.Text.Len() == 0 {
+		b.addGlob("./", "")
 	}
-	b.glob(run, run)
-	b.star, b.climbs = true, climbs
+	b.addGlob(run, run)
+	b.hasDoubleStar, b.mayLeaveTree = true, climbs
 }
 
 // Clip shortens text for a message to 80 characters.

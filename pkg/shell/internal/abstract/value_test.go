@@ -10,7 +10,7 @@ import (
 // TestConcat holds what is known of a word that is joined from parts.
 func TestConcat(t *testing.T) {
 	t.Parallel()
-	star := Value{Text: "*", Show: "*", IsPattern: true}
+	star := Value{Text: "*", Display: "*", IsPattern: true}
 	for _, c := range [...]struct {
 		parts       []Value
 		text, shown string
@@ -27,8 +27,8 @@ func TestConcat(t *testing.T) {
 		{[]Value{Lit(strings.Repeat("x", MaxValue)), Lit("y")}, "**", "…", false, true},
 	} {
 		v := Concat(c.parts...)
-		if v.Text != c.text || v.String() != c.shown || v.Known() != c.known || v.Bare != c.bare {
-			t.Errorf("%.40v: %q, shown %q, known %t, bare %t", c.parts, v.Text, v.String(), v.Known(), v.Bare)
+		if v.Text != c.text || v.String() != c.shown || v.Known() != c.known || v.FullyUnknown != c.bare {
+			t.Errorf("%.40v: %q, shown %q, known %t, bare %t", c.parts, v.Text, v.String(), v.Known(), v.FullyUnknown)
 		}
 	}
 }
@@ -37,8 +37,8 @@ func TestConcat(t *testing.T) {
 // which secret it holds.
 func TestText(t *testing.T) {
 	t.Parallel()
-	env, key := Unknown("env", Dump), Lit("k")
-	key.Secrets = "~/.ssh/id_rsa"
+	env, key := Unknown("env", EnvironmentDump), Lit("k")
+	key.SecretDescription = "~/.ssh/id_rsa"
 	for _, c := range [...]struct {
 		v                      Value
 		shown, pattern, secret string
@@ -48,12 +48,12 @@ func TestText(t *testing.T) {
 		{Variable("X", 0), "$X", "**", "credentials", true},
 		{env, "env", "**", "the environment", false},
 		{key, "k", "k", "~/.ssh/id_rsa", true},
-		{Output("cat", Local|Held), "what cat writes", "**", "credentials", true},
-		{Output("cat", Local|Private), "what cat writes", "**", "credentials", false},
-		{Short("$$", FromVariable), "$$", "*", "credentials", true},
+		{UnknownOutput("cat", Local|StoredCredential), "what cat writes", "**", "credentials", true},
+		{UnknownOutput("cat", Local|Private), "what cat writes", "**", "credentials", false},
+		{UnknownWithoutSlash("$$", FromVariable), "$$", "*", "credentials", true},
 	} {
-		if c.v.String() != c.shown || c.v.AsPattern() != c.pattern || c.v.SecretName() != c.secret || c.v.Plain() != c.plain {
-			t.Errorf("%+v: %q, %q, %q, plain %t", c.v, c.v.String(), c.v.AsPattern(), c.v.SecretName(), c.v.Plain())
+		if c.v.String() != c.shown || c.v.AsPattern() != c.pattern || c.v.SecretName() != c.secret || c.v.HasHarmlessTaint() != c.plain {
+			t.Errorf("%+v: %q, %q, %q, plain %t", c.v, c.v.String(), c.v.AsPattern(), c.v.SecretName(), c.v.HasHarmlessTaint())
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestJoinValues(t *testing.T) {
 	for i := range long {
 		long[i] = Lit(strings.Repeat("x", MaxValue/2))
 	}
-	if v := JoinValues(long); v.Known() || v.Taint != Foreign || len(v.Text) > MaxValue || !strings.HasPrefix(v.Text, "**") {
+	if v := JoinValues(long); v.Known() || v.Taint != UnknownText || len(v.Text) > MaxValue || !strings.HasPrefix(v.Text, "**") {
 		t.Errorf("a text over the bound: %.40q, known %t, taint %b", v.Text, v.Known(), v.Taint)
 	}
 	if got := Clip(strings.Repeat("ü", 81)); got != strings.Repeat("ü", 79)+"…" {
@@ -85,18 +85,18 @@ func TestJoinValues(t *testing.T) {
 func TestTaintsStay(t *testing.T) {
 	t.Parallel()
 	secret := Lit("k")
-	secret.Taint, secret.Secrets = Secret, "~/.ssh/id_rsa"
-	v := Concat(secret, Output("curl", Network), Variable("X", Credential))
-	if v.Taint != Secret|Network|Credential || v.Secrets != "~/.ssh/id_rsa" {
-		t.Errorf("taint %b, secret %q", v.Taint, v.Secrets)
+	secret.Taint, secret.SecretDescription = Secret, "~/.ssh/id_rsa"
+	v := Concat(secret, UnknownOutput("curl", Network), Variable("X", Credential))
+	if v.Taint != Secret|Network|Credential || v.SecretDescription != "~/.ssh/id_rsa" {
+		t.Errorf("taint %b, secret %q", v.Taint, v.SecretDescription)
 	}
-	if v.Origin != FromCommand|FromVariable || v.Lead != 0 {
-		t.Errorf("origin %b, lead %b", v.Origin, v.Lead)
+	if v.Origin != FromCommand|FromVariable || v.FirstOrigin != 0 {
+		t.Errorf("origin %b, lead %b", v.Origin, v.FirstOrigin)
 	}
-	if v := Concat(Output("x", 0), Lit("y")); v.Lead != FromCommand {
-		t.Errorf("lead %b of what starts with output", v.Lead)
+	if v := Concat(UnknownOutput("x", 0), Lit("y")); v.FirstOrigin != FromCommand {
+		t.Errorf("lead %b of what starts with output", v.FirstOrigin)
 	}
-	if v := Concat(Lit(strings.Repeat("x", MaxValue)), secret); v.Taint&(Secret|Foreign) != Secret|Foreign {
+	if v := Concat(Lit(strings.Repeat("x", MaxValue)), secret); v.Taint&(Secret|UnknownText) != Secret|UnknownText {
 		t.Errorf("a value that became too long has taint %b", v.Taint)
 	}
 }
@@ -108,11 +108,11 @@ func TestCause(t *testing.T) {
 		want effect.Cause
 	}{
 		{Variable("X", 0), effect.CauseVariable},
-		{Output("x", 0), effect.CauseOutput},
-		{Output("x", Network), effect.CauseDownload},
+		{UnknownOutput("x", 0), effect.CauseOutput},
+		{UnknownOutput("x", Network), effect.CauseDownload},
 		{Variable("X", Socket), effect.CauseDownload},
-		{Short("$(date)", FromFile), effect.CauseFile},
-		{Unknown("x", 0).Of(FromInput | FromVariable), effect.CauseInput},
+		{UnknownWithoutSlash("$(date)", FromFile), effect.CauseFile},
+		{Unknown("x", 0).WithOrigin(FromInput | FromVariable), effect.CauseInput},
 		{Unknown("x", 0), effect.CauseUnresolved},
 	} {
 		if got := c.v.Cause(); got != c.want {
@@ -141,7 +141,7 @@ func TestUnescaped(t *testing.T) {
 		"a[b-c]*\\?d": `pattern a[b-c]*\?d`,
 	} {
 		var b Builder
-		b.Unescaped(text)
+		b.AddUnquotedText(text)
 		v := b.Value()
 		got := "literal " + v.Text
 		if v.IsPattern {

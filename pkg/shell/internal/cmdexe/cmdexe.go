@@ -24,47 +24,47 @@ type reader struct {
 func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
-		return abstract.Unknown("…", abstract.Foreign)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	r := &reader{w: w, text: text, span: span}
 	out := abstract.Value{}
 	piped := false
 	list := false
-	for _, p := range parts(text) {
+	for _, p := range splitCommands(text) {
 		if w.Ended() || !w.Step(1) {
 			break
 		}
 		if list {
 			list = false
-			command, ok := ofList(p.text)
+			command, ok := forListCommand(p.text)
 			if !ok {
 				continue
 			}
 			p.text = command
 		}
-		list = beforeList(p.text)
+		list = endsBeforeForList(p.text)
 		io := abstract.Streams{}
 		if piped {
 			io.In = out
 		}
-		piped = p.pipe
+		piped = p.pipesToNext
 		words := r.redirects(r.words(p.text, span(p.start, p.end)), &io)
 		if len(words) == 0 {
 			continue
 		}
-		out = w.Deliver(io, r.command(words, io))
+		out = w.DeliverOutput(io, r.command(words, io))
 	}
 	return out
 }
 
 // beforeList reports whether a part ends before the list of a for loop.
-func beforeList(text string) bool {
+func endsBeforeForList(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 2 && strings.EqualFold(strings.TrimLeft(fields[0], "@("), "for") && strings.EqualFold(fields[len(fields)-1], "in")
 }
 
 // ofList returns the command whose output is the list of a for loop; ok is false for a list of words.
-func ofList(text string) (command string, ok bool) {
+func forListCommand(text string) (command string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] != '\'' && text[0] != '`' {
 		return "", false
@@ -73,21 +73,21 @@ func ofList(text string) (command string, ok bool) {
 }
 
 // A part is one command of a line.
-type part struct {
-	text       string
-	start, end int
-	pipe       bool
+type commandPart struct {
+	text        string
+	start, end  int
+	pipesToNext bool
 }
 
 // parts splits text at &, &&, ||, | and parentheses outside quotes, and at line ends.
-func parts(text string) []part {
-	var out []part
+func splitCommands(text string) []commandPart {
+	var out []commandPart
 	start, quoted := 0, false
 	emit := func(end int, pipe bool) {
 		if strings.TrimSpace(text[start:end]) != "" {
-			out = append(out, part{text[start:end], start, end, pipe})
+			out = append(out, commandPart{text[start:end], start, end, pipe})
 		} else if len(out) > 0 && pipe {
-			out[len(out)-1].pipe = false // ||
+			out[len(out)-1].pipesToNext = false // ||
 		}
 	}
 	for i := 0; i < len(text); i++ {
@@ -131,7 +131,7 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 		case c == '^' && !quoted && i+1 < len(text):
 			i++
 			if text[i] != '\n' && text[i] != '\r' {
-				b.Literal(text[i : i+1])
+				b.AddLiteral(text[i : i+1])
 			}
 			started = true
 		case c == '"':
@@ -144,20 +144,20 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 			if i+1 < len(text) && text[i+1] == '>' {
 				n = 2
 			}
-			digits := b.Lit.String()
+			digits := b.Text.String()
 			if started && len(digits) == 1 && digits[0] >= '0' && digits[0] <= '9' {
 				b = abstract.Builder{}
 				started = false
-				out = append(out, abstract.Value{Text: digits + text[i:i+n], From: at, Written: true})
+				out = append(out, abstract.Value{Text: digits + text[i:i+n], From: at, IsSingleWord: true})
 			} else {
 				end()
-				out = append(out, abstract.Value{Text: text[i : i+n], From: at, Written: true})
+				out = append(out, abstract.Value{Text: text[i : i+n], From: at, IsSingleWord: true})
 			}
 			i += n - 1
 		case c == '%':
 			j := strings.IndexByte(text[i+1:], '%')
 			if j <= 0 || strings.ContainsAny(text[i+1:i+1+j], " \\/") {
-				b.Literal("%")
+				b.AddLiteral("%")
 				started = true
 				break
 			}
@@ -165,7 +165,7 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 			started = true
 			i += j + 1
 		default:
-			b.Literal(text[i : i+1])
+			b.AddLiteral(text[i : i+1])
 			started = true
 		}
 		if len(out) > abstract.MaxFields {
@@ -196,9 +196,9 @@ func (r *reader) variable(name string) abstract.Value {
 			return abstract.Lit("%" + strings.ToUpper(base) + "%")
 		}
 	}
-	v := abstract.Unknown("%"+name+"%", 0).Of(abstract.FromVariable)
+	v := abstract.Unknown("%"+name+"%", 0).WithOrigin(abstract.FromVariable)
 	if knowledge.SecretVariable(base) {
-		v.Taint, v.Secrets = abstract.Credential, "%"+base+"%"
+		v.Taint, v.SecretDescription = abstract.Credential, "%"+base+"%"
 	}
 	return v
 }
@@ -208,7 +208,7 @@ func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstr
 	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if !w.Written {
+		if !w.IsSingleWord {
 			rest = append(rest, w)
 			continue
 		}
@@ -219,7 +219,7 @@ func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstr
 		i++
 		n := strings.TrimRight(w.Text, "<>")
 		if strings.Contains(w.Text, "<") {
-			io.In, io.Redirected = r.w.Read(words[i]), true
+			io.In, io.InputRedirected = r.w.Read(words[i]), true
 		} else {
 			r.w.Redirect(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
 		}
@@ -237,7 +237,7 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 			words = words[1:]
 			continue
 		case "if":
-			words = afterCondition(words[1:])
+			words = dropCondition(words[1:])
 			continue
 		case "for":
 			words = words[1:]
@@ -287,7 +287,7 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 }
 
 // afterCondition drops the condition of an if command.
-func afterCondition(words []abstract.Value) []abstract.Value {
+func dropCondition(words []abstract.Value) []abstract.Value {
 	drop := 1
 	for len(words) > 0 {
 		switch t := strings.ToLower(words[0].Text); {
@@ -309,7 +309,7 @@ func afterCondition(words []abstract.Value) []abstract.Value {
 func (r *reader) set(words []abstract.Value) abstract.Value {
 	r.w.Execute(words, "set", effect.ReadOnly)
 	if len(words) == 1 {
-		return abstract.Unknown("the environment", abstract.Dump)
+		return abstract.Unknown("the environment", abstract.EnvironmentDump)
 	}
 	v := abstract.JoinValues(words[1:])
 	name, text, ok := strings.Cut(v.Text, "=")

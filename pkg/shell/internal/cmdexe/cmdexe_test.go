@@ -29,15 +29,15 @@ func TestReadGivesUp(t *testing.T) {
 	} {
 		w := worldtest.New()
 		Read(w, text, whole)
-		if got := strings.Join(w.Lines, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
+		if got := strings.Join(w.Reports, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %.200q", name, got)
 		}
 	}
 	w := worldtest.New()
-	w.Steps = 1
+	w.RemainingSteps = 1
 	Read(w, "dir a & dir b & dir c", whole)
 	if !w.Ended() {
-		t.Errorf("goes on without a budget: %q", w.Lines)
+		t.Errorf("goes on without a budget: %q", w.Reports)
 	}
 }
 

@@ -49,7 +49,7 @@ func Python(project, setup string) (names []string, known bool) {
 			case strings.HasPrefix(whole, scripts+"."):
 				names = append(names, strings.TrimPrefix(whole, scripts+"."))
 			case whole == scripts: // an inline table
-				for _, m := range inlineKey().FindAllStringSubmatch(value, -1) {
+				for _, m := range inlineKeyPattern().FindAllStringSubmatch(value, -1) {
 					names = append(names, m[1])
 				}
 			}
@@ -94,20 +94,20 @@ func eachKey(text string, f func(table, key, value string)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			if name, _, ok := strings.Cut(strings.TrimLeft(line, "["), "]"); ok {
-				table = unquoted(name)
+				table = unquoteKey(name)
 				continue
 			}
 		}
 		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
-			f(table, unquoted(key), strings.TrimSpace(value))
+			f(table, unquoteKey(key), strings.TrimSpace(value))
 		}
 	}
 }
 
 // unquoted returns a dotted key without quotes and spaces.
-func unquoted(key string) string {
+func unquoteKey(key string) string {
 	return strings.NewReplacer(`"`, "", "'", "", " ", "", "\t", "").Replace(key)
 }
 
 // inlineKey matches a key of an inline table.
-var inlineKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`["']?([\w.-]+)["']?\s*=`) })
+var inlineKeyPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`["']?([\w.-]+)["']?\s*=`) })

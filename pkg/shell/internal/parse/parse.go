@@ -13,13 +13,13 @@ import (
 // Limits of the parsed text. They are checked before the parser runs: it is recursive, and a stack overflow cannot
 // be recovered.
 const (
-	MaxText    = 64 << 10 // bytes of a command
-	MaxNesting = 200      // of brackets, counted without regard to quotes
-	maxOpeners = 4096     // of all constructs that nest in the parser or the analysis
+	MaxText       = 64 << 10 // bytes of a command
+	MaxNesting    = 200      // of brackets, counted without regard to quotes
+	maxConstructs = 4096     // of all constructs that nest in the parser or the analysis
 )
 
 // TooDeep returns why text must not be parsed, or "".
-func TooDeep(text string) string {
+func ExceededLimit(text string) string {
 	if len(text) > MaxText {
 		return "the command is longer than 64 KiB"
 	}
@@ -45,7 +45,7 @@ func TooDeep(text string) string {
 			}
 		}
 	}
-	if deepest > MaxNesting || total > maxOpeners {
+	if deepest > MaxNesting || total > maxConstructs {
 		return "the command is nested too deeply"
 	}
 	return ""
@@ -65,27 +65,27 @@ func startsConstruct(text string, i int) bool {
 	return false
 }
 
-var Parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+var BashParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
 // others are the parsers of the other shells.
-var others = [...]*sync.Pool{parsersOf(syntax.LangMirBSDKorn), parsersOf(syntax.LangPOSIX), parsersOf(syntax.LangZsh)}
+var otherParsers = [...]*sync.Pool{newParserPool(syntax.LangMirBSDKorn), newParserPool(syntax.LangPOSIX), newParserPool(syntax.LangZsh)}
 
-func parsersOf(lang syntax.LangVariant) *sync.Pool {
+func newParserPool(lang syntax.LangVariant) *sync.Pool {
 	return &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(lang)) }}
 }
 
 // Shell parses text as bash, or else as another shell of its family.
 func Shell(text string) (*syntax.File, error) {
-	p := Parsers.Get().(*syntax.Parser)
+	p := BashParsers.Get().(*syntax.Parser)
 	f, err := p.Parse(strings.NewReader(text), "")
-	Parsers.Put(p)
+	BashParsers.Put(p)
 	if err == nil {
 		return f, nil
 	}
-	for i := range others {
-		p := others[i].Get().(*syntax.Parser)
+	for i := range otherParsers {
+		p := otherParsers[i].Get().(*syntax.Parser)
 		f, err := p.Parse(strings.NewReader(text), "")
-		others[i].Put(p)
+		otherParsers[i].Put(p)
 		if err == nil {
 			return f, nil
 		}
@@ -102,7 +102,7 @@ func WithoutPlaceholders(text string) string {
 			continue
 		}
 		end := i + 1
-		for end < len(b) && end-i < 64 && (plain.WordByte(b[end]) || strings.IndexByte(" -./:|,", b[end]) >= 0) {
+		for end < len(b) && end-i < 64 && (plain.IsWordByte(b[end]) || strings.IndexByte(" -./:|,", b[end]) >= 0) {
 			end++
 		}
 		if end < i+2 || end >= len(b) || b[end] != '>' || b[i+1] == ' ' || b[i+1] == '/' {
@@ -134,7 +134,7 @@ func WithoutTemplates(text string) string {
 	}
 }
 
-func Error(err error) string {
+func ShortError(err error) string {
 	msg := err.Error()
 	if len(msg) > 120 {
 		msg = msg[:120]

@@ -19,15 +19,15 @@ func TestTooDeep(t *testing.T) {
 		"nested":           {strings.Repeat("$(", MaxNesting+1), true},
 		"closed":           {strings.Repeat("(a)", MaxNesting+1), false},
 		"closers first":    {strings.Repeat(")", 999) + strings.Repeat("(", MaxNesting+1), true},
-		"back quotes":      {strings.Repeat("`", maxOpeners+1), true},
-		"negations":        {strings.Repeat("! ", maxOpeners+1), true},
-		"keywords":         {strings.Repeat("if ", maxOpeners+1), true},
-		"within words":     {strings.Repeat("xif ", maxOpeners+1), false},
-		"arithmetic":       {"((" + strings.Repeat("-", maxOpeners+1), true},
-		"signs in a word":  {"echo " + strings.Repeat("-", maxOpeners+1), false},
-		"case of a letter": {strings.Repeat("If ", maxOpeners+1), false},
+		"back quotes":      {strings.Repeat("`", maxConstructs+1), true},
+		"negations":        {strings.Repeat("! ", maxConstructs+1), true},
+		"keywords":         {strings.Repeat("if ", maxConstructs+1), true},
+		"within words":     {strings.Repeat("xif ", maxConstructs+1), false},
+		"arithmetic":       {"((" + strings.Repeat("-", maxConstructs+1), true},
+		"signs in a word":  {"echo " + strings.Repeat("-", maxConstructs+1), false},
+		"case of a letter": {strings.Repeat("If ", maxConstructs+1), false},
 	} {
-		if got := TooDeep(c.text) != ""; got != c.deep {
+		if got := ExceededLimit(c.text) != ""; got != c.deep {
 			t.Errorf("%s: too deep is %t", name, got)
 		}
 	}
@@ -52,7 +52,7 @@ func TestShell(t *testing.T) {
 		if want < 0 {
 			if err == nil {
 				t.Errorf("%q is read as %d statements", text, len(f.Stmts))
-			} else if msg := Error(err); msg == "" || len(msg) > 120 {
+			} else if msg := ShortError(err); msg == "" || len(msg) > 120 {
 				t.Errorf("%q: message %q", text, msg)
 			}
 			continue

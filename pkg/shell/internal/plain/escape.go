@@ -6,14 +6,14 @@ import (
 )
 
 // ANSIC resolves the escapes of $'…' and of printf's format.
-func ANSIC(s string) string {
+func UnescapeANSIC(s string) string {
 	out, _ := unescape(s, false)
 	return out
 }
 
 // Echo resolves the escapes of echo -e and of printf's %b, where up to three digits follow \0, and \c ends the
 // output.
-func Echo(s string) (out string, ended bool) { return unescape(s, true) }
+func UnescapeEcho(s string) (out string, ended bool) { return unescape(s, true) }
 
 func unescape(s string, echo bool) (out string, ended bool) {
 	if !strings.Contains(s, `\`) {
@@ -56,13 +56,13 @@ func unescape(s string, echo bool) (out string, ended bool) {
 			if echo && c == '0' {
 				most = 4
 			}
-			n := Numeral(s[i:], 8, most)
+			n := CountDigits(s[i:], 8, most)
 			v, _ := strconv.ParseUint(s[i:i+n], 8, 16)
 			b.WriteByte(byte(v))
 			i += n - 1
 		case 'x', 'u', 'U':
 			width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
-			n := Numeral(s[i+1:], 16, width)
+			n := CountDigits(s[i+1:], 16, width)
 			if n == 0 {
 				b.WriteString(s[i-1 : i+1])
 				break
@@ -85,15 +85,15 @@ func unescape(s string, echo bool) (out string, ended bool) {
 }
 
 // Numeral returns the number of digits of a base, at most n, with which a text begins.
-func Numeral(s string, base, n int) int {
+func CountDigits(s string, base, n int) int {
 	i := 0
-	for i < n && i < len(s) && digit(s[i]) < base {
+	for i < n && i < len(s) && digitValue(s[i]) < base {
 		i++
 	}
 	return i
 }
 
-func digit(c byte) int {
+func digitValue(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')
@@ -103,7 +103,7 @@ func digit(c byte) int {
 	return 99
 }
 
-func WordByte(c byte) bool {
+func IsWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // maxText is the maximum length of the text that a substitution of sed inserts, in bytes.
-const maxText = 64 << 10
+const maxSubstitutedText = 64 << 10
 
 // Filter returns the output of a text filter; false if it cannot be computed.
 func Filter(base string, flags []string, operands []string, text string) (string, bool) {
@@ -42,7 +42,7 @@ func Filter(base string, flags []string, operands []string, text string) (string
 	case "tr":
 		return Translate(flags, operands, text)
 	case "sed":
-		return sedFold(flags, operands, text)
+		return computeSed(flags, operands, text)
 	case "base64", "gbase64":
 		if has("-d", "-D", "--decode", "-di", "-id") || slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix("--decode", f) && len(f) > 3 }) {
 			return decode.Base64(text)
@@ -82,7 +82,7 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 	}
 	switch base {
 	case "cut":
-		return cutFold(flags, operands, lines)
+		return computeCut(flags, operands, lines)
 	case "sort", "uniq":
 		return text, len(lines) == 1 && len(flags) == 0
 	case "head", "tail":

@@ -131,7 +131,7 @@ func TestGunzip(t *testing.T) {
 	if got, ok := Filter("gzip", []string{"-dc"}, nil, packed("rm -rf /")); !ok || got != "rm -rf /" {
 		t.Errorf("%q, %t", got, ok)
 	}
-	if _, ok := Filter("zcat", nil, nil, packed(strings.Repeat("x", maxText+1))); ok {
+	if _, ok := Filter("zcat", nil, nil, packed(strings.Repeat("x", maxSubstitutedText+1))); ok {
 		t.Error("a text that is too long was unpacked")
 	}
 	if _, ok := Filter("sed", nil, []string{"s/x/" + strings.Repeat("y", 1024) + "/g"}, strings.Repeat("x", 1024)); ok {
@@ -158,10 +158,10 @@ func TestEscapes(t *testing.T) {
 		{`a\cAb`, "a\x01b", "a"},
 		{`a\c`, "a", "a"},
 	} {
-		if got := ANSIC(c.text); got != c.ansi {
+		if got := UnescapeANSIC(c.text); got != c.ansi {
 			t.Errorf("$'%s': %q, want %q", c.text, got, c.ansi)
 		}
-		got, ended := Echo(c.text)
+		got, ended := UnescapeEcho(c.text)
 		if got != c.echo || ended != strings.Contains(c.text, `\c`) {
 			t.Errorf("echo -e '%s': %q, ended %t; want %q", c.text, got, ended, c.echo)
 		}

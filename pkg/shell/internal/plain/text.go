@@ -23,7 +23,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 			return "", false // multi-byte characters, and forms that are not computed
 		}
 	}
-	from := trSet(operands[0])
+	from := expandTrSet(operands[0])
 	if remove {
 		return strings.Map(func(r rune) rune {
 			if strings.ContainsRune(from, r) {
@@ -35,7 +35,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	if len(operands) < 2 {
 		return "", false
 	}
-	to := []rune(trSet(operands[1]))
+	to := []rune(expandTrSet(operands[1]))
 	if len(to) == 0 {
 		return "", false
 	}
@@ -52,14 +52,14 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 }
 
 // trSet expands the ranges and classes of a set of tr.
-func trSet(s string) string {
+func expandTrSet(s string) string {
 	for _, class := range [...][2]string{
 		{"[:upper:]", "A-Z"}, {"[:lower:]", "a-z"}, {"[:digit:]", "0-9"}, {"[:alpha:]", "A-Za-z"}, {"[:alnum:]", "0-9A-Za-z"},
 		{"[:space:]", " \t\n\r\v\f"}, {"[:blank:]", " \t"}, {"[:punct:]", "!\"#$%&'()*+,./:;<=>?@[]^_`{|}~-"},
 	} {
 		s = strings.ReplaceAll(s, class[0], class[1])
 	}
-	s = ANSIC(s)
+	s = UnescapeANSIC(s)
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if i+2 < len(s) && s[i+1] == '-' && s[i] <= s[i+2] {
@@ -75,7 +75,7 @@ func trSet(s string) string {
 }
 
 // sedFold computes sed scripts of substitutions without regular expressions.
-func sedFold(flags []string, operands []string, text string) (string, bool) {
+func computeSed(flags []string, operands []string, text string) (string, bool) {
 	for _, f := range flags {
 		if f != "-e" && f != "-E" && f != "-r" {
 			return "", false
@@ -103,7 +103,7 @@ func sedFold(flags []string, operands []string, text string) (string, bool) {
 			}
 			text = strings.Join(lines, "\n")
 		case "g":
-			if len(parts[1])*strings.Count(text, parts[0]) > maxText {
+			if len(parts[1])*strings.Count(text, parts[0]) > maxSubstitutedText {
 				return "", false
 			}
 			text = strings.ReplaceAll(text, parts[0], parts[1])
@@ -116,7 +116,7 @@ func sedFold(flags []string, operands []string, text string) (string, bool) {
 }
 
 // cutFold computes cut -c, -b and -d -f with one position or range.
-func cutFold(flags []string, operands []string, lines []string) (string, bool) {
+func computeCut(flags []string, operands []string, lines []string) (string, bool) {
 	delim, list, bytes := "\t", "", false
 	next := 0
 	operand := func() string {

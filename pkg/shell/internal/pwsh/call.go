@@ -11,11 +11,11 @@ import (
 )
 
 // operand parses one operand with its members, calls and subscripts.
-func (p *pwsh) operand() abstract.Value {
+func (p *analyzer) parseOperand() abstract.Value {
 	if p.i >= len(p.text) || !p.w.Step(1) {
 		return abstract.Value{}
 	}
-	if p.depth > deepest {
+	if p.depth > maxNesting {
 		p.w.GiveUp("PowerShell text is too complex")
 		return abstract.Value{}
 	}
@@ -25,56 +25,56 @@ func (p *pwsh) operand() abstract.Value {
 	dotted := ""
 	switch c := p.text[p.i]; {
 	case c == '\'' || c == '"':
-		v = p.str()
+		v = p.parseString()
 	case c == '@' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\'' || p.text[p.i+1] == '"'):
-		v = p.hereString()
+		v = p.parseHereString()
 	case strings.HasPrefix(p.text[p.i:], "@{"):
 		p.i += 2
-		v = p.table()
+		v = p.parseHashTable()
 	case (c == '$' || c == '@') && p.i+1 < len(p.text) && p.text[p.i+1] == '(':
 		p.i += 2
-		v = p.block(')')
+		v = p.parseBlock(')')
 	case c == '$':
 		start := p.i
-		v = p.variable()
+		v = p.parseVariable()
 		dotted = strings.ToLower(p.text[start:p.i])
 	case c == '(':
 		p.i++
-		v = p.block(')')
+		v = p.parseBlock(')')
 	case c == '{':
 		p.i++
-		v = p.block('}')
+		v = p.parseBlock('}')
 	case c == '[':
-		if p.attribute() {
+		if p.parseAttribute() {
 			return abstract.Value{}
 		}
-		name, ok := p.typeName()
+		name, ok := p.parseTypeName()
 		if !ok {
 			return abstract.Value{}
 		}
 		dotted = name
 		if !strings.HasPrefix(p.text[p.i:], "::") {
-			p.skip(" \t")
-			return p.cast(dotted)
+			p.skipChars(" \t")
+			return p.parseCast(dotted)
 		}
 	case c == '-' || c == '!':
 		p.i++
-		return p.operand()
+		return p.parseOperand()
 	case c >= '0' && c <= '9':
-		v = abstract.Value{Text: p.number(), From: p.at}
+		v = abstract.Value{Text: p.parseNumber(), From: p.at}
 	default:
-		text := p.bare()
+		text := p.parseBareWord()
 		if text == "" {
 			p.i++
 		}
 		v = abstract.Value{Text: text, From: p.at}
 	}
 	v.From = p.at
-	return p.members(v, dotted)
+	return p.parseMembers(v, dotted)
 }
 
 // number parses a number, or a word that begins like one.
-func (p *pwsh) number() string {
+func (p *analyzer) parseNumber() string {
 	start := p.i
 	for p.i < len(p.text) {
 		switch rest := p.text[p.i:]; {
@@ -82,7 +82,7 @@ func (p *pwsh) number() string {
 			p.i += 3
 		case strings.HasPrefix(rest, ".."):
 			p.i += 2
-		case plain.WordByte(rest[0]), rest[0] == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
+		case plain.IsWordByte(rest[0]), rest[0] == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
 			p.i++
 		default:
 			return p.text[start:p.i]
@@ -92,29 +92,29 @@ func (p *pwsh) number() string {
 }
 
 // table parses a hash table: names, each with a value after "=".
-func (p *pwsh) table() abstract.Value {
+func (p *analyzer) parseHashTable() abstract.Value {
 	var b abstract.Builder
 	for p.i < len(p.text) && !p.w.Ended() {
-		p.skip(" \t\r\n;")
+		p.skipChars(" \t\r\n;")
 		if p.i < len(p.text) && p.text[p.i] == '}' {
 			p.i++
 			break
 		}
 		start := p.i
 		if p.i < len(p.text) && (p.text[p.i] == '\'' || p.text[p.i] == '"') {
-			p.str()
+			p.parseString()
 		}
-		for p.i < len(p.text) && (plain.WordByte(p.text[p.i]) || p.text[p.i] == '-') {
+		for p.i < len(p.text) && (plain.IsWordByte(p.text[p.i]) || p.text[p.i] == '-') {
 			p.i++
 		}
-		p.skip(" \t")
+		p.skipChars(" \t")
 		if p.i < len(p.text) && p.text[p.i] == '=' {
 			p.i++
 		} else {
 			p.i = start
 		}
 		before := p.i
-		b.Add(p.pipeline('}'))
+		b.Add(p.parsePipeline('}'))
 		if p.i == before {
 			p.i++
 		}
@@ -123,8 +123,8 @@ func (p *pwsh) table() abstract.Value {
 }
 
 // cast handles [type]operand.
-func (p *pwsh) cast(typ string) abstract.Value {
-	v := p.operand()
+func (p *analyzer) parseCast(typ string) abstract.Value {
+	v := p.parseOperand()
 	switch strings.TrimSuffix(typ, "[]") {
 	case "char", "system.char":
 		var b strings.Builder
@@ -145,39 +145,39 @@ func (p *pwsh) cast(typ string) abstract.Value {
 }
 
 // members parses .name, ::name, (…) and […] after an operand.
-func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
+func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value {
 	for p.i < len(p.text) && !p.w.Ended() {
 		rest := p.text[p.i:]
 		switch {
-		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (plain.WordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
+		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (plain.IsWordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
 			p.i++
 			if rest[0] == ':' {
 				p.i++
 			}
 			name := ""
 			if c := p.text[min(p.i, len(p.text)-1)]; c == '\'' || c == '"' {
-				name = p.str().Text
+				name = p.parseString().Text
 			} else if c == '(' || c == '$' {
-				name = p.operand().Text
+				name = p.parseOperand().Text
 			} else {
 				start := p.i
-				for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
+				for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
 					p.i++
 				}
 				name = p.text[start:p.i]
 			}
 			dotted += "." + strings.ToLower(name)
-			if v.Lines && nameMembers[strings.ToLower(name)] {
-				v = abstract.Short(v.Show+dotted, abstract.FromCommand)
+			if v.IsPathList && nameProperties[strings.ToLower(name)] {
+				v = abstract.UnknownWithoutSlash(v.Display+dotted, abstract.FromCommand)
 			}
 			if p.i < len(p.text) && p.text[p.i] == '(' {
 				p.i++
-				v = p.call(v, dotted, p.arguments())
+				v = p.recordMethodCall(v, dotted, p.parseArguments())
 				dotted = ""
 			}
 		case rest[0] == '[':
 			p.i++
-			index := p.block(']')
+			index := p.parseBlock(']')
 			if n, err := strconv.Atoi(index.Text); v.Known() && err == nil && n >= 0 && n < len(v.Text) && dotted == "" {
 				v.Text = v.Text[n : n+1]
 			} else {
@@ -191,18 +191,18 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 }
 
 // nameMembers are the properties of a file object that contain no folder.
-var nameMembers = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
+var nameProperties = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
 
-func (p *pwsh) arguments() []abstract.Value {
+func (p *analyzer) parseArguments() []abstract.Value {
 	var args []abstract.Value
 	for p.i < len(p.text) && !p.w.Ended() {
-		p.skip(" \t\r\n,")
+		p.skipChars(" \t\r\n,")
 		if p.i >= len(p.text) || p.text[p.i] == ')' {
 			p.i++
 			break
 		}
 		start := p.i
-		v := p.sum()
+		v := p.parseConcatenation()
 		v.From = p.at
 		args = append(args, v)
 		if p.i == start {
@@ -214,23 +214,23 @@ func (p *pwsh) arguments() []abstract.Value {
 }
 
 // sum parses operands that are joined with +.
-func (p *pwsh) sum() abstract.Value {
-	left := p.operand()
+func (p *analyzer) parseConcatenation() abstract.Value {
+	left := p.parseOperand()
 	for {
 		mark := p.i
-		p.skip(" \t")
+		p.skipChars(" \t")
 		if p.i >= len(p.text) || p.text[p.i] != '+' {
 			p.i = mark
 			return left
 		}
 		p.i++
-		p.skip(" \t\r\n")
-		left = abstract.Concat(left, p.operand())
+		p.skipChars(" \t\r\n")
+		left = abstract.Concat(left, p.parseOperand())
 	}
 }
 
 // call records the effects of a .NET method and returns its result.
-func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abstract.Value {
+func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abstract.Value) abstract.Value {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
 			return args[i]
@@ -240,7 +240,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	one := arg(0)
 	method := name[strings.LastIndexByte(name, '.')+1:]
 	result := abstract.Unknown("."+method+"()", recv.Taint|one.Taint)
-	if out, ok := p.transfer(method, name, result, args); ok {
+	if out, ok := p.recordTransfer(method, name, result, args); ok {
 		return out
 	}
 	switch method {
@@ -261,9 +261,9 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 			return recv
 		}
 	case "tostring", "trim", "tolower", "toupper", "normalize", "readtoend", "invoke", "invokereturnasis", "toarray", "tochararray", "insert", "remove", "substring", "create", "getresponse", "getresponsestream":
-		return p.passing(recv, method, name, one)
+		return p.callPassThrough(recv, method, name, one)
 	case "invokescript", "addscript", "newscriptblock":
-		return p.evaluate(one)
+		return p.evaluateText(one)
 	case "start":
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
 			p.w.CallWindows(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
@@ -271,27 +271,27 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	case "shellexecute", "exec", "run", "shell":
 		p.w.Run("cmd", abstract.JoinValues(args), "powershell", p.at)
 	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
-		p.changes(method)
+		p.recordObjectChange(method)
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
 			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
 				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
 			} else {
-				p.w.Dynamic(effect.CauseCode, "loads an unknown .NET assembly", p.at)
+				p.w.Dynamic(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.at)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.w.Dynamic(effect.CauseCode, "runs machine code (P/Invoke or shellcode)", p.at)
+		p.w.Dynamic(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.at)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "disables AMSI script scanning", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanningOff, Reason: "disables AMSI script scanning", Span: p.at})
 		}
 	case "setenvironmentvariable":
 		if one.Known() {
 			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.at)
 		}
 		if len(args) > 2 && !strings.HasSuffix(strings.ToLower(arg(2).Text), "process") {
-			p.w.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.Clip(one.String()) + " for every program of the user", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.Clip(one.String()) + " for every program of the user", Span: p.at})
 		}
 	case "getfolderpath":
 		name := strings.ToLower(one.Text)
@@ -303,27 +303,27 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		p.w.Store(at, pattern, abstract.Unknown("a copy", recv.Taint))
 	case "gettext", "getdataobject", "getimage", "getfiledroplist":
 		if strings.Contains(name, "clipboard.") {
-			p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.at})
 		}
 	case "getenvironmentvariables":
-		return abstract.Unknown("the environment", abstract.Dump)
+		return abstract.Unknown("the environment", abstract.EnvironmentDump)
 	case "getenvironmentvariable":
-		return p.named("env:" + one.Text)
+		return p.variableValue("env:" + one.Text)
 	case "getnetworkcredential", "securestringtobstr", "securestringtoglobalallocunicode", "securestringtocotaskmemunicode":
 		if result.Taint&abstract.Credential != 0 { // plain text that was protected before
-			p.revealed()
+			p.recordRevealedPassword()
 		}
 	case "copyfromscreen":
-		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.at})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
-			p.connect(one)
+			p.recordConnection(one)
 		}
 	default:
 		for _, a := range args {
 			if plain.IsURL(a.Text) {
 				p.w.URL(effect.HTTPRequest, a)
-			} else if outside(a) {
+			} else if isRootOrHomePath(a) {
 				p.w.Path(effect.ReadFile, a, false)
 				p.w.Path(effect.WriteFile, a, false) // the effect of the method is unknown
 			}
@@ -333,12 +333,12 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 }
 
 // outside reports whether a value is a path below a folder of the root, or below the home folder.
-func outside(v abstract.Value) bool {
-	return !v.Bare && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
+func isRootOrHomePath(v abstract.Value) bool {
+	return !v.FullyUnknown && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }
 
 // transfer records the effects of methods that move data; ok is false for all others.
-func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
+func (p *analyzer) recordTransfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
 			return args[i]
@@ -370,7 +370,7 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 		if strings.Contains(name, "io.") {
 			p.w.Path(effect.DeleteFile, one, len(args) > 1)
 		} else {
-			p.changes(method)
+			p.recordObjectChange(method)
 		}
 	case "copy", "move":
 		if strings.Contains(name, "io.") {
@@ -385,17 +385,17 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 }
 
 // revealed records that a password is converted to plain text.
-func (p *pwsh) revealed() {
-	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", From: p.at})
+func (p *analyzer) recordRevealedPassword() {
+	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.at})
 }
 
 // changes records the call of a method that changes an object of the system.
-func (p *pwsh) changes(method string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", From: p.at})
+func (p *analyzer) recordObjectChange(method string) {
+	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", Span: p.at})
 }
 
 // passing handles methods that return or forward the value on which they are called, or run it.
-func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
+func (p *analyzer) callPassThrough(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":
 		recv.Text = strings.ToLower(recv.Text)
@@ -403,7 +403,7 @@ func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Va
 		recv.Text = strings.ToUpper(recv.Text)
 	case "create":
 		if strings.Contains(name, "scriptblock") {
-			return p.evaluate(one)
+			return p.evaluateText(one)
 		}
 		if strings.Contains(name, "webrequest") {
 			p.w.URL(effect.HTTPRequest, one)
@@ -412,16 +412,16 @@ func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Va
 	case "substring", "insert", "remove":
 		return abstract.Unknown("."+method+"()", recv.Taint)
 	case "invoke", "invokereturnasis":
-		if !recv.Known() || recv.Text != "" && !recv.Plain() {
-			return p.evaluate(recv)
+		if !recv.Known() || recv.Text != "" && !recv.HasHarmlessTaint() {
+			return p.evaluateText(recv)
 		}
 	}
 	return recv
 }
 
-func (p *pwsh) connect(host abstract.Value) {
-	p.connects = true
-	e := effect.Effect{Kind: effect.Connect, From: p.at, Pattern: true}
+func (p *analyzer) recordConnection(host abstract.Value) {
+	p.opensConnection = true
+	e := effect.Effect{Kind: effect.Connect, Span: p.at, Pattern: true}
 	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.Known() && len(f) > 0 {
 		e.Host, e.Pattern = effect.Host(f[0]), false
 	}
@@ -429,8 +429,8 @@ func (p *pwsh) connect(host abstract.Value) {
 }
 
 // evaluate walks text that PowerShell evaluates.
-func (p *pwsh) evaluate(v abstract.Value) abstract.Value {
-	p.runs = true
+func (p *analyzer) evaluateText(v abstract.Value) abstract.Value {
+	p.runsCode = true
 	if v.Known() && v.Text == "" {
 		return abstract.Value{}
 	}

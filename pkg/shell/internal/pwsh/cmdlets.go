@@ -18,25 +18,25 @@ type cmdlet struct {
 	aliases []string
 	class   effect.Class
 	effect  effect.Kind // effect without an operand
-	special special
+	special specialEffect
 	params  []param // in the order of their positions
 }
 
 // A param is a parameter of a cmdlet.
 type param struct {
 	name       string
-	use        use
+	use        parameterUse
 	positional bool // an argument without a parameter name can be its value
 	piped      bool // each input object is its value if no argument is given
 }
 
 // A use is the effect of a parameter's value.
-type use uint8
+type parameterUse uint8
 
 const (
-	unlisted use = iota
-	noted        // no effect
-	reads        // a path is read
+	unlisted parameterUse = iota
+	noted                 // no effect
+	reads                 // a path is read
 	writes
 	deletes
 	lists
@@ -57,29 +57,29 @@ const (
 )
 
 // A special is an effect of a cmdlet that its parameters cannot describe.
-type special uint8
+type specialEffect uint8
 
 const (
-	_        special = iota
-	content          // outputs the content of files
-	evaluate         // runs its input as PowerShell text
-	output           // outputs its arguments
-	joins            // outputs its arguments, joined to a path
-	passes           // outputs an unknown value
-	items            // outputs the files that it lists
-	each             // runs code on each input object; its output is unknown
-	same             // outputs some of the input objects
-	object           // creates a .NET object, which may connect
-	folder           // changes the working folder to its first argument
-	alias            // its arguments are an alias and a command
-	variable         // its arguments are a variable and its value
-	module           // loads code from a path in its arguments
-	remote           // may run a program given in its arguments
-	types            // loads or compiles code
-	asks             // outputs a password that the user enters
-	reveals          // may show a password as plain text
-	unpacks          // unpacks an archive into a folder
-	makes            // creates a file, folder or link
+	_        specialEffect = iota
+	content                // outputs the content of files
+	evaluate               // runs its input as PowerShell text
+	output                 // outputs its arguments
+	joins                  // outputs its arguments, joined to a path
+	passes                 // outputs an unknown value
+	items                  // outputs the files that it lists
+	each                   // runs code on each input object; its output is unknown
+	same                   // outputs some of the input objects
+	object                 // creates a .NET object, which may connect
+	folder                 // changes the working folder to its first argument
+	alias                  // its arguments are an alias and a command
+	variable               // its arguments are a variable and its value
+	module                 // loads code from a path in its arguments
+	remote                 // may run a program given in its arguments
+	types                  // loads or compiles code
+	asks                   // outputs a password that the user enters
+	reveals                // may show a password as plain text
+	unpacks                // unpacks an archive into a folder
+	makes                  // creates a file, folder or link
 )
 
 var cmdletIndex = sync.OnceValue(func() map[string]*cmdlet {
@@ -103,7 +103,7 @@ func findCmdlet(name string) *cmdlet {
 }
 
 // param returns the full name and the use of a parameter that may be abbreviated.
-func (c *cmdlet) param(name string) (full string, u use) {
+func (c *cmdlet) param(name string) (full string, u parameterUse) {
 	full = name
 	for _, p := range c.params {
 		if p.name == name {
@@ -118,7 +118,7 @@ func (c *cmdlet) param(name string) (full string, u use) {
 
 // position returns the parameter for the i-th argument without a name; the last parameter takes all further
 // arguments.
-func (c *cmdlet) position(i int) (full string, u use) {
+func (c *cmdlet) positionalParam(i int) (full string, u parameterUse) {
 	for _, p := range c.params {
 		if !p.positional {
 			continue
@@ -133,35 +133,35 @@ func (c *cmdlet) position(i int) (full string, u use) {
 }
 
 // verbNoun reports whether a lower-case name has the form Verb-Noun of PowerShell commands.
-func verbNoun(lower string) bool {
+func isVerbNoun(lower string) bool {
 	verb, noun, ok := strings.Cut(lower, "-")
 	return ok && len(verb) > 1 && noun != "" && !strings.ContainsAny(lower, "./\\:") && isVerb(verb)
 }
 
 // changesElsewhere records the remote change of an unlisted command, by the verb and the start of the noun in its
 // name.
-func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
+func (p *analyzer) recordRemoteChange(argv []abstract.Value, lower string) {
 	verb, noun, _ := strings.Cut(lower, "-")
 	_, written, _ := strings.Cut(argv[0].Text, "-")
-	if readsElsewhere(verb) || !isElsewhere(noun, written) {
+	if readsElsewhere(verb) || !isRemoteNoun(noun, written) {
 		return
 	}
 	means := meaningOf(verb)
-	if means == "" && (verb == "add" || verb == "grant" || verb == "new" || verb == "set") && grants().MatchString(noun) {
+	if means == "" && (verb == "add" || verb == "grant" || verb == "new" || verb == "set") && grantNounPattern().MatchString(noun) {
 		means = "grant"
 	}
 	if means == "" {
 		means = "change"
 	}
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Harms: effect.ChangeHarms(means), From: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Harms: effect.ChangeHarms(means), Span: p.at})
 }
 
 // grants matches nouns of commands that grant rights.
-var grants = prefilter.Lazy(granting)
+var grantNounPattern = prefilter.Lazy(granting)
 
 // isElsewhere reports whether a noun begins with the name of a service. The next letter must be a capital, unless
 // the name has no capitals.
-func isElsewhere(noun, written string) bool {
+func isRemoteNoun(noun, written string) bool {
 	lower := len(written) != len(noun) || written == noun
 	for i := 2; i <= len(noun) && i <= 24; i++ {
 		if beginsElsewhere(noun[:i]) && (lower || i == len(noun) || written[i] >= 'A' && written[i] <= 'Z') {

@@ -12,14 +12,14 @@ import (
 
 // A psArg is an argument of a PowerShell command.
 type psArg struct {
-	param string // full parameter name in lower case, "" if positional
-	use   use
-	val   abstract.Value
-	given bool
+	param    string // full parameter name in lower case, "" if positional
+	use      parameterUse
+	val      abstract.Value
+	hasValue bool
 }
 
 // command walks a command after its name: it parses the arguments and records the effects.
-func (p *pwsh) command(name, in abstract.Value) abstract.Value {
+func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	name.From = p.at
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
 	if reader := aliased(lower); reader != "" {
@@ -33,7 +33,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		name = v
 		c = findCmdlet(strings.ToLower(name.Text))
 	}
-	if in.Lines && c != nil && (c.special == each || c.special == same) {
+	if in.IsPathList && c != nil && (c.special == each || c.special == same) {
 		p.w.Set("ps:_", in)
 		p.w.Set("ps:psitem", in)
 		defer func() {
@@ -43,16 +43,16 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	}
 	var args []psArg
 	var io abstract.Streams
-	defer p.w.Later(func() { args, io = p.commandArguments(c, in) })()
+	defer p.w.DeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
 	if !name.Known() {
-		return p.w.CallUnknown(append([]abstract.Value{name}, values(args)...), io)
+		return p.w.CallUnknown(append([]abstract.Value{name}, argumentValues(args)...), io)
 	}
 	argv := []abstract.Value{name}
 	for _, a := range args {
 		if a.param != "" {
 			argv = append(argv, abstract.Lit("-"+a.param))
 		}
-		if a.given {
+		if a.hasValue {
 			argv = append(argv, a.val)
 		}
 	}
@@ -64,39 +64,39 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	case c != nil:
 		class := c.class
 		p.w.Execute(argv, c.name, class)
-		out = p.cmdlet(c, args, io)
-		if lower != c.name && unixOptions(args) { // on systems that have a program of this name, PowerShell has no such alias
+		out = p.walkCmdlet(c, args, io)
+		if lower != c.name && hasUnixOptions(args) { // on systems that have a program of this name, PowerShell has no such alias
 			out.Taint |= p.w.CallWindows(argv, io).Taint
 		}
-	case verbNoun(lower):
+	case isVerbNoun(lower):
 		class := effect.UnknownClass
 		if isReader(lower) {
 			class = effect.ReadOnly
 		}
 		p.w.Execute(argv, lower, class)
-		p.changesElsewhere(argv, lower)
-		out = abstract.Output(lower, in.Taint)
+		p.recordRemoteChange(argv, lower)
+		out = abstract.UnknownOutput(lower, in.Taint)
 		for _, v := range argv[1:] {
 			p.w.Suspect(v)
 			out.Taint |= v.Taint
 		}
-		if in.Lines && choosers[lower] {
-			out = some(in)
-			if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return nameMembers[strings.ToLower(v.Text)] }) {
-				out = abstract.Short("what "+lower+" writes", abstract.FromCommand)
+		if in.IsPathList && selectionCommands[lower] {
+			out = unknownSelection(in)
+			if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return nameProperties[strings.ToLower(v.Text)] }) {
+				out = abstract.UnknownWithoutSlash("what "+lower+" writes", abstract.FromCommand)
 			}
 		}
 	default:
 		out = p.w.CallWindows(argv, io)
 	}
-	return p.w.Deliver(io, out)
+	return p.w.DeliverOutput(io, out)
 }
 
 // unixOptions reports whether an argument has the form of bundled Unix options such as -rf, which is no prefix of
 // a parameter's name.
-func unixOptions(args []psArg) bool {
+func hasUnixOptions(args []psArg) bool {
 	for _, a := range args {
-		if a.param != "" && a.use == unlisted && len(a.param) < 4 && !commonShort[a.param] {
+		if a.param != "" && a.use == unlisted && len(a.param) < 4 && !commonParameterAliases[a.param] {
 			return true
 		}
 	}
@@ -104,11 +104,11 @@ func unixOptions(args []psArg) bool {
 }
 
 // commonShort are the short names of the parameters that all cmdlets have.
-var commonShort = map[string]bool{
+var commonParameterAliases = map[string]bool{
 	"ea": true, "ev": true, "wa": true, "wv": true, "infa": true, "iv": true, "ov": true, "ob": true, "pv": true, "vb": true, "db": true, "wi": true, "cf": true,
 }
 
-func values(args []psArg) []abstract.Value {
+func argumentValues(args []psArg) []abstract.Value {
 	out := make([]abstract.Value, 0, len(args))
 	for _, a := range args {
 		out = append(out, a.val)
@@ -117,12 +117,12 @@ func values(args []psArg) []abstract.Value {
 }
 
 // commandArguments parses the arguments of a command.
-func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
+func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
 	io := abstract.Streams{In: in}
 	var args []psArg
 	position := 0
 	for p.i < len(p.text) && !p.w.Ended() && len(args) < abstract.MaxFields {
-		p.skip(" \t")
+		p.skipChars(" \t")
 		if p.i >= len(p.text) {
 			break
 		}
@@ -130,17 +130,17 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 		if strings.IndexByte("\r\n;|)}&", ch) >= 0 { // a single & runs the command in the background
 			break
 		}
-		if p.redirects() {
-			p.redirect(&io)
+		if p.atRedirection() {
+			p.parseRedirection(&io)
 			continue
 		}
 		start := p.i
-		if ch == '-' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
-			args = append(args, p.parameter(c))
+		if ch == '-' && p.i+1 < len(p.text) && (plain.IsWordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
+			args = append(args, p.parseParameter(c))
 		} else {
-			a := psArg{val: p.argument(), given: true}
+			a := psArg{val: p.parseArgument(), hasValue: true}
 			if c != nil {
-				_, a.use = c.position(position)
+				_, a.use = c.positionalParam(position)
 				position++
 			}
 			args = append(args, a)
@@ -153,24 +153,24 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 }
 
 // redirects reports whether a redirection comes next.
-func (p *pwsh) redirects() bool {
+func (p *analyzer) atRedirection() bool {
 	rest := p.text[p.i:]
 	return rest != "" && (rest[0] == '>' || len(rest) > 1 && rest[1] == '>' && strings.IndexByte("123456*", rest[0]) >= 0)
 }
 
-func (p *pwsh) redirect(io *abstract.Streams) {
+func (p *analyzer) parseRedirection(io *abstract.Streams) {
 	n := ""
 	if p.text[p.i] != '>' {
 		n = p.text[p.i : p.i+1]
 		p.i++
 	}
 	add := strings.HasPrefix(p.text[p.i:], ">>")
-	p.skip("> \t")
+	p.skipChars("> \t")
 	if p.i < len(p.text) && p.text[p.i] == '&' {
 		p.i = min(len(p.text), p.i+2)
 		return
 	}
-	w := p.argument()
+	w := p.parseArgument()
 	if strings.EqualFold(w.Text, "$null") {
 		io.Out = &abstract.Target{Discard: true}
 		return
@@ -179,34 +179,34 @@ func (p *pwsh) redirect(io *abstract.Streams) {
 }
 
 // parameter parses -Name, -Name:value and -Name value.
-func (p *pwsh) parameter(c *cmdlet) psArg {
+func (p *analyzer) parseParameter(c *cmdlet) psArg {
 	p.i++
 	start := p.i
-	for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
+	for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
 		p.i++
 	}
 	full, use := c.param(strings.ToLower(p.text[start:p.i]))
 	a := psArg{param: full, use: use}
 	if p.i < len(p.text) && p.text[p.i] == ':' {
 		p.i++
-		a.val, a.given = p.argument(), use != switches
+		a.val, a.hasValue = p.parseArgument(), use != switches
 		return a
 	}
 	if use == switches {
 		return a
 	}
 	mark := p.i
-	p.skip(" \t")
+	p.skipChars(" \t")
 	if p.i >= len(p.text) || strings.IndexByte("\r\n;|)}-", p.text[p.i]) >= 0 && !(use != unlisted && p.text[p.i] == '-' && p.i+1 < len(p.text) && p.text[p.i+1] >= '0' && p.text[p.i+1] <= '9') {
 		p.i = mark
 		return a
 	}
-	a.val, a.given = p.argument(), true
+	a.val, a.hasValue = p.parseArgument(), true
 	return a
 }
 
 // argument parses one argument; adjacent words form one argument.
-func (p *pwsh) argument() abstract.Value {
+func (p *analyzer) parseArgument() abstract.Value {
 	var b abstract.Builder
 	text, names := "", ""
 	start := p.i
@@ -218,41 +218,41 @@ func (p *pwsh) argument() abstract.Value {
 		before := p.i
 		switch {
 		case c == ',':
-			b.Literal(" ")
+			b.AddLiteral(" ")
 			p.i++
-			p.skip(" \t\r\n")
+			p.skipChars(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.i == start:
-			v := p.operand()
-			text, names = v.Text, v.Names
+			v := p.parseOperand()
+			text, names = v.Text, v.ListedNames
 			b.Add(v)
 		default:
-			b.Literal(p.bare())
+			b.AddLiteral(p.parseBareWord())
 		}
 		if p.i == before {
 			if c == '&' || c == '<' {
-				b.Literal(string(c))
+				b.AddLiteral(string(c))
 			}
 			p.i++
 		}
 	}
 	v := b.Value()
-	if v.Lines && names != "" && v.Text == text { // the argument is only the list
-		v.Names = names
+	if v.IsPathList && names != "" && v.Text == text { // the argument is only the list
+		v.ListedNames = names
 	}
 	v.From = p.at
 	return v
 }
 
 // cmdlet records the effects of a cmdlet's arguments and returns its output.
-func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
+func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
 	in := io.In
-	out := abstract.Output(c.name, in.Taint)
+	out := abstract.UnknownOutput(c.name, in.Taint)
 	if c.effect != "" {
-		e := effect.Of(c.effect)
-		e.Program, e.Reason, e.From = c.name, c.name, p.at
+		e := effect.WithRuleKind(c.effect)
+		e.Program, e.Reason, e.Span = c.name, c.name, p.at
 		p.w.Report(e)
 	}
-	args = piped(c, args, in)
+	args = addPipedArguments(c, args, in)
 	recursive, posts := false, false
 	var program abstract.Value
 	var programArgs []abstract.Value
@@ -265,7 +265,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	for _, a := range args {
 		v := a.val
 		v.From = p.at
-		if !a.given {
+		if !a.hasValue {
 			continue
 		}
 		switch a.use {
@@ -282,19 +282,19 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 				p.w.Send(read, c.name, p.at)
 			}
 		case writes, deletes, moves, setsMode, creates, lists:
-			written = append(written, p.touch(c, a.use, v, recursive)...)
+			written = append(written, p.recordPathEffect(c, a.use, v, recursive)...)
 			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == writes {
-				p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), valueOf(args), p.at)
+				p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), assignedValue(args), p.at)
 			}
 			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == lists {
-				out.Taint |= abstract.Dump
+				out.Taint |= abstract.EnvironmentDump
 			}
 		case calls:
-			p.callEach(in, v)
+			p.callMethodOnEach(in, v)
 		case contactsURL:
 			p.w.URL(effect.HTTPRequest, v)
 			out.Taint |= abstract.Network
-			if v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
+			if v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential) != 0 {
 				p.w.Send(v, c.name, p.at)
 			}
 		case contactsHost:
@@ -302,7 +302,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		case sends:
 			p.w.Send(v, c.name, p.at)
 		case evaluates:
-			return p.evaluate(v)
+			return p.evaluateText(v)
 		case starts:
 			program = v
 		case passesOn:
@@ -311,29 +311,29 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 			out.Taint |= v.Taint
 		}
 	}
-	p.deletesRemote(c, args)
-	p.after(c, args, in, program, programArgs)
+	p.recordRemoteDeletion(c, args)
+	p.recordSpecialEffect(c, args, in, program, programArgs)
 	if c.special == evaluate {
-		return p.evaluate(in)
+		return p.evaluateText(in)
 	}
-	p.store(c, args, written, in, read)
+	p.storeWrittenFiles(c, args, written, in, read)
 	switch c.special {
 	case output:
-		return abstract.JoinValues(values(args))
+		return abstract.JoinValues(argumentValues(args))
 	case joins:
-		return joined(args)
+		return joinedPath(args)
 	case same:
-		if in.Lines {
-			return some(in)
+		if in.IsPathList {
+			return unknownSelection(in)
 		}
 		return abstract.Unknown("…", out.Taint)
 	case items:
-		return listed(c, args, out)
+		return listedFiles(c, args, out)
 	case passes, each:
 		return abstract.Unknown("…", out.Taint)
 	case asks:
 		v := abstract.Unknown("…", abstract.Credential)
-		v.Secrets = "what the user types in"
+		v.SecretDescription = "what the user types in"
 		return v
 	default:
 		return out
@@ -341,60 +341,60 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 }
 
 // deletesRemote records that a web request deletes data on another machine, by its method or its body.
-func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
+func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 	var to, says string
 	for _, a := range args {
 		switch {
-		case a.use == contactsURL && a.given:
+		case a.use == contactsURL && a.hasValue:
 			_, to = effect.URL(a.val.Text)
 		case a.use == requests && strings.EqualFold(a.val.Text, "delete"):
 			says = "the method is DELETE"
-		case a.use == sends && a.given:
+		case a.use == sends && a.hasValue:
 			if word := apicall.Destroys(a.val.Text); word != "" {
 				says = "the request body contains the verb " + word
 			}
 		}
 	}
 	if says != "" && !effect.ThisMachine(to) {
-		p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: says, From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: says, Span: p.at})
 	}
 }
 
 // valueOf returns the value that a cmdlet assigns to the item that it names.
-func valueOf(args []psArg) abstract.Value {
+func assignedValue(args []psArg) abstract.Value {
 	for _, a := range args {
-		if a.param == "value" && a.given {
+		if a.param == "value" && a.hasValue {
 			return a.val
 		}
 	}
-	if vals := values(args); len(vals) == 2 {
+	if vals := argumentValues(args); len(vals) == 2 {
 		return vals[1]
 	}
 	return abstract.Unknown("…", 0)
 }
 
 // choosers are the commands that output some of their input objects.
-var choosers = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
+var selectionCommands = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
 
 // some returns an unknown selection of the files in a list.
-func some(list abstract.Value) abstract.Value {
-	if list.Names == "" && strings.HasSuffix(list.Text, "/**") {
-		list.Names = "?*"
+func unknownSelection(list abstract.Value) abstract.Value {
+	if list.ListedNames == "" && strings.HasSuffix(list.Text, "/**") {
+		list.ListedNames = "?*"
 	}
 	return list
 }
 
 // piped adds the input objects as value of the parameter that accepts them, if no argument gives it. Parameters that
 // read or list paths skip unknown text, and those that read also skip text that the cmdlet may search.
-func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
+func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
 		if !p.piped || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
-			return a.given && a.use == p.use && (a.param == "" || a.param == p.name || a.param == "literalpath")
+			return a.hasValue && a.use == p.use && (a.param == "" || a.param == p.name || a.param == "literalpath")
 		}) {
 			continue
 		}
-		if in.Lines || p.use != reads && p.use != lists || in.Known() && (c.special == content || p.use == lists) {
-			args = append(args, psArg{param: p.name, use: p.use, val: in, given: true})
+		if in.IsPathList || p.use != reads && p.use != lists || in.Known() && (c.special == content || p.use == lists) {
+			args = append(args, psArg{param: p.name, use: p.use, val: in, hasValue: true})
 		}
 	}
 	return args
@@ -402,8 +402,8 @@ func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 
 // listed returns the output of a cmdlet that lists files: the content of folders for Get-ChildItem, else the named
 // files.
-func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
-	v := abstract.Value{Text: ".", Show: "what " + c.name + " lists", IsPattern: true, Lines: true, Tree: true, Taint: out.Taint}.Of(abstract.FromCommand)
+func listedFiles(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
+	v := abstract.Value{Text: ".", Display: "what " + c.name + " lists", IsPattern: true, IsPathList: true, IsSearchedTree: true, Taint: out.Taint}.WithOrigin(abstract.FromCommand)
 	folders, tail := 0, "/**"
 	has := func(name string) bool {
 		return slices.ContainsFunc(args, func(a psArg) bool { return a.param == name })
@@ -411,11 +411,11 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	var names []string
 	for _, a := range args {
 		switch {
-		case !a.given:
+		case !a.hasValue:
 		case a.use == lists && folders == 0:
 			root := abstract.WindowsGlob(a.val)
-			v.Tree = root.Known()
-			if root.IsPattern && !root.Bare { // the files that match the name itself
+			v.IsSearchedTree = root.Known()
+			if root.IsPattern && !root.FullyUnknown { // the files that match the name itself
 				tail = ""
 			}
 			if root.Known() {
@@ -433,30 +433,30 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 		}
 	}
 	if folders > 1 {
-		v.Text, v.Tree = "**", false
-		v.Bare = true
+		v.Text, v.IsSearchedTree = "**", false
+		v.FullyUnknown = true
 	} else if c.name == "get-childitem" {
 		if has("name") { // names without their folder
-			return abstract.Short(v.Show, abstract.FromCommand)
+			return abstract.UnknownWithoutSlash(v.Display, abstract.FromCommand)
 		}
 		if len(names) > 0 && tail != "" && !has("recurse") {
 			tail = "/*"
 		}
 		v.Text += tail
-		v.Names = strings.Join(names, "\n")
+		v.ListedNames = strings.Join(names, "\n")
 	}
 	return v
 }
 
 // joined returns the path that join-path builds from its arguments.
-func joined(args []psArg) abstract.Value {
+func joinedPath(args []psArg) abstract.Value {
 	var b abstract.Builder
 	for _, a := range args {
-		if !a.given {
+		if !a.hasValue {
 			continue
 		}
-		if b.Any {
-			b.Literal("/")
+		if b.HasParts {
+			b.AddLiteral("/")
 		}
 		b.Add(a.val)
 	}
@@ -464,14 +464,14 @@ func joined(args []psArg) abstract.Value {
 }
 
 // callEach calls a method on each input object.
-func (p *pwsh) callEach(in, name abstract.Value) {
+func (p *analyzer) callMethodOnEach(in, name abstract.Value) {
 	if name.Known() {
-		p.call(abstract.Unknown("…", in.Taint), "."+strings.ToLower(name.Text), nil)
+		p.recordMethodCall(abstract.Unknown("…", in.Taint), "."+strings.ToLower(name.Text), nil)
 	}
 }
 
 // store records the new content of the files that a cmdlet writes.
-func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
+func (p *analyzer) storeWrittenFiles(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
 	for _, t := range written {
 		v := in
 		switch {
@@ -491,14 +491,14 @@ func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, rea
 }
 
 // touch records an effect on a path or registry key.
-func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstract.Target {
+func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value, recursive bool) []abstract.Target {
 	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
 		if u != lists {
 			p.w.SetRegistry(c.name, []abstract.Value{v}, p.at)
-		} else if SecretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), From: p.at})
+		} else if IsSecretHive(strings.ReplaceAll(lower, ":", "")) {
+			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), Span: p.at})
 		}
 		return nil
 	}
@@ -510,9 +510,9 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 			return nil
 		}
 	}
-	kind := map[use]effect.Kind{writes: effect.WriteFile, deletes: effect.DeleteFile, moves: effect.MoveFile, setsMode: effect.ChangePermissions, creates: effect.CreateDirectory, lists: effect.ListDirectory}[u]
+	kind := map[parameterUse]effect.Kind{writes: effect.WriteFile, deletes: effect.DeleteFile, moves: effect.MoveFile, setsMode: effect.ChangePermissions, creates: effect.CreateDirectory, lists: effect.ListDirectory}[u]
 	var out []abstract.Target
-	for _, one := range p.list(v) {
+	for _, one := range p.splitPaths(v) {
 		path, pattern := p.w.Path(kind, abstract.WindowsGlob(one), recursive)
 		if u == writes {
 			out = append(out, abstract.Target{Path: path, Pattern: pattern})
@@ -522,31 +522,31 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 }
 
 // list splits a list of paths that argument joined with spaces.
-func (p *pwsh) list(v abstract.Value) []abstract.Value {
-	if names := strings.Fields(v.Names); v.Lines && len(names) > 0 {
+func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
+	if names := strings.Fields(v.ListedNames); v.IsPathList && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
 		for _, name := range names {
 			one := v
-			one.Names, one.Text = "", v.Text+"/"+name
+			one.ListedNames, one.Text = "", v.Text+"/"+name
 			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
-				one.Text, one.Tree = folder+"/"+name, false
+				one.Text, one.IsSearchedTree = folder+"/"+name, false
 			}
 			out = append(out, one)
 		}
 		return out
 	}
-	if v.Written || !v.Known() || !strings.Contains(v.Text, " ") {
+	if v.IsSingleWord || !v.Known() || !strings.Contains(v.Text, " ") {
 		return []abstract.Value{v}
 	}
 	return splitWords(v)
 }
 
 // unpack records the unpacking of an archive into the named folder, else into the working folder.
-func (p *pwsh) unpack(args []psArg) {
+func (p *analyzer) recordUnpacking(args []psArg) {
 	from, into := abstract.Value{}, abstract.Lit(".")
 	for _, a := range args {
 		switch {
-		case !a.given:
+		case !a.hasValue:
 		case a.use == reads:
 			from = a.val
 		case a.use == creates:
@@ -559,12 +559,12 @@ func (p *pwsh) unpack(args []psArg) {
 }
 
 // link records a new item that is a link.
-func (p *pwsh) link(args []psArg) {
+func (p *analyzer) recordLink(args []psArg) {
 	is := false
 	var at, to abstract.Value
 	for _, a := range args {
 		switch {
-		case !a.given:
+		case !a.hasValue:
 		case a.use == writes:
 			at = a.val
 		case a.use == holds:
@@ -579,17 +579,17 @@ func (p *pwsh) link(args []psArg) {
 }
 
 // after records the special effects of a cmdlet.
-func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
+func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
 	case program.Text != "" && program.Known():
 		if plain.IsURL(program.Text) {
 			p.w.URL(effect.HTTPRequest, program)
 			return
 		}
-		p.runs = true
+		p.runsCode = true
 		for _, a := range args {
 			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
-				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, From: p.at})
+				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.at})
 			}
 		}
 		p.w.CallWindows(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
@@ -606,12 +606,12 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 					host.Text = after
 				}
 				for _, o := range args[1:] {
-					if o.given && o.val.Text != a.val.Text {
+					if o.hasValue && o.val.Text != a.val.Text {
 						host = o.val
 						break
 					}
 				}
-				p.connect(host)
+				p.recordConnection(host)
 			}
 		}
 	case folder:
@@ -619,11 +619,11 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 			p.w.ChangeFolder(args[0].val)
 		}
 	case alias:
-		if vals := values(args); len(vals) > 1 && vals[0].Known() {
+		if vals := argumentValues(args); len(vals) > 1 && vals[0].Known() {
 			p.w.Set("psalias:"+strings.ToLower(vals[0].Text), vals[1])
 		}
 	case variable:
-		if vals := values(args); len(vals) > 1 && vals[0].Known() {
+		if vals := argumentValues(args); len(vals) > 1 && vals[0].Known() {
 			p.w.Set("ps:"+strings.ToLower(vals[0].Text), vals[1])
 		}
 	case module:
@@ -633,16 +633,16 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 			}
 		}
 	case remote:
-		p.runs = true
+		p.runsCode = true
 	case reveals:
 		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
-			p.revealed()
+			p.recordRevealedPassword()
 		}
 	case types:
-		p.addType(c, args)
+		p.recordAddType(c, args)
 	case unpacks:
-		p.unpack(args)
+		p.recordUnpacking(args)
 	case makes:
-		p.link(args)
+		p.recordLink(args)
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // longestType is the maximum length of a type name in bytes.
-const longestType = 512
+const maxTypeNameBytes = 512
 
 // typeName parses [name], which can be nested: [List[int]]. It returns the text in the brackets in lower case; ok
 // is false if they are not closed.
-func (p *pwsh) typeName() (name string, ok bool) {
-	end := p.typeEnd()
+func (p *analyzer) parseTypeName() (name string, ok bool) {
+	end := p.findTypeEnd()
 	if end < 0 {
 		p.i = len(p.text)
 		return "", false
@@ -26,9 +26,9 @@ func (p *pwsh) typeName() (name string, ok bool) {
 
 // typeEnd returns the index of the bracket that closes the one at the current position, else of the next closing
 // bracket; -1 if there is none.
-func (p *pwsh) typeEnd() int {
+func (p *analyzer) findTypeEnd() int {
 	open := 0
-	for i := p.i; i < len(p.text) && i-p.i < longestType; i++ {
+	for i := p.i; i < len(p.text) && i-p.i < maxTypeNameBytes; i++ {
 		switch c := p.text[i]; {
 		case c == '[':
 			open++
@@ -36,7 +36,7 @@ func (p *pwsh) typeEnd() int {
 			if open--; open == 0 {
 				return i
 			}
-		case !plain.WordByte(c) && strings.IndexByte(".,+` ", c) < 0:
+		case !plain.IsWordByte(c) && strings.IndexByte(".,+` ", c) < 0:
 			i = len(p.text)
 		}
 	}
@@ -48,9 +48,9 @@ func (p *pwsh) typeEnd() int {
 }
 
 // attribute parses [Name(…)] before a declaration, and walks the code in it.
-func (p *pwsh) attribute() bool {
+func (p *analyzer) parseAttribute() bool {
 	i := p.i + 1
-	for i < len(p.text) && (plain.WordByte(p.text[i]) || p.text[i] == '.') {
+	for i < len(p.text) && (plain.IsWordByte(p.text[i]) || p.text[i] == '.') {
 		i++
 	}
 	if i == p.i+1 || i >= len(p.text) || p.text[i] != '(' {
@@ -58,27 +58,27 @@ func (p *pwsh) attribute() bool {
 	}
 	p.i = i + 1
 	for p.i < len(p.text) && !p.w.Ended() {
-		p.skip(" \t\r\n,")
+		p.skipChars(" \t\r\n,")
 		if p.i >= len(p.text) || p.text[p.i] == ')' {
 			p.i++
 			break
 		}
 		start := p.i
-		p.word()
-		p.skip(" \t")
+		p.parseWord()
+		p.skipChars(" \t")
 		if p.i < len(p.text) && p.text[p.i] == '=' {
 			p.i++
-			p.skip(" \t")
+			p.skipChars(" \t")
 		} else {
 			p.i = start
 		}
-		p.sum()
+		p.parseConcatenation()
 		if p.i == start {
 			p.i++
 		}
 	}
 	p.i = min(p.i, len(p.text))
-	p.skip(" \t\r\n")
+	p.skipChars(" \t\r\n")
 	if p.i < len(p.text) && p.text[p.i] == ']' {
 		p.i++
 	}
@@ -86,24 +86,24 @@ func (p *pwsh) attribute() bool {
 }
 
 // word parses letters, digits and underscores.
-func (p *pwsh) word() string {
+func (p *analyzer) parseWord() string {
 	start := p.i
-	for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
+	for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
 		p.i++
 	}
 	return p.text[start:p.i]
 }
 
 // declaration parses a class or enum after its keyword; it consumes nothing if there is none.
-func (p *pwsh) declaration(keyword string) bool {
+func (p *analyzer) parseDeclaration(keyword string) bool {
 	mark := p.i
-	p.skip(" \t")
-	named := p.word() != ""
-	p.skip(" \t\r\n")
+	p.skipChars(" \t")
+	named := p.parseWord() != ""
+	p.skipChars(" \t\r\n")
 	if p.i < len(p.text) && p.text[p.i] == ':' { // base classes
 		p.i += len(p.text[p.i:]) - len(strings.TrimLeft(p.text[p.i:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
 	}
-	if !named || p.i >= len(p.text) || p.text[p.i] != '{' || p.depth > deepest {
+	if !named || p.i >= len(p.text) || p.text[p.i] != '{' || p.depth > maxNesting {
 		p.i = mark
 		return false
 	}
@@ -111,7 +111,7 @@ func (p *pwsh) declaration(keyword string) bool {
 	p.depth++
 	defer func() { p.depth-- }()
 	for p.w.Step(1) {
-		p.skip(" \t\r\n;,")
+		p.skipChars(" \t\r\n;,")
 		if p.i >= len(p.text) {
 			break
 		}
@@ -121,9 +121,9 @@ func (p *pwsh) declaration(keyword string) bool {
 		}
 		start := p.i
 		if keyword == "enum" {
-			p.enumerator()
+			p.parseEnumerator()
 		} else {
-			p.classMember()
+			p.parseClassMember()
 		}
 		if p.i == start {
 			p.i++
@@ -133,95 +133,95 @@ func (p *pwsh) declaration(keyword string) bool {
 }
 
 // enumerator parses a name of an enum, and its value.
-func (p *pwsh) enumerator() {
-	if p.text[p.i] == '[' && p.attribute() {
+func (p *analyzer) parseEnumerator() {
+	if p.text[p.i] == '[' && p.parseAttribute() {
 		return
 	}
-	if p.word() == "" {
-		p.pipeline('}')
+	if p.parseWord() == "" {
+		p.parsePipeline('}')
 		return
 	}
-	p.value()
+	p.parseAssignedValue()
 }
 
 // value parses the value after "=", if that comes next.
-func (p *pwsh) value() {
-	p.skip(" \t")
+func (p *analyzer) parseAssignedValue() {
+	p.skipChars(" \t")
 	if p.i < len(p.text) && p.text[p.i] == '=' {
 		p.i++
-		p.pipeline('}')
+		p.parsePipeline('}')
 	}
 }
 
 // classMember parses a part of a property or method: a type, a name with its value, or a name with parameters and
 // a body.
-func (p *pwsh) classMember() {
+func (p *analyzer) parseClassMember() {
 	switch p.text[p.i] {
 	case '[':
-		if !p.attribute() {
-			p.typeName()
+		if !p.parseAttribute() {
+			p.parseTypeName()
 		}
 		return
 	case '$':
-		p.variable()
-		p.value()
+		p.parseVariable()
+		p.parseAssignedValue()
 		return
 	}
 	start := p.i
-	name := strings.ToLower(p.word())
+	name := strings.ToLower(p.parseWord())
 	if name == "hidden" || name == "static" {
 		return
 	}
-	p.skip(" \t")
+	p.skipChars(" \t")
 	if name == "" || p.i >= len(p.text) || p.text[p.i] != '(' {
 		p.i = start
-		p.pipeline('}')
+		p.parsePipeline('}')
 		return
 	}
 	p.i++
-	p.block(')')
-	p.skip(" \t\r\n")
+	p.parseBlock(')')
+	p.skipChars(" \t\r\n")
 	if p.i < len(p.text) && p.text[p.i] == ':' { // the call of the base class constructor
 		p.i++
-		p.skip(" \t\r\n")
-		p.word()
-		p.skip(" \t")
+		p.skipChars(" \t\r\n")
+		p.parseWord()
+		p.skipChars(" \t")
 		if p.i < len(p.text) && p.text[p.i] == '(' {
 			p.i++
-			p.block(')')
+			p.parseBlock(')')
 		}
-		p.skip(" \t\r\n")
+		p.skipChars(" \t\r\n")
 	}
 	if p.i < len(p.text) && p.text[p.i] == '{' {
 		p.i++
-		p.block('}')
+		p.parseBlock('}')
 	}
 }
 
 // addType records the effects of Add-Type: it runs the named files, or unknown code unless it loads system assemblies
 // by name.
-func (p *pwsh) addType(c *cmdlet, args []psArg) {
+func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	loads := false
 	for _, a := range args {
 		switch {
 		case a.param == "path" || a.param == "literalpath":
 			p.w.RunFile(abstract.WindowsGlob(a.val), "code", p.at)
 			loads = true
-		case a.param == "assemblyname" && systemAssemblies(a.val):
+		case a.param == "assemblyname" && areSystemAssemblies(a.val):
 			loads = true
 		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
 		default:
-			p.w.Dynamic(effect.CauseCode, c.name, p.at)
+			p.w.Dynamic(effect.CauseUnanalysedCode, c.name, p.at)
 			return
 		}
 	}
 	if !loads {
-		p.w.Dynamic(effect.CauseCode, c.name, p.at)
+		p.w.Dynamic(effect.CauseUnanalysedCode, c.name, p.at)
 	}
 }
 
 // systemAssemblies reports whether all names in a list are assemblies of the system.
-func systemAssemblies(v abstract.Value) bool {
+func areSystemAssemblies(v abstract.Value) bool {
 	if !v.Known() || v.Text == "" {
 		return false
 	}
@@ -235,7 +235,7 @@ func systemAssemblies(v abstract.Value) bool {
 }
 
 // errorPlace skips the position line in a PowerShell error message, "At line:1 char:4".
-func (p *pwsh) errorPlace() bool {
+func (p *analyzer) skipErrorPosition() bool {
 	rest, ok := strings.CutPrefix(p.text[p.i:], "At line:")
 	rest = strings.TrimLeft(rest, "0123456789")
 	rest, char := strings.CutPrefix(rest, " char:")
@@ -248,33 +248,33 @@ func (p *pwsh) errorPlace() bool {
 }
 
 // blockFollows reports whether a script block in braces comes next.
-func (p *pwsh) blockFollows() bool {
+func (p *analyzer) blockFollows() bool {
 	return strings.HasPrefix(strings.TrimLeft(p.text[p.i:], " \t\r\n"), "{")
 }
 
 // escapes maps the letter after a backtick in a quoted text to its character.
-var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'a': "\a", 'b': "\b", 'f': "\f", 'v': "\v", 'e': "\x1b", '0': ""}
+var backtickEscapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'a': "\a", 'b': "\b", 'f': "\f", 'v': "\v", 'e': "\x1b", '0': ""}
 
 // expanded parses an escape, a variable or a subexpression in a text that PowerShell expands. It returns false for
 // all other text.
-func (p *pwsh) expanded(b *abstract.Builder) bool {
+func (p *analyzer) parseExpansion(b *abstract.Builder) bool {
 	if p.i+1 >= len(p.text) {
 		return false
 	}
 	next := p.text[p.i+1]
 	switch c := p.text[p.i]; {
 	case c == '`':
-		text, ok := escapes[next]
+		text, ok := backtickEscapes[next]
 		if !ok {
 			text = p.text[p.i+1 : p.i+2]
 		}
-		b.Literal(text)
+		b.AddLiteral(text)
 		p.i += 2
 	case c == '$' && next == '(':
 		p.i += 2
-		b.Add(p.block(')'))
-	case c == '$' && (plain.WordByte(next) || next == '{'):
-		b.Add(p.variable())
+		b.Add(p.parseBlock(')'))
+	case c == '$' && (plain.IsWordByte(next) || next == '{'):
+		b.Add(p.parseVariable())
 	default:
 		return false
 	}
@@ -282,7 +282,7 @@ func (p *pwsh) expanded(b *abstract.Builder) bool {
 }
 
 // hereString parses @'…'@ or @"…"@; PowerShell expands only the second.
-func (p *pwsh) hereString() abstract.Value {
+func (p *analyzer) parseHereString() abstract.Value {
 	q := p.text[p.i+1]
 	closing := "\n" + string(q) + "@"
 	p.i += 2
@@ -303,8 +303,8 @@ func (p *pwsh) hereString() abstract.Value {
 			p.i += len(closing)
 			break
 		}
-		if !p.expanded(&b) {
-			b.Literal(p.text[p.i : p.i+1])
+		if !p.parseExpansion(&b) {
+			b.AddLiteral(p.text[p.i : p.i+1])
 			p.i++
 		}
 	}

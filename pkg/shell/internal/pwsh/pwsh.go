@@ -13,38 +13,38 @@ import (
 )
 
 // A pwsh is PowerShell text being analysed. Control flow is ignored: every command and every call counts as run.
-type pwsh struct {
+type analyzer struct {
 	w     abstract.World
 	text  string
 	i     int
 	at    effect.Span
 	depth int
 
-	unread string // why some text may have been parsed wrongly
+	unreadReason string // why some text may have been parsed wrongly
 
-	connects bool // it opens a TCP connection
-	runs     bool // it evaluates text or starts a shell
+	opensConnection bool // it opens a TCP connection
+	runsCode        bool // it evaluates text or starts a shell
 }
 
 // unset represents an unknown part of a text, also in quotes.
-const unset = "${" + abstract.UnsetName + "}"
+const unknownMarker = "${" + abstract.UnsetName + "}"
 
 // deepest is the maximum nesting of expressions.
-const deepest = 100
+const maxNesting = 100
 
 // Read reports the effects of PowerShell text, and returns its output.
 func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", at)
-		return abstract.Unknown("…", abstract.Foreign)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
-	p := &pwsh{w: w, text: asciiQuotes.Replace(text), at: at}
-	out := p.block(0)
-	if p.unread != "" {
-		w.Dynamic(effect.CauseCode, "the PowerShell text cannot be read: "+p.unread, at)
+	p := &analyzer{w: w, text: asciiQuotes.Replace(text), at: at}
+	out := p.parseBlock(0)
+	if p.unreadReason != "" {
+		w.Dynamic(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.unreadReason, at)
 	}
-	if p.connects && p.runs {
-		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", From: p.at})
+	if p.opensConnection && p.runsCode {
+		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.at})
 	}
 	return out
 }
@@ -53,25 +53,25 @@ func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 var asciiQuotes = strings.NewReplacer("\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u2018", "'", "\u2019", "'", "\u201a", "'", "\u201b", "'",
 	"\u2013", "-", "\u2014", "-", "\u2015", "-")
 
-func (p *pwsh) doubt(why string) {
-	if p.unread == "" {
-		p.unread = why
+func (p *analyzer) noteUnread(why string) {
+	if p.unreadReason == "" {
+		p.unreadReason = why
 	}
 }
 
 // passOver skips a byte that no rule parses.
-func (p *pwsh) passOver() {
+func (p *analyzer) skipUnparsedByte() {
 	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
-		p.doubt("no statement begins with this character")
+		p.noteUnread("no statement begins with this character")
 	}
 	p.i++
 }
 
 // block walks statements up to a closing bracket.
-func (p *pwsh) block(until byte) abstract.Value {
+func (p *analyzer) parseBlock(until byte) abstract.Value {
 	out := abstract.Value{}
 	for !p.w.Ended() {
-		p.skip(" \t\r\n;,")
+		p.skipChars(" \t\r\n;,")
 		if p.i >= len(p.text) {
 			return out
 		}
@@ -80,15 +80,15 @@ func (p *pwsh) block(until byte) abstract.Value {
 			return out
 		}
 		start := p.i
-		out = p.pipeline(until)
+		out = p.parsePipeline(until)
 		if p.i == start {
-			p.passOver()
+			p.skipUnparsedByte()
 		}
 	}
 	return out
 }
 
-func (p *pwsh) skip(chars string) {
+func (p *analyzer) skipChars(chars string) {
 	for p.i < len(p.text) {
 		switch {
 		case strings.IndexByte(chars, p.text[p.i]) >= 0:
@@ -98,7 +98,7 @@ func (p *pwsh) skip(chars string) {
 		case strings.HasPrefix(p.text[p.i:], "<#"):
 			_, after, ended := strings.Cut(p.text[p.i:], "#>")
 			if !ended {
-				p.doubt("a comment does not end")
+				p.noteUnread("a comment does not end")
 			}
 			p.i = len(p.text) - len(after)
 		case p.text[p.i] == '#':
@@ -112,8 +112,8 @@ func (p *pwsh) skip(chars string) {
 }
 
 // pipeline walks the elements of a pipeline.
-func (p *pwsh) pipeline(until byte) abstract.Value {
-	if !p.w.Step(1) || p.depth > deepest {
+func (p *analyzer) parsePipeline(until byte) abstract.Value {
+	if !p.w.Step(1) || p.depth > maxNesting {
 		p.w.GiveUp("PowerShell text is too complex")
 		return abstract.Value{}
 	}
@@ -121,9 +121,9 @@ func (p *pwsh) pipeline(until byte) abstract.Value {
 	defer func() { p.depth-- }()
 	out := abstract.Value{}
 	for {
-		p.skip(" \t\r\n")
-		out = p.redirected(p.element(out, until))
-		p.skip(" \t\r")
+		p.skipChars(" \t\r\n")
+		out = p.deliverRedirected(p.parseElement(out, until))
+		p.skipChars(" \t\r")
 		if p.i < len(p.text) && p.text[p.i] == '|' && !strings.HasPrefix(p.text[p.i:], "||") {
 			p.i++
 			continue
@@ -136,27 +136,27 @@ func (p *pwsh) pipeline(until byte) abstract.Value {
 }
 
 // redirected writes an element's output to the targets of its redirections.
-func (p *pwsh) redirected(out abstract.Value) abstract.Value {
+func (p *analyzer) deliverRedirected(out abstract.Value) abstract.Value {
 	var io abstract.Streams
 	found := false
 	for !p.w.Ended() {
 		mark := p.i
-		p.skip(" \t")
-		if !p.redirects() {
+		p.skipChars(" \t")
+		if !p.atRedirection() {
 			p.i = mark
 			break
 		}
-		p.redirect(&io)
+		p.parseRedirection(&io)
 		found = true
 	}
 	if !found {
 		return out
 	}
-	return p.w.Deliver(io, out)
+	return p.w.DeliverOutput(io, out)
 }
 
 // element walks one command or expression.
-func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
+func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
 	if p.i >= len(p.text) {
 		return abstract.Value{}
 	}
@@ -164,27 +164,27 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 	switch c := p.text[p.i]; {
 	case c == '&' || c == '.' && p.i+1 < len(p.text) && strings.IndexByte(" \t('\"$", p.text[p.i+1]) >= 0:
 		p.i++
-		p.skip(" \t&")
-		name := p.argument()
-		if c == '.' && name.Known() && name.Text == profile {
+		p.skipChars(" \t&")
+		name := p.parseArgument()
+		if c == '.' && name.Known() && name.Text == profileScript {
 			return abstract.Value{}
 		}
-		if c == '.' && name.Bare {
+		if c == '.' && name.FullyUnknown {
 			// A variable that the text does not set is not an environment variable, and a dot-sourced script becomes part of
 			// this one.
-			p.w.Dynamic(effect.CauseUnresolved, "loads a script that the command does not name: "+name.Show, p.at)
+			p.w.Dynamic(effect.CauseUnresolved, "loads a script that the command does not name: "+name.Display, p.at)
 		}
-		if c == '&' && name.Bare && p.ends() && !strings.HasPrefix(strings.ToLower(name.Show), "$env:") {
+		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {
 			// Without an argument, this is like a script that is loaded.
-			p.w.Dynamic(effect.CauseUnresolved, "runs code that the command does not name: "+name.Show, p.at)
+			p.w.Dynamic(effect.CauseUnresolved, "runs code that the command does not name: "+name.Display, p.at)
 		}
-		return p.command(name, in)
-	case strings.HasPrefix(p.text[p.i:], unset): // the marker itself is in the text
-		return p.command(p.argument(), in)
+		return p.walkCommand(name, in)
+	case strings.HasPrefix(p.text[p.i:], unknownMarker): // the marker itself is in the text
+		return p.walkCommand(p.parseArgument(), in)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
-		v := p.expression()
-		p.skip(" \t")
-		if p.assignment(start, v) || p.loopVariable(start) {
+		v := p.parseExpression()
+		p.skipChars(" \t")
+		if p.parseAssignment(start, v) || p.parseLoopVariable(start) {
 			return abstract.Value{}
 		}
 		if p.i == start {
@@ -195,14 +195,14 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		p.i++
 		return abstract.Value{}
 	}
-	if p.errorPlace() {
+	if p.skipErrorPosition() {
 		return abstract.Value{}
 	}
-	word := p.bare()
+	word := p.parseBareWord()
 	lower := strings.ToLower(word)
 	switch lower {
 	case "class", "enum":
-		if p.declaration(lower) {
+		if p.parseDeclaration(lower) {
 			return abstract.Value{}
 		}
 	case "default":
@@ -213,27 +213,27 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		if lower == "foreach" && in.Text != "" || lower == "foreach" && in.Taint != 0 {
 			break
 		}
-		p.skip(" \t")
+		p.skipChars(" \t")
 		if lower == "function" || lower == "filter" {
-			p.bare()
+			p.parseBareWord()
 		}
 		return abstract.Value{}
 	}
 	if word == "" {
-		p.passOver()
+		p.skipUnparsedByte()
 		return abstract.Value{}
 	}
-	return p.command(abstract.Value{Text: word, From: p.at}, in)
+	return p.walkCommand(abstract.Value{Text: word, From: p.at}, in)
 }
 
 // ends reports whether a statement ends at the current position.
-func (p *pwsh) ends() bool {
+func (p *analyzer) atStatementEnd() bool {
 	rest := strings.TrimLeft(p.text[p.i:], " \t")
 	return rest == "" || strings.IndexByte("\r\n;|)}", rest[0]) >= 0
 }
 
 // assignment parses `= expr` after a variable that starts at start.
-func (p *pwsh) assignment(start int, v abstract.Value) bool {
+func (p *analyzer) parseAssignment(start int, v abstract.Value) bool {
 	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' && p.text[start] != '[' {
 		return false
 	}
@@ -243,12 +243,12 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	if add {
 		p.i++
 	}
-	right := p.pipeline(0)
+	right := p.parsePipeline(0)
 	if add {
 		right = abstract.Concat(v, right)
 	}
 	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
-		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.Weakens}, Reason: "disables TLS certificate checks", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensProtection}, Reason: "disables TLS certificate checks", Span: p.at})
 	}
 	p.w.Set("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
@@ -258,25 +258,25 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 }
 
 // loopVariable parses `in pipeline` after the variable of a foreach loop, which starts at start.
-func (p *pwsh) loopVariable(start int) bool {
+func (p *analyzer) parseLoopVariable(start int) bool {
 	word, rest, _ := strings.Cut(p.text[p.i:], " ")
 	if p.text[start] != '$' || !strings.EqualFold(word, "in") || rest == "" {
 		return false
 	}
 	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
 	p.i += len(word)
-	v := p.pipeline(')')
-	if _, set := p.w.Get("ps:" + name); set || !v.Lines { // the loop may not run
+	v := p.parsePipeline(')')
+	if _, set := p.w.Get("ps:" + name); set || !v.IsPathList { // the loop may not run
 		v = abstract.Variable(name, v.Taint)
 	}
-	if automatic[name] == "" {
+	if automaticVariables[name] == "" {
 		p.w.Set("ps:"+name, v)
 	}
 	return true
 }
 
 // bare parses an unquoted word.
-func (p *pwsh) bare() string {
+func (p *analyzer) parseBareWord() string {
 	var b strings.Builder
 	for p.i < len(p.text) {
 		c := p.text[p.i]
@@ -296,52 +296,52 @@ func (p *pwsh) bare() string {
 }
 
 // expression parses operands and operators.
-func (p *pwsh) expression() abstract.Value {
-	if !p.w.Step(1) || p.depth > deepest {
+func (p *analyzer) parseExpression() abstract.Value {
+	if !p.w.Step(1) || p.depth > maxNesting {
 		p.w.GiveUp("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
 	var list []abstract.Value
-	left := p.operand()
+	left := p.parseOperand()
 	for p.i < len(p.text) {
 		mark := p.i
-		p.skip(" \t")
+		p.skipChars(" \t")
 		rest := p.text[p.i:]
 		switch {
 		case strings.HasPrefix(rest, "+=") || rest == "":
 			p.i = mark
-			return p.joined(list, left)
+			return p.joinList(list, left)
 		case rest[0] == '+':
 			p.i++
-			p.skip(" \t\r\n")
-			left = abstract.Concat(left, p.operand())
+			p.skipChars(" \t\r\n")
+			left = abstract.Concat(left, p.parseOperand())
 		case rest[0] == ',':
 			p.i++
-			p.skip(" \t\r\n")
+			p.skipChars(" \t\r\n")
 			list = append(list, left)
-			left = p.operand()
+			left = p.parseOperand()
 			if len(list) > abstract.MaxFields {
 				p.w.GiveUp("a list in PowerShell text is too long")
 			}
-		case rest[0] == '-' && len(rest) > 2 && plain.WordByte(rest[1]):
-			op, ok := p.operator(rest)
+		case rest[0] == '-' && len(rest) > 2 && plain.IsWordByte(rest[1]):
+			op, ok := p.parseOperator(rest)
 			if !ok {
 				p.i = mark
-				return p.joined(list, left)
+				return p.joinList(list, left)
 			}
-			left = p.operate(op, append(list, left))
+			left = p.applyOperator(op, append(list, left))
 			list = nil
 		default:
 			p.i = mark
-			return p.joined(list, left)
+			return p.joinList(list, left)
 		}
 	}
-	return p.joined(list, left)
+	return p.joinList(list, left)
 }
 
-func (p *pwsh) joined(list []abstract.Value, last abstract.Value) abstract.Value {
+func (p *analyzer) joinList(list []abstract.Value, last abstract.Value) abstract.Value {
 	if len(list) == 0 {
 		return last
 	}
@@ -349,35 +349,35 @@ func (p *pwsh) joined(list []abstract.Value, last abstract.Value) abstract.Value
 	return v
 }
 
-func (p *pwsh) operator(rest string) (string, bool) {
+func (p *analyzer) parseOperator(rest string) (string, bool) {
 	end := 1
-	for end < len(rest) && plain.WordByte(rest[end]) {
+	for end < len(rest) && plain.IsWordByte(rest[end]) {
 		end++
 	}
 	op := strings.ToLower(rest[1:end])
 	switch op {
 	case "f", "join", "replace", "creplace", "ireplace", "split", "csplit", "bxor", "band", "bor", "as", "eq", "ne", "like", "match", "contains", "and", "or", "gt", "lt", "ge", "le", "notlike", "notmatch", "in", "is", "not", "ieq", "ine", "shl", "shr":
 		p.i += end
-		p.skip(" \t\r\n")
+		p.skipChars(" \t\r\n")
 		return op, true
 	}
 	return "", false
 }
 
 // operate applies an operator to the values on its left.
-func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
-	right := p.operand()
+func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Value {
+	right := p.parseOperand()
 	args := []abstract.Value{right}
 	for {
 		mark := p.i
-		p.skip(" \t")
+		p.skipChars(" \t")
 		if p.i >= len(p.text) || p.text[p.i] != ',' {
 			p.i = mark
 			break
 		}
 		p.i++
-		p.skip(" \t\r\n")
-		args = append(args, p.operand())
+		p.skipChars(" \t\r\n")
+		args = append(args, p.parseOperand())
 		if len(args) > abstract.MaxFields {
 			p.w.GiveUp("a list in PowerShell text is too long")
 			break
@@ -386,13 +386,13 @@ func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
 	first := left[0]
 	switch op {
 	case "f":
-		return formatPlaces(first, args)
+		return applyFormat(first, args)
 	case "join":
 		if right.Known() {
 			var b abstract.Builder
 			for i, v := range left {
 				if i > 0 {
-					b.Literal(right.Text)
+					b.AddLiteral(right.Text)
 				}
 				b.Add(v)
 			}
@@ -420,7 +420,7 @@ func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
 }
 
 // formatPlaces computes "{1}{0}" -f "a","b".
-func formatPlaces(form abstract.Value, args []abstract.Value) abstract.Value {
+func applyFormat(form abstract.Value, args []abstract.Value) abstract.Value {
 	if !form.Known() {
 		return abstract.Unknown("…", form.Taint)
 	}
@@ -439,13 +439,13 @@ func formatPlaces(form abstract.Value, args []abstract.Value) abstract.Value {
 				continue
 			}
 		}
-		b.Literal(text[i : i+1])
+		b.AddLiteral(text[i : i+1])
 	}
 	return b.Value()
 }
 
 // str parses a quoted string.
-func (p *pwsh) str() abstract.Value {
+func (p *analyzer) parseString() abstract.Value {
 	q := p.text[p.i]
 	p.i++
 	var b abstract.Builder
@@ -454,30 +454,30 @@ func (p *pwsh) str() abstract.Value {
 		switch {
 		case c == q:
 			if p.i+1 < len(p.text) && p.text[p.i+1] == q {
-				b.Literal(string(q))
+				b.AddLiteral(string(q))
 				p.i += 2
 				continue
 			}
 			p.i++
 			v := b.Value()
-			v.From, v.Written = p.at, true
+			v.From, v.IsSingleWord = p.at, true
 			return v
-		case q == '"' && p.expanded(&b):
-		case strings.HasPrefix(p.text[p.i:], unset):
-			b.Add(p.variable())
+		case q == '"' && p.parseExpansion(&b):
+		case strings.HasPrefix(p.text[p.i:], unknownMarker):
+			b.Add(p.parseVariable())
 		default:
-			b.Literal(p.text[p.i : p.i+1])
+			b.AddLiteral(p.text[p.i : p.i+1])
 			p.i++
 		}
 	}
-	p.doubt("a string does not end")
+	p.noteUnread("a string does not end")
 	v := b.Value()
 	v.From = p.at
 	return v
 }
 
 // variable parses $name, ${name} or $env:name.
-func (p *pwsh) variable() abstract.Value {
+func (p *analyzer) parseVariable() abstract.Value {
 	p.i++
 	start := p.i
 	if p.i < len(p.text) && p.text[p.i] == '{' {
@@ -486,18 +486,18 @@ func (p *pwsh) variable() abstract.Value {
 			end = len(p.text) - p.i - 1
 		}
 		p.i += end + 1
-		return p.named(strings.Trim(p.text[start:p.i], "{}"))
+		return p.variableValue(strings.Trim(p.text[start:p.i], "{}"))
 	}
-	for p.i < len(p.text) && (plain.WordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && plain.WordByte(p.text[p.i+1])) {
+	for p.i < len(p.text) && (plain.IsWordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && plain.IsWordByte(p.text[p.i+1])) {
 		p.i++
 	}
 	if p.i == start && p.i < len(p.text) && strings.IndexByte("?$^", p.text[p.i]) >= 0 {
 		p.i++
 	}
-	return p.named(p.text[start:p.i])
+	return p.variableValue(p.text[start:p.i])
 }
 
-func (p *pwsh) named(name string) abstract.Value {
+func (p *analyzer) variableValue(name string) abstract.Value {
 	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
 	if v, ok := p.w.Get("ps:" + lower); ok {
 		v.From = p.at
@@ -506,7 +506,7 @@ func (p *pwsh) named(name string) abstract.Value {
 	env, isEnv := strings.CutPrefix(lower, "env:")
 	switch lower {
 	case "pid":
-		v := abstract.Short("$PID", abstract.FromVariable)
+		v := abstract.UnknownWithoutSlash("$PID", abstract.FromVariable)
 		v.From = p.at
 		return v
 	case "true", "false", "null":
@@ -514,23 +514,23 @@ func (p *pwsh) named(name string) abstract.Value {
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
 		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
 	}
-	if text, ok := automatic[lower]; ok {
+	if text, ok := automaticVariables[lower]; ok {
 		return abstract.Value{Text: text, From: p.at}
 	}
 	v := abstract.Variable(name, 0)
 	if isEnv && knowledge.SecretVariable(env) {
-		v.Taint, v.Secrets = abstract.Credential, "$"+name
+		v.Taint, v.SecretDescription = abstract.Credential, "$"+name
 	}
 	v.From = p.at
 	return v
 }
 
 // profile is the script that PowerShell runs at startup.
-const profile = "~/Documents/PowerShell/Microsoft.PowerShell_profile.ps1"
+const profileScript = "~/Documents/PowerShell/Microsoft.PowerShell_profile.ps1"
 
 // automatic are the variables that PowerShell sets itself.
-var automatic = map[string]string{
-	"home": "~", "env:userprofile": "~", "env:home": "~", "pwd": ".", "profile": profile,
+var automaticVariables = map[string]string{
+	"home": "~", "env:userprofile": "~", "env:home": "~", "pwd": ".", "profile": profileScript,
 	"env:comspec": "cmd.exe", "shellid": "Microsoft.PowerShell", "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`,
 	"env:programfiles": `C:\Program Files`, "env:systemdrive": "C:",
 }

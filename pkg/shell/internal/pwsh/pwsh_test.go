@@ -32,7 +32,7 @@ func TestReadGivesUp(t *testing.T) {
 	} {
 		w := worldtest.New()
 		Read(w, text, effect.Span{})
-		if got := strings.Join(w.Lines, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
+		if got := strings.Join(w.Reports, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %.200q", name, got)
 		}
 	}
@@ -59,7 +59,7 @@ func TestCmdlets(t *testing.T) {
 			t.Errorf("-%s is taken for -%s, want -%s", name, got, want)
 		}
 	}
-	if name, use := c.position(0); name != "path" || use != deletes {
+	if name, use := c.positionalParam(0); name != "path" || use != deletes {
 		t.Errorf("the first argument of Remove-Item is %s %d", name, use)
 	}
 }
@@ -82,7 +82,7 @@ func TestExamples(t *testing.T) {
 		for command, want := range c.Examples {
 			w := worldtest.New()
 			Read(w, command, effect.Span{})
-			got := strings.Join(w.Lines, "; ")
+			got := strings.Join(w.Reports, "; ")
 			if want == "" && *update {
 				key := "      " + strconv.Quote(command) + ":"
 				text = strings.Replace(text, key+"\n", key+" "+strconv.Quote(got)+"\n", 1)
@@ -106,7 +106,7 @@ func TestSecretHive(t *testing.T) {
 		`hklm\sam`: true, `hklm\security`: true, `hklm\system`: true, `hklm\software\microsoft\windows nt\currentversion\winlogon`: true,
 		`hkcu\software\simontatham\putty\sessions`: true, `hkcu\software\x`: false, `hklm\system\currentcontrolset`: false,
 	} {
-		if got := SecretHive(key); got != want {
+		if got := IsSecretHive(key); got != want {
 			t.Errorf("%s: %t", key, got)
 		}
 	}
@@ -135,13 +135,13 @@ func TestElsewhere(t *testing.T) {
 		w := worldtest.New()
 		Read(w, text, effect.Span{})
 		got := ""
-		for _, line := range w.Lines {
+		for _, line := range w.Reports {
 			if rest, ok := strings.CutPrefix(line, "change_remote"); ok {
 				got = rest
 			}
 		}
 		if want == "" != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: change_remote %q, want %q; all: %q", text, got, want, w.Lines)
+			t.Errorf("%s: change_remote %q, want %q; all: %q", text, got, want, w.Reports)
 		}
 	}
 }

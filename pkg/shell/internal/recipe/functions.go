@@ -9,11 +9,11 @@ import (
 )
 
 // mostWords is the maximum number of words in a list that make iterates over.
-const mostWords = 64
+const maxListWords = 64
 
 // function returns the value of a make function. Functions that list files return a placeholder name; if a
 // condition is unknown, the result has all possible values.
-func (m *makefile) function(name, args string, depth int) string {
+func (m *makefile) evalFunction(name, args string, depth int) string {
 	parts := splitArguments(args)
 	arg := func(i int) string {
 		if i < len(parts) {
@@ -23,7 +23,7 @@ func (m *makefile) function(name, args string, depth int) string {
 	}
 	words := func(i int) []string {
 		list := strings.Fields(arg(i))
-		return list[:min(len(list), mostWords)]
+		return list[:min(len(list), maxListWords)]
 	}
 	switch name {
 	case "subst":
@@ -31,68 +31,68 @@ func (m *makefile) function(name, args string, depth int) string {
 	case "strip":
 		return strings.Join(strings.Fields(arg(0)), " ")
 	case "addprefix":
-		return eachWord(words(1), func(w string) string { return arg(0) + w })
+		return mapWords(words(1), func(w string) string { return arg(0) + w })
 	case "addsuffix":
-		return eachWord(words(1), func(w string) string { return w + arg(0) })
+		return mapWords(words(1), func(w string) string { return w + arg(0) })
 	case "join":
 		return joinWords(words(0), words(1))
 	case "firstword", "lastword", "word":
-		return chosen(name, arg(0), words(len(parts)-1))
+		return selectWord(name, arg(0), words(len(parts)-1))
 	case "sort":
 		return strings.Join(words(0), " ")
 	case "value":
 		return m.vars[arg(0)]
 	case "call":
-		return m.called(parts, depth)
+		return m.expandCall(parts, depth)
 	case "foreach":
-		return m.forEach(parts, depth)
+		return m.expandForEach(parts, depth)
 	case "if":
-		return m.either(arg(0), parts[1:], depth)
+		return m.expandCondition(arg(0), parts[1:], depth)
 	case "or", "and":
-		return m.either("$", parts, depth)
+		return m.expandCondition("$", parts, depth)
 	case "info", "warning", "error", "eval", "file":
-		m.within++ // the command in $(shell …) runs, even if its output is not used
+		m.fileFunctionDepth++ // the command in $(shell …) runs, even if its output is not used
 		given := strings.TrimSpace(m.expand(args, depth+1))
-		m.within--
+		m.fileFunctionDepth--
 		if file, _, _ := strings.Cut(given, ","); name == "file" && strings.HasPrefix(file, ">") {
-			m.calls = append(m.calls, ": "+file)
+			m.parseTimeCommands = append(m.parseTimeCommands, ": "+file)
 		}
 		return ""
 	case "let", "intcmp":
 		given := m.expand(args, depth+1)
 		for _, bound := range strings.Fields(arg(0)) {
-			given = strings.ReplaceAll(given, "${"+bound+"}", unknown)
+			given = strings.ReplaceAll(given, "${"+bound+"}", unknownPlaceholder)
 		}
-		return unknownText(given)
+		return unknownTextWith(given)
 	case "guile": // guile runs Scheme code inside make
-		return "$(" + unknown + ")"
+		return "$(" + unknownPlaceholder + ")"
 	}
-	return m.names(args, depth)
+	return m.fileNamesResult(args, depth)
 }
 
 // unknown represents an unknown text in a recipe.
-const unknown = "${" + abstract.UnsetName + "}"
+const unknownPlaceholder = "${" + abstract.UnsetName + "}"
 
 // unknownText returns an unknown text that may contain parts of a known one. It runs a command if these parts can.
-func unknownText(given string) string {
+func unknownTextWith(given string) string {
 	plain := strings.ReplaceAll(given, "${", "")
 	switch {
 	case strings.Count(plain, "(") != strings.Count(plain, ")"):
-		return "$(" + unknown + ")"
+		return "$(" + unknownPlaceholder + ")"
 	case strings.ContainsAny(plain, "$`"):
-		return "$(" + unknown + ") " + given
+		return "$(" + unknownPlaceholder + ") " + given
 	}
-	return unknown + " " + given
+	return unknownPlaceholder + " " + given
 }
 
 // names returns a placeholder for the result of a function that mostly returns file names. Commands in its
 // arguments are recorded separately; if an argument may contain shell code, the rest of the line is unknown.
-func (m *makefile) names(args string, depth int) string {
-	m.within++
+func (m *makefile) fileNamesResult(args string, depth int) string {
+	m.fileFunctionDepth++
 	given := m.expand(args, depth+1)
-	m.within--
+	m.fileFunctionDepth--
 	if strings.ContainsAny(strings.ReplaceAll(given, "${", ""), "$`;&|<>()\n") {
-		return unknownText(given)
+		return unknownTextWith(given)
 	}
 	return "names"
 }
@@ -117,7 +117,7 @@ func splitArguments(args string) []string {
 	return append(out, args[start:])
 }
 
-func eachWord(words []string, change func(string) string) string {
+func mapWords(words []string, change func(string) string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = change(w)
@@ -139,7 +139,7 @@ func joinWords(a, b []string) string {
 }
 
 // chosen returns one word of a list.
-func chosen(function, at string, words []string) string {
+func selectWord(function, at string, words []string) string {
 	i := 0
 	switch n, err := strconv.Atoi(strings.TrimSpace(at)); {
 	case function == "lastword":
@@ -154,31 +154,31 @@ func chosen(function, at string, words []string) string {
 }
 
 // called returns the value of $(call NAME,…), with the arguments in $(1) and so on.
-func (m *makefile) called(parts []string, depth int) string {
+func (m *makefile) expandCall(parts []string, depth int) string {
 	set := map[string]string{}
 	for i, part := range parts {
 		set[strconv.Itoa(i)] = m.expand(part, depth+1)
 	}
-	return m.with(set, m.vars[strings.TrimSpace(set["0"])], depth)
+	return m.expandWith(set, m.vars[strings.TrimSpace(set["0"])], depth)
 }
 
 // forEach returns the expansion of a text for each word of a list.
-func (m *makefile) forEach(parts []string, depth int) string {
+func (m *makefile) expandForEach(parts []string, depth int) string {
 	if len(parts) < 3 {
 		return ""
 	}
 	name, list := strings.TrimSpace(parts[0]), strings.Fields(m.expand(parts[1], depth+1))
 	var out []string
-	for _, w := range list[:min(len(list), mostWords)] {
-		out = append(out, m.with(map[string]string{name: w}, strings.Join(parts[2:], ","), depth))
+	for _, w := range list[:min(len(list), maxListWords)] {
+		out = append(out, m.expandWith(map[string]string{name: w}, strings.Join(parts[2:], ","), depth))
 	}
 	return strings.Join(out, " ")
 }
 
 // with expands a text while some variables have other values.
-func (m *makefile) with(set map[string]string, text string, depth int) string {
+func (m *makefile) expandWith(set map[string]string, text string, depth int) string {
 	before := m.vars
-	if !m.spend(len(before)) {
+	if !m.spendBudget(len(before)) {
 		return ""
 	}
 	m.vars = maps.Clone(before)
@@ -190,7 +190,7 @@ func (m *makefile) with(set map[string]string, text string, depth int) string {
 
 // either returns the first text if a condition holds, the second if it does not, and all texts if the condition is
 // unknown.
-func (m *makefile) either(condition string, texts []string, depth int) string {
+func (m *makefile) expandCondition(condition string, texts []string, depth int) string {
 	if !strings.Contains(condition, "$") && len(texts) > 0 {
 		if strings.TrimSpace(condition) == "" {
 			texts = texts[1:]

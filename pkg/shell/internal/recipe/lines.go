@@ -12,13 +12,13 @@ import (
 )
 
 // hereForm matches the start of a here-document in a Dockerfile, with its delimiter.
-var hereForm = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
+var heredocPattern = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
 // dockerSteps returns the commands of a Dockerfile. Files that it adds from a URL are available to the later build
 // commands that name them.
 func dockerSteps(text string) []Step {
 	var out []Step
-	var got []fetched
+	var got []downloadedFile
 	lines := joinLines(withoutComments(text))
 	for i := 0; i < len(lines); i++ {
 		word, rest := firstWord(lines[i])
@@ -27,16 +27,16 @@ func dockerSteps(text string) []Step {
 		}
 		switch strings.ToUpper(word) {
 		case "ADD":
-			if len(got) < maxFetched {
-				got = append(got, added(rest)...)
+			if len(got) < maxDownloadedFiles {
+				got = append(got, downloadedFiles(rest)...)
 			}
 		case "RUN", "CMD", "ENTRYPOINT":
 			rest = withoutOptions(rest)
 			var words []string
 			if strings.HasPrefix(rest, "[") && json.Unmarshal([]byte(rest), &words) == nil {
-				rest = quote(words)
+				rest = quoteWords(words)
 			}
-			if m := hereForm().FindStringSubmatch(rest); m != nil && strings.EqualFold(word, "RUN") {
+			if m := heredocPattern().FindStringSubmatch(rest); m != nil && strings.EqualFold(word, "RUN") {
 				n := slices.IndexFunc(lines[i+1:], func(line string) bool { return strings.TrimSpace(line) == m[1] }) + 1
 				body := strings.Join(lines[i+1:i+1+n], "\n")
 				if i += n; rest == m[0] {
@@ -48,7 +48,7 @@ func dockerSteps(text string) []Step {
 			if strings.EqualFold(word, "RUN") {
 				for _, f := range got {
 					if strings.Contains(rest, path.Base(f.file)) {
-						rest = quote([]string{"curl", "-o", f.file, f.url}) + "\n" + rest
+						rest = quoteWords([]string{"curl", "-o", f.file, f.url}) + "\n" + rest
 					}
 				}
 			}
@@ -59,13 +59,13 @@ func dockerSteps(text string) []Step {
 }
 
 // A fetched is a file that a Dockerfile adds from a URL.
-type fetched struct{ url, file string }
+type downloadedFile struct{ url, file string }
 
 // maxFetched is the maximum number of such files in one Dockerfile.
-const maxFetched = 8
+const maxDownloadedFiles = 8
 
 // added returns the files that an ADD instruction downloads, unless it gives a checksum.
-func added(args string) (out []fetched) {
+func downloadedFiles(args string) (out []downloadedFile) {
 	if strings.HasPrefix(args, "--checksum") || strings.Contains(args, " --checksum") {
 		return nil
 	}
@@ -75,7 +75,7 @@ func added(args string) (out []fetched) {
 		words = strings.Fields(args)
 	}
 	for i, url := range words {
-		if i == len(words)-1 || len(out) == maxFetched || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
+		if i == len(words)-1 || len(out) == maxDownloadedFiles || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
 			continue
 		}
 		file := words[len(words)-1]
@@ -83,7 +83,7 @@ func added(args string) (out []fetched) {
 			name, _, _ := strings.Cut(url, "?")
 			file = strings.TrimSuffix(file, ".") + path.Base(name)
 		}
-		out = append(out, fetched{url, file})
+		out = append(out, downloadedFile{url, file})
 	}
 	return out
 }
@@ -117,14 +117,14 @@ func withoutComments(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-var runForm = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
-var runSetting = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
+var unitExecPattern = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
+var commandSettingPattern = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
 // extForm matches a git URL that runs a command (ext::).
-var extForm = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
+var gitExtURLPattern = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
 
 // inForm returns the first group of a match in a line; "" if the line does not match.
-func inForm(form *regexp.Regexp, line string) string {
+func firstSubmatch(form *regexp.Regexp, line string) string {
 	if m := form.FindStringSubmatch(line); m != nil {
 		return m[1]
 	}
@@ -134,39 +134,39 @@ func inForm(form *regexp.Regexp, line string) string {
 // unitSteps returns the commands of systemd units, desktop entries and git settings.
 func unitSteps(text string) []Step {
 	return lineSteps(joinLines(text), func(line string) string {
-		if m := runForm().FindStringSubmatch(line); m != nil {
+		if m := unitExecPattern().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		if m := extForm().FindStringSubmatch(line); m != nil {
+		if m := gitExtURLPattern().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		return strings.Trim(strings.TrimSpace(inForm(runSetting(), line)), `"`)
+		return strings.Trim(strings.TrimSpace(firstSubmatch(commandSettingPattern(), line)), `"`)
 	})
 }
 
-var cronForm = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
+var cronLinePattern = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
 
 // cronSteps returns the commands of a crontab, without the user name root in system crontabs.
 func cronSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
-		return strings.TrimPrefix(inForm(cronForm(), line), "root ")
+		return strings.TrimPrefix(firstSubmatch(cronLinePattern(), line), "root ")
 	})
 }
 
-var plistForm = prefilter.Lazy(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
-var stringForm = prefilter.Lazy(`(?s)<string>(.*?)</string>`)
+var plistProgramPattern = prefilter.Lazy(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
+var plistStringPattern = prefilter.Lazy(`(?s)<string>(.*?)</string>`)
 
 // plistSteps returns the commands of a launchd agent.
 func plistSteps(text string) []Step {
 	var out []Step
-	for _, m := range plistForm().FindAllStringSubmatch(text, -1) {
+	for _, m := range plistProgramPattern().FindAllStringSubmatch(text, -1) {
 		var words []string
-		for _, w := range stringForm().FindAllStringSubmatch(m[1], -1) {
-			word, _ := decode.Unescape(w[1], decode.References, nil)
+		for _, w := range plistStringPattern().FindAllStringSubmatch(m[1], -1) {
+			word, _ := decode.Unescape(w[1], decode.HTMLReferences, nil)
 			words = append(words, word)
 		}
 		if len(words) > 0 {
-			out = append(out, shellSteps(quote(words))...)
+			out = append(out, shellSteps(quoteWords(words))...)
 		}
 	}
 	return out
@@ -183,35 +183,35 @@ func procSteps(text string) []Step {
 	})
 }
 
-var editorForm = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
+var editorCommandPattern = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
 
 // editorSteps returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
 func editorSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
-		return strings.Trim(inForm(editorForm(), line), `"'`)
+		return strings.Trim(firstSubmatch(editorCommandPattern(), line), `"'`)
 	})
 }
 
 // groovyForm matches a Jenkinsfile step that runs a script, up to the start of the script's text.
-var groovyForm = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
+var groovyStepPattern = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
 
 // groovyLanguages maps these steps to languages.
 var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
 
 // groovyBinding matches the variables that a Jenkinsfile binds to credentials.
-var groovyBinding = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
+var groovyCredentialPattern = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
 
 // groovySteps returns the commands of a Jenkinsfile. Variables bound to credentials are renamed so that their
 // names say it.
 func groovySteps(text string) []Step {
 	bound := map[string]bool{}
-	for _, m := range groovyBinding().FindAllStringSubmatch(text, most) {
+	for _, m := range groovyCredentialPattern().FindAllStringSubmatch(text, maxSteps) {
 		bound[m[1]+m[2]] = true
 	}
-	text = sayingSo(text, bound)
+	text = markSecretVariables(text, bound)
 	var out []Step
-	for text != "" && len(out) < most {
-		m := groovyForm().FindStringSubmatchIndex(text)
+	for text != "" && len(out) < maxSteps {
+		m := groovyStepPattern().FindStringSubmatchIndex(text)
 		if m == nil {
 			break
 		}

@@ -8,15 +8,15 @@ import (
 )
 
 // maxWork is the maximum number of bytes expanded and targets compared for one Makefile.
-const maxWork = 1 << 20
+const maxExpansionWork = 1 << 20
 
 // A makefile is a parsed Makefile.
 type makefile struct {
-	vars   map[string]string
-	rules  []rule
-	calls  []string // commands that run while the Makefile is parsed
-	left   int      // remaining budget of maxWork
-	within int      // nesting of functions that return file names
+	vars              map[string]string
+	rules             []rule
+	parseTimeCommands []string // commands that run while the Makefile is parsed
+	remainingBudget   int      // remaining budget of maxWork
+	fileFunctionDepth int      // nesting of functions that return file names
 }
 
 type rule struct {
@@ -29,10 +29,10 @@ type rule struct {
 func makeSteps(text string, goals []string) (steps []Step, whole bool) {
 	m := parseMake(text, false)
 	steps, whole = m.steps(goals)
-	if conditional().MatchString(text) {
+	if conditionalPattern().MatchString(text) {
 		other, wholeToo := parseMake(text, true).steps(goals)
 		for _, step := range other {
-			if !slices.Contains(steps[:min(len(steps), most)], step) {
+			if !slices.Contains(steps[:min(len(steps), maxSteps)], step) {
 				steps = append(steps, step)
 			}
 		}
@@ -41,26 +41,26 @@ func makeSteps(text string, goals []string) (steps []Step, whole bool) {
 	return steps, whole
 }
 
-var conditional = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
+var conditionalPattern = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
-	steps = shellSteps(m.run(goals)...)
-	for i := 0; i < len(m.calls); i++ { // a call may add another one
-		steps = append(steps, shellSteps(m.expand(m.calls[i], 0))...)
+	steps = shellSteps(m.goalCommands(goals)...)
+	for i := 0; i < len(m.parseTimeCommands); i++ { // a call may add another one
+		steps = append(steps, shellSteps(m.expand(m.parseTimeCommands[i], 0))...)
 	}
-	return steps, m.spend(0)
+	return steps, m.spendBudget(0)
 }
 
 // spend takes n off the budget, and reports whether some is left.
-func (m *makefile) spend(n int) bool {
-	m.left -= n
-	return m.left > 0
+func (m *makefile) spendBudget(n int) bool {
+	m.remainingBudget -= n
+	return m.remainingBudget > 0
 }
 
-var justVariable = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
+var justVariablePattern = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
 
 // justMake converts a justfile to a Makefile.
-func justMake(text string) string {
+func justfileToMakefile(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "$", "$$"), "\n")
 	for i, line := range lines {
 		if name, value, ok := strings.Cut(line, ":="); ok {
@@ -69,7 +69,7 @@ func justMake(text string) string {
 		if line != "" && (line[0] == ' ' || line[0] == '\t') {
 			lines[i] = "\t" + strings.TrimSpace(line)
 		}
-		lines[i] = justVariable().ReplaceAllString(lines[i], "$$($1)")
+		lines[i] = justVariablePattern().ReplaceAllString(lines[i], "$$($1)")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -77,7 +77,7 @@ func justMake(text string) string {
 // DefaultGoal returns the target that a Makefile or justfile builds by default; "" if it has none.
 func DefaultGoal(format, text string) string {
 	if format == "just" {
-		text = justMake(text)
+		text = justfileToMakefile(text)
 	}
 	m := parseMake(text, false)
 	if goal := m.vars[".DEFAULT_GOAL"]; goal != "" {
@@ -94,103 +94,103 @@ func DefaultGoal(format, text string) string {
 // A makeReader reads a Makefile line by line.
 type makeReader struct {
 	*makefile
-	lines   []string // remaining lines
-	current rule
-	own     map[string]bool // variables that the Makefile sets
-	depth   int             // nesting of conditions
-	first   bool            // use the first value of each condition, not the last
+	lines            []string // remaining lines
+	currentRule      rule
+	definedVariables map[string]bool // variables that the Makefile sets
+	conditionDepth   int             // nesting of conditions
+	useFirstValue    bool            // use the first value of each condition, not the last
 }
 
 // parseMake parses a Makefile. Where conditions choose between values, it keeps the first or the last value.
 func parseMake(text string, first bool) *makefile {
 	r := &makeReader{
 		makefile: &makefile{
-			vars: map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
-			left: maxWork,
+			vars:            map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
+			remainingBudget: maxExpansionWork,
 		},
-		lines: joinLines(text), own: map[string]bool{}, first: first,
+		lines: joinLines(text), definedVariables: map[string]bool{}, useFirstValue: first,
 	}
 	for len(r.lines) > 0 {
 		line := r.lines[0]
 		r.lines = r.lines[1:]
 		if prefix := r.vars[".RECIPEPREFIX"]; prefix != "" && strings.HasPrefix(line, prefix[:1]) {
-			r.current.lines = append(r.current.lines, line[1:])
+			r.currentRule.lines = append(r.currentRule.lines, line[1:])
 		} else if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			r.line(line)
+			r.parseLine(line)
 		}
 	}
-	r.keep()
+	r.endRule()
 	return r.makefile
 }
 
 // line parses a line that is not part of a recipe.
-func (r *makeReader) line(line string) {
-	r.calls = append(r.calls, shellCalls(line)...)
-	if directive := directiveForm().FindStringSubmatch(line); directive != nil {
+func (r *makeReader) parseLine(line string) {
+	r.parseTimeCommands = append(r.parseTimeCommands, shellCalls(line)...)
+	if directive := makeDirectivePattern().FindStringSubmatch(line); directive != nil {
 		switch directive[1] {
 		case "define":
-			r.define(directive[2])
+			r.parseDefine(directive[2])
 		case "ifeq", "ifneq", "ifdef", "ifndef":
-			r.depth++
+			r.conditionDepth++
 		case "endif":
-			r.depth--
+			r.conditionDepth--
 		}
 		return
 	}
 	if name, value, ok := makeVariable(line); ok {
 		if line[strings.IndexByte(line, '=')-1] == '!' {
-			r.calls = append(r.calls, value)
+			r.parseTimeCommands = append(r.parseTimeCommands, value)
 			value = "$(shell " + value + ")"
 		}
-		r.set(name, value, strings.Contains(line, "?="))
+		r.setVariable(name, value, strings.Contains(line, "?="))
 		return
 	}
 	targets, rest, ok := strings.Cut(line, ":")
-	if !ok || strings.HasPrefix(line, "$(") && closing(line, 1) == len(line)-1 { // $(info …)
+	if !ok || strings.HasPrefix(line, "$(") && closingBracket(line, 1) == len(line)-1 { // $(info …)
 		return
 	}
-	r.keep()
+	r.endRule()
 	needs, inline, _ := strings.Cut(strings.TrimPrefix(rest, ":"), ";")
-	r.current = rule{targets: strings.Fields(targets), needs: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
+	r.currentRule = rule{targets: strings.Fields(targets), needs: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
 	if inline != "" {
-		r.current.lines = append(r.current.lines, inline)
+		r.currentRule.lines = append(r.currentRule.lines, inline)
 	}
 }
 
 // directiveForm matches lines that are neither rules nor variables.
-var directiveForm = prefilter.Lazy(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
+var makeDirectivePattern = prefilter.Lazy(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
 
 // define parses a multi-line variable.
-func (r *makeReader) define(name string) {
+func (r *makeReader) parseDefine(name string) {
 	n := slices.IndexFunc(r.lines, func(line string) bool { return strings.TrimSpace(line) == "endef" })
 	if n < 0 {
 		n = len(r.lines)
 	}
 	value := strings.Join(r.lines[:n], "\n")
 	r.lines = r.lines[min(n+1, len(r.lines)):]
-	r.calls = append(r.calls, shellCalls(value)...)
-	r.set(name, value, false)
+	r.parseTimeCommands = append(r.parseTimeCommands, shellCalls(value)...)
+	r.setVariable(name, value, false)
 }
 
 // set assigns a variable; a name that ends in + appends, and a default does not replace an existing value.
-func (r *makeReader) set(name, value string, isDefault bool) {
+func (r *makeReader) setVariable(name, value string, isDefault bool) {
 	name, more := strings.CutSuffix(name, "+")
 	name = strings.TrimSpace(name)
 	old, isSet := r.vars[name]
 	switch {
-	case isSet && isDefault && !more, r.own[name] && r.first && r.depth > 0:
+	case isSet && isDefault && !more, r.definedVariables[name] && r.useFirstValue && r.conditionDepth > 0:
 	case more:
 		r.vars[name] = old + " " + value
 	default:
 		r.vars[name] = value
 	}
-	r.own[name] = true
+	r.definedVariables[name] = true
 }
 
 // keep ends a rule.
-func (r *makeReader) keep() {
-	if len(r.current.lines) > 0 || len(r.current.targets) > 0 {
-		r.rules = append(r.rules, r.current)
+func (r *makeReader) endRule() {
+	if len(r.currentRule.lines) > 0 || len(r.currentRule.targets) > 0 {
+		r.rules = append(r.rules, r.currentRule)
 	}
 }
 
@@ -210,25 +210,25 @@ func makeVariable(line string) (name, value string, ok bool) {
 }
 
 // run returns the lines that make runs for the goals.
-func (m *makefile) run(goals []string) []string {
+func (m *makefile) goalCommands(goals []string) []string {
 	var out []string
 	if goals == nil {
 		for i := range m.rules {
-			out = append(out, m.recipe(&m.rules[i])...)
+			out = append(out, m.recipeCommands(&m.rules[i])...)
 		}
 		return out
 	}
-	byTarget, patterns := m.targets()
+	byTarget, patterns := m.indexTargets()
 	done := map[string]bool{}
 	var build func(goal string)
 	build = func(goal string) {
-		if done[goal] || !m.spend(1) {
+		if done[goal] || !m.spendBudget(1) {
 			return
 		}
 		done[goal] = true
 		rules := slices.Clone(byTarget[goal])
 		for _, p := range patterns {
-			if m.spend(1) && matches(p.target, goal) {
+			if m.spendBudget(1) && matchesPattern(p.target, goal) {
 				rules = append(rules, p.rule)
 			}
 		}
@@ -240,7 +240,7 @@ func (m *makefile) run(goals []string) []string {
 					build(n)
 				}
 			}
-			out = append(out, m.recipe(r)...)
+			out = append(out, m.recipeCommands(r)...)
 		}
 	}
 	for _, g := range goals {
@@ -250,19 +250,19 @@ func (m *makefile) run(goals []string) []string {
 }
 
 // A pattern is a target with a %, and the index of its rule.
-type pattern struct {
+type patternTarget struct {
 	target string
 	rule   int
 }
 
 // targets returns the indices of the rules by target, and the pattern targets.
-func (m *makefile) targets() (rules map[string][]int, patterns []pattern) {
+func (m *makefile) indexTargets() (rules map[string][]int, patterns []patternTarget) {
 	rules = map[string][]int{}
 	for i := range m.rules {
 		for _, text := range m.rules[i].targets {
 			for _, target := range strings.Fields(m.expand(text, 0)) {
 				if strings.Contains(target, "%") {
-					patterns = append(patterns, pattern{target, i})
+					patterns = append(patterns, patternTarget{target, i})
 				} else {
 					rules[target] = append(rules[target], i)
 				}
@@ -273,18 +273,18 @@ func (m *makefile) targets() (rules map[string][]int, patterns []pattern) {
 }
 
 // matches reports whether a target with one % matches a goal.
-func matches(target, goal string) bool {
+func matchesPattern(target, goal string) bool {
 	before, after, _ := strings.Cut(target, "%")
 	return len(goal) > len(before)+len(after) && strings.HasPrefix(goal, before) && strings.HasSuffix(goal, after)
 }
 
 // recipe returns the commands of a rule.
-func (m *makefile) recipe(r *rule) []string {
+func (m *makefile) recipeCommands(r *rule) []string {
 	var commands []string
 	for _, line := range r.lines {
 		for command := range strings.SplitSeq(m.expand(line, 0), "\n") { // a multi-line variable
 			if rest, is := strings.CutPrefix(strings.TrimLeft(command, "@-+ \t"), "names"); is && (rest == "" || rest[0] == ' ') {
-				command = unknown + rest // the program's name comes from a function
+				command = unknownPlaceholder + rest // the program's name comes from a function
 			}
 			commands = append(commands, strings.TrimLeft(command, "\t @-+"))
 		}
@@ -295,7 +295,7 @@ func (m *makefile) recipe(r *rule) []string {
 // expand replaces the variables that the Makefile sets. Automatic variables become placeholder file names; other
 // variables are from the environment.
 func (m *makefile) expand(text string, depth int) string {
-	if !m.spend(1+len(text)) || depth > 8 || !strings.Contains(text, "$") || len(text) > 1<<16 {
+	if !m.spendBudget(1+len(text)) || depth > 8 || !strings.Contains(text, "$") || len(text) > 1<<16 {
 		return text
 	}
 	var b strings.Builder
@@ -311,19 +311,19 @@ func (m *makefile) expand(text string, depth int) string {
 		case strings.IndexByte("@<^*?+%|", c) >= 0:
 			b.WriteString("target")
 		case c == '(' || c == '{':
-			end := closing(text, i)
+			end := closingBracket(text, i)
 			name := text[i+1 : end]
 			i = end
-			b.WriteString(m.value(name, depth))
+			b.WriteString(m.variableValue(name, depth))
 		default:
-			b.WriteString(m.value(string(c), depth))
+			b.WriteString(m.variableValue(string(c), depth))
 		}
 	}
 	return b.String()
 }
 
 // closing returns the index of the bracket that closes the one at i.
-func closing(text string, i int) int {
+func closingBracket(text string, i int) int {
 	depth := 0
 	for j := i; j < len(text); j++ {
 		switch text[j] {
@@ -339,7 +339,7 @@ func closing(text string, i int) int {
 }
 
 // value returns the value of $(name).
-func (m *makefile) value(name string, depth int) string {
+func (m *makefile) variableValue(name string, depth int) string {
 	if v, ok := m.vars[name]; ok {
 		return m.expand(v, depth+1)
 	}
@@ -349,31 +349,31 @@ func (m *makefile) value(name string, depth int) string {
 	}
 	call = call && strings.Trim(function, "abcdefghijklmnopqrstuvwxyz-") == ""
 	switch {
-	case call && function == "shell" && m.within > 0:
-		m.calls = append(m.calls, args)
+	case call && function == "shell" && m.fileFunctionDepth > 0:
+		m.parseTimeCommands = append(m.parseTimeCommands, args)
 		return "names"
 	case call && function == "shell":
 		return "$(" + m.expand(args, depth+1) + ")"
 	case call:
-		return m.function(function, args, depth)
+		return m.evalFunction(function, args, depth)
 	case len(name) == 2 && strings.IndexByte("@<^*?+%", name[0]) >= 0: // $(@D)
 		return "target"
 	case strings.Contains(name, ":"): // $(SRC:.c=.o)
 		base, change, _ := strings.Cut(name, ":")
-		if added := m.names(change, depth+1); added != "names" {
-			return m.value(base, depth+1) + " " + added
+		if added := m.fileNamesResult(change, depth+1); added != "names" {
+			return m.variableValue(base, depth+1) + " " + added
 		}
-		return m.value(base, depth+1)
+		return m.variableValue(base, depth+1)
 	case strings.Contains(name, "$"): // $($(X))
 		if of := m.expand(name, depth+1); !strings.ContainsAny(of, " $(){}") {
-			return m.value(of, depth+1)
+			return m.variableValue(of, depth+1)
 		}
-		return unknown
+		return unknownPlaceholder
 	case name == "" || strings.ContainsAny(name, " (){}"):
 		return ""
 	}
 	if strings.Trim(name, "0123456789") == "" { // a parameter of a called function
-		return unknown
+		return unknownPlaceholder
 	}
 	return "${" + name + "}"
 }
@@ -390,7 +390,7 @@ func shellCalls(value string) []string {
 			return out
 		}
 		call := "(" + after
-		out = append(out, call[1:max(1, closing(call, 0))])
+		out = append(out, call[1:max(1, closingBracket(call, 0))])
 		rest = after
 	}
 	return out

@@ -72,16 +72,16 @@ func kernelOf(meta json.RawMessage) (language string, python bool) {
 
 // A notebook is the state that the cells of a notebook share.
 type notebook struct {
-	folders []string // arguments of %cd, in order
-	env     []string // commands that set the variables of %env
+	folderCommands   []string // arguments of %cd, in order
+	variableCommands []string // commands that set the variables of %env
 }
 
 // shell returns the steps of a shell command, after the folders and variables that earlier cells set.
-func (b *notebook) shell(command string) []Step {
+func (b *notebook) cellShellSteps(command string) []Step {
 	if strings.TrimSpace(command) == "" {
 		return nil
 	}
-	set := strings.Join(append(slices.Clone(b.env), b.folders...), "; ")
+	set := strings.Join(append(slices.Clone(b.variableCommands), b.folderCommands...), "; ")
 	if set != "" {
 		command = set + "; " + command
 	}
@@ -89,9 +89,9 @@ func (b *notebook) shell(command string) []Step {
 }
 
 // python returns the step of Python code, after the changes of the folder by earlier cells.
-func (b *notebook) python(code string) Step {
-	for i := len(b.folders) - 1; i >= 0; i-- {
-		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folders[i], "cd "), `"'`)) + ")\n" + code
+func (b *notebook) pythonStep(code string) Step {
+	for i := len(b.folderCommands) - 1; i >= 0; i-- {
+		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folderCommands[i], "cd "), `"'`)) + ")\n" + code
 	}
 	return Step{"python", code}
 }
@@ -104,11 +104,11 @@ func (b *notebook) cellSteps(text string) []Step {
 		words := append(strings.Fields(magic), "", "")
 		switch name := words[0]; name {
 		case "bash", "sh", "system", "sx", "!":
-			return b.shell(inShell(rest))
+			return b.cellShellSteps(inShell(rest))
 		case "script", "perl", "ruby", "pypy", "python2", "python3":
-			return b.shell(strings.TrimPrefix(magic, "script ") + fed(rest))
+			return b.cellShellSteps(strings.TrimPrefix(magic, "script ") + hereString(rest))
 		case "writefile", "file":
-			return b.shell("tee " + strings.TrimPrefix(magic, name) + " >/dev/null" + fed(rest))
+			return b.cellShellSteps("tee " + strings.TrimPrefix(magic, name) + " >/dev/null" + hereString(rest))
 		case "javascript", "js", "html", "latex", "markdown", "svg":
 			return nil
 		}
@@ -117,13 +117,13 @@ func (b *notebook) cellSteps(text string) []Step {
 	var code strings.Builder
 	var steps []Step
 	for _, line := range joinLines(text) {
-		if parts := timedForm().FindStringSubmatch(line); parts != nil {
+		if parts := timedMagicPattern().FindStringSubmatch(line); parts != nil {
 			line = parts[1] + parts[2]
 		}
-		if parts := shellForm().FindStringSubmatch(line); parts != nil {
-			steps = append(steps, b.shell(inShell(parts[1]))...)
-		} else if parts := magicForm().FindStringSubmatch(line); parts != nil {
-			steps = append(steps, b.magic(parts[1], inShell(parts[2]))...)
+		if parts := cellShellPattern().FindStringSubmatch(line); parts != nil {
+			steps = append(steps, b.cellShellSteps(inShell(parts[1]))...)
+		} else if parts := lineMagicPattern().FindStringSubmatch(line); parts != nil {
+			steps = append(steps, b.magicSteps(parts[1], inShell(parts[2]))...)
 		} else {
 			code.WriteString(line + "\n")
 		}
@@ -131,28 +131,30 @@ func (b *notebook) cellSteps(text string) []Step {
 	if strings.TrimSpace(code.String()) == "" {
 		return steps
 	}
-	return append(steps, b.python(code.String()))
+	return append(steps, b.pythonStep(code.String()))
 }
 
 var (
-	shellForm = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
-	magicForm = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
-	timedForm = prefilter.Lazy(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
-	putIn     = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
+	cellShellPattern   = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
+	lineMagicPattern   = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
+	timedMagicPattern  = prefilter.Lazy(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
+	pythonValuePattern = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
 )
 
 // inShell returns a shell command of a cell, with a variable in place of each Python value that IPython inserts.
-func inShell(command string) string { return putIn().ReplaceAllLiteralString(command, "${python}") }
+func inShell(command string) string {
+	return pythonValuePattern().ReplaceAllLiteralString(command, "${python}")
+}
 
 // maxSet is the maximum number of changes of the folder and of variables that are recorded.
-const maxSet = 16
+const maxCellChanges = 16
 
 // magic returns the steps of a one-line magic.
-func (b *notebook) magic(name, arguments string) []Step {
+func (b *notebook) magicSteps(name, arguments string) []Step {
 	switch name {
 	case "cd":
-		if b.folders = append(b.folders, "cd "+arguments); len(b.folders) > maxSet {
-			b.folders = append(b.folders[:0], `cd "$unknown"`)
+		if b.folderCommands = append(b.folderCommands, "cd "+arguments); len(b.folderCommands) > maxCellChanges {
+			b.folderCommands = append(b.folderCommands[:0], `cd "$unknown"`)
 		}
 		return shellSteps("cd " + arguments)
 	case "env", "set_env":
@@ -163,18 +165,18 @@ func (b *notebook) magic(name, arguments string) []Step {
 		if !ok {
 			return nil
 		}
-		set := "export " + strings.TrimSpace(variable) + "=" + quote([]string{strings.TrimSpace(value)})
-		if b.env = append(b.env, set); len(b.env) > maxSet {
-			b.env = b.env[1:]
+		set := "export " + strings.TrimSpace(variable) + "=" + quoteWords([]string{strings.TrimSpace(value)})
+		if b.variableCommands = append(b.variableCommands, set); len(b.variableCommands) > maxCellChanges {
+			b.variableCommands = b.variableCommands[1:]
 		}
-		return b.shell(":")
+		return b.cellShellSteps(":")
 	case "pip", "conda", "mamba", "micromamba", "uv", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "less", "more", "man":
-		return b.shell(name + " " + arguments)
+		return b.cellShellSteps(name + " " + arguments)
 	case "run":
-		return b.shell("python3 " + arguments)
+		return b.cellShellSteps("python3 " + arguments)
 	}
 	return nil
 }
 
 // fed returns a here-string with a text.
-func fed(text string) string { return " <<<" + quote([]string{text}) }
+func hereString(text string) string { return " <<<" + quoteWords([]string{text}) }

@@ -13,7 +13,7 @@ import (
 // post scripts, and the commands of tasks; without goals, all.
 func packageSteps(text string, goals []string) []Step {
 	var file map[string]any
-	if json.Unmarshal([]byte(uncommented(text)), &file) != nil {
+	if json.Unmarshal([]byte(stripJSONComments(text)), &file) != nil {
 		if goals != nil {
 			return nil
 		}
@@ -21,7 +21,7 @@ func packageSteps(text string, goals []string) []Step {
 	}
 	if goals == nil {
 		var out []string
-		collect(file, "", 0, &out)
+		collectCommands(file, "", 0, &out)
 		return shellSteps(out...)
 	}
 	scripts := map[string]any{}
@@ -33,15 +33,15 @@ func packageSteps(text string, goals []string) []Step {
 	var out []string
 	for _, goal := range goals {
 		for _, name := range [...]string{"pre" + goal, goal, "post" + goal} {
-			collect(scripts[name], "scripts", 0, &out)
+			collectCommands(scripts[name], "scripts", 0, &out)
 		}
 	}
 	return shellSteps(out...)
 }
 
 // collect finds commands in JSON: the texts of scripts and tasks, and objects with a command and arguments.
-func collect(v any, under string, depth int, out *[]string) {
-	if depth > 32 || len(*out) >= most {
+func collectCommands(v any, under string, depth int, out *[]string) {
+	if depth > 32 || len(*out) >= maxSteps {
 		return
 	}
 	switch v := v.(type) {
@@ -51,7 +51,7 @@ func collect(v any, under string, depth int, out *[]string) {
 		}
 	case []any:
 		for _, e := range v {
-			collect(e, under, depth+1, out)
+			collectCommands(e, under, depth+1, out)
 		}
 	case map[string]any:
 		text, taken := v["command"].(string)
@@ -63,7 +63,7 @@ func collect(v any, under string, depth int, out *[]string) {
 						words = append(words, s)
 					}
 				}
-				text += " " + quote(words)
+				text += " " + quoteWords(words)
 			}
 			*out = append(*out, text)
 		}
@@ -80,17 +80,17 @@ func collect(v any, under string, depth int, out *[]string) {
 					down = "scripts"
 				}
 			}
-			collect(v[key], down, depth+1, out)
+			collectCommands(v[key], down, depth+1, out)
 		}
 	}
 }
 
-var pairForm = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
+var jsonPairPattern = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
 // fragmentSteps returns the string values in a fragment of such a JSON file that contain a space, | or a semicolon.
 func fragmentSteps(text string) []Step {
 	var out []string
-	for _, m := range pairForm().FindAllStringSubmatch(text, -1) {
+	for _, m := range jsonPairPattern().FindAllStringSubmatch(text, -1) {
 		var value string
 		if json.Unmarshal([]byte(m[1]), &value) == nil && strings.ContainsAny(value, " |;") {
 			out = append(out, value)
@@ -100,14 +100,14 @@ func fragmentSteps(text string) []Step {
 }
 
 // uncommented removes comments and trailing commas, which editors allow in JSON. Strings stay unchanged.
-func uncommented(text string) string {
+func stripJSONComments(text string) string {
 	out := make([]byte, 0, len(text))
 	comma := -1 // index of the last comma in out, if only white space follows
 	for i := 0; i < len(text); i++ {
 		rest := text[i:]
 		switch c := text[i]; {
 		case c == '"':
-			end := i + len(jsonText().FindString(rest))
+			end := i + len(jsonStringPattern().FindString(rest))
 			out = append(out, text[i:end]...)
 			i, comma = end-1, -1
 			continue
@@ -133,4 +133,4 @@ func uncommented(text string) string {
 }
 
 // jsonText matches a JSON string, or the start of one.
-var jsonText = prefilter.Lazy(`^"(?:[^"\\]|\\.)*"?`)
+var jsonStringPattern = prefilter.Lazy(`^"(?:[^"\\]|\\.)*"?`)

@@ -17,7 +17,7 @@ type Step struct {
 }
 
 // most is the maximum number of steps of one recipe.
-const most = 4096
+const maxSteps = 4096
 
 // Steps returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package command) for some goals:
 // targets of a Makefile, scripts of a package. Without goals, and for formats without goals, it returns all steps. An
@@ -29,32 +29,32 @@ func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	case "make":
 		steps, whole = makeSteps(text, goals)
 	case "just":
-		steps, whole = makeSteps(justMake(text), goals)
+		steps, whole = makeSteps(justfileToMakefile(text), goals)
 	case "task":
 		steps = taskSteps(text, goals)
 	case "package":
 		steps = packageSteps(text, goals)
 	default:
-		if read, ok := readers[format]; ok {
+		if read, ok := stepParsers[format]; ok {
 			steps = read(text)
-		} else if slices.Contains(languages[:], format) {
+		} else if slices.Contains(programLanguages[:], format) {
 			steps = []Step{{format, text}}
 		}
 	}
-	return steps[:min(len(steps), most)], whole && len(steps) < most
+	return steps[:min(len(steps), maxSteps)], whole && len(steps) < maxSteps
 }
 
 // Included returns a recipe with each include line replaced by the included file, if read returns it.
-func Included(format, text string, read func(name string) (string, bool)) string {
+func WithIncludes(format, text string, read func(name string) (string, bool)) string {
 	if format != "make" || !strings.Contains(text, "include") {
 		return text
 	}
-	left := mostIncluded
+	left := maxIncludedFiles
 	var put func(text string, depth int) string
 	put = func(text string, depth int) string {
-		return includeForm().ReplaceAllStringFunc(text, func(line string) string {
+		return includePattern().ReplaceAllStringFunc(text, func(line string) string {
 			var b strings.Builder
-			for _, name := range strings.Fields(includeForm().FindStringSubmatch(line)[1]) {
+			for _, name := range strings.Fields(includePattern().FindStringSubmatch(line)[1]) {
 				if more, ok := read(name); ok && left > 0 && depth < 8 {
 					left--
 					b.WriteString(put(more, depth+1) + "\n")
@@ -70,12 +70,12 @@ func Included(format, text string, read func(name string) (string, bool)) string
 }
 
 // mostIncluded is the maximum number of files that a recipe includes.
-const mostIncluded = 64
+const maxIncludedFiles = 64
 
-var includeForm = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
+var includePattern = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
 // readers are the parsers of formats without goals.
-var readers = map[string]func(text string) []Step{
+var stepParsers = map[string]func(text string) []Step{
 	"docker":   dockerSteps,
 	"yaml":     yamlSteps,
 	"unit":     unitSteps,
@@ -88,7 +88,7 @@ var readers = map[string]func(text string) []Step{
 }
 
 // languages are the formats that are a program: one step.
-var languages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
+var programLanguages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellSteps returns texts as shell steps, without blank ones.
 func shellSteps(texts ...string) []Step {
@@ -116,7 +116,7 @@ func joinLines(text string) []string {
 }
 
 // quote returns words as a shell command.
-func quote(words []string) string {
+func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = command.Quote(w)

@@ -40,7 +40,7 @@ func TestIncluded(t *testing.T) {
 		{"make", "include self.mk\n", "end:"},
 		{"just", "include a.mk\n", "include a.mk"},
 	} {
-		got := Included(c.format, c.text, read)
+		got := WithIncludes(c.format, c.text, read)
 		if !strings.Contains(got, c.want) || len(got) > 4096 {
 			t.Errorf("%s %q: %q, want %q in it", c.format, c.text, got, c.want)
 		}
@@ -135,7 +135,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s for %q\n%s\nruns %q\nwant %q", c.format, c.goals, c.text, got, c.want)
 		}
 	}
-	for _, language := range languages {
+	for _, language := range programLanguages {
 		if steps, whole := Steps(language, "a\r\nb", nil); !whole || len(steps) != 1 || steps[0] != (Step{language, "a\nb"}) {
 			t.Errorf("%s: %v, whole %t", language, steps, whole)
 		}
@@ -274,10 +274,10 @@ func TestBounds(t *testing.T) {
 		"a value in every line":  {"make", "X = " + strings.Repeat("x", 30000) + "\nall:\n" + strings.Repeat("\t$(X)\n", 5000), false},
 		"patterns and targets":   {"make", web.String() + "\n", false},
 		"a long chain":           {"make", strings.Replace(chain(5000), "t0", "all", 1), true},
-		"too many commands":      {"make", "all:\n" + strings.Repeat("\ta\n", most+1), false},
-		"too many scripts":       {"package", `{"scripts":{"all":[` + strings.Repeat(`"a",`, most+1) + `"b"]}}`, false},
-		"too many items":         {"yaml", "script:\n" + strings.Repeat("- a\n", most+1), false},
-		"too many lines":         {"procfile", strings.Repeat("a:b\n", most+1), false},
+		"too many commands":      {"make", "all:\n" + strings.Repeat("\ta\n", maxSteps+1), false},
+		"too many scripts":       {"package", `{"scripts":{"all":[` + strings.Repeat(`"a",`, maxSteps+1) + `"b"]}}`, false},
+		"too many items":         {"yaml", "script:\n" + strings.Repeat("- a\n", maxSteps+1), false},
+		"too many lines":         {"procfile", strings.Repeat("a:b\n", maxSteps+1), false},
 		"deep":                   {"package", strings.Repeat(`{"scripts":`, 5000) + "1" + strings.Repeat("}", 5000), true},
 		"calls that find more":   {"make", "X = $(dir $(shell a $(X)))\nall:\n\t$(X)\n", false},
 		"brackets":               {"make", "all:\n\t" + strings.Repeat("$(", 5000) + "\n", true},
@@ -292,7 +292,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: whole is %t", name, whole)
 		}
 		// under the race detector regular expressions keep nothing for the next time
-		if limit := uint64(192<<20 + 100*len(c.text)); spent > limit || len(steps) > most {
+		if limit := uint64(192<<20 + 100*len(c.text)); spent > limit || len(steps) > maxSteps {
 			t.Errorf("%s: %d bytes of text cost %d, and give %d steps", name, len(c.text), spent, len(steps))
 		}
 	}
@@ -316,7 +316,7 @@ func FuzzSteps(f *testing.F) {
 		for _, goals := range [][]string{nil, {goal}, {}} {
 			steps, whole := Steps(name, text, goals)
 			again, wholeToo := Steps(name, text, goals)
-			if !slices.Equal(steps, again) || whole != wholeToo || len(steps) > most {
+			if !slices.Equal(steps, again) || whole != wholeToo || len(steps) > maxSteps {
 				t.Fatalf("%s: %d steps, then %d", name, len(steps), len(again))
 			}
 			for _, step := range steps {
@@ -379,10 +379,10 @@ func TestHasFlow(t *testing.T) {
 		`image: "registry.test/run:1.0"`:  false,
 		`run: a "b", entry: x, exec: "c"`: true,
 	} {
-		if got := hasFlow(line); got != want {
+		if got := mayHaveFlowValue(line); got != want {
 			t.Errorf("hasFlow(%q) = %v, want %v", line, got, want)
 		}
-		if flowForm().MatchString(line) && !hasFlow(line) {
+		if flowValuePattern().MatchString(line) && !mayHaveFlowValue(line) {
 			t.Errorf("flowForm matches in %q, and hasFlow leaves it out", line)
 		}
 	}

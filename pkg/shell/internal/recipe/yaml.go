@@ -7,44 +7,44 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-const runKeys = `run|script|before_script|after_script|command|cmd|cmds|commands|args|entry|entrypoint|exec|shell|bash|sh|inlineScript|pwsh|powershell|install|before_install|after_success|postCreateCommand`
+const commandKeyAlternatives = `run|script|before_script|after_script|command|cmd|cmds|commands|args|entry|entrypoint|exec|shell|bash|sh|inlineScript|pwsh|powershell|install|before_install|after_success|postCreateCommand`
 
-var keyForm = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + runKeys + `)["']?\s*:(?:\s+(.*))?$`)
-var itemForm = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
-var flowForm = prefilter.Lazy(`["']?\b(?:` + runKeys + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
-var blockForm = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
-var nameForm = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
-var secretForm = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
-var settingForm = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
+var commandKeyPattern = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + commandKeyAlternatives + `)["']?\s*:(?:\s+(.*))?$`)
+var listItemPattern = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
+var flowValuePattern = prefilter.Lazy(`["']?\b(?:` + commandKeyAlternatives + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
+var blockScalarPattern = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
+var templateNamePattern = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
+var secretPattern = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
+var secretSettingPattern = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
 
 // placeForm matches names of values that workflows often store as secrets but that are not secret.
-var placeForm = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
-var variableForm = prefilter.Lazy(`\$\{?\w+`)
+var nonSecretNamePattern = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
+var variablePattern = prefilter.Lazy(`\$\{?\w+`)
 
 // keys are the keys in runKeys.
-var keys = func() map[string]bool {
+var commandKeys = func() map[string]bool {
 	set := map[string]bool{}
-	for key := range strings.SplitSeq(runKeys, "|") {
+	for key := range strings.SplitSeq(commandKeyAlternatives, "|") {
 		set[key] = true
 	}
 	return set
 }()
 
 // runKey returns the match of keyForm in a line, and tries it only if the line begins with one of the keys.
-func runKey(line string) []string {
+func matchCommandKey(line string) []string {
 	key := strings.TrimLeft(line, " \t\n\f\r-\"'")
 	n := 0
 	for n < len(key) && ('a' <= key[n] && key[n] <= 'z' || 'A' <= key[n] && key[n] <= 'Z' || key[n] == '_') {
 		n++
 	}
-	if !keys[key[:n]] {
+	if !commandKeys[key[:n]] {
 		return nil
 	}
-	return keyForm().FindStringSubmatch(line)
+	return commandKeyPattern().FindStringSubmatch(line)
 }
 
 // hasFlow reports whether flowForm can match a line: a key before a colon, and a quote or bracket after it.
-func hasFlow(line string) bool {
+func mayHaveFlowValue(line string) bool {
 	const space = " \t\n\f\r"
 	for at := strings.IndexByte(line, ':'); at >= 0; {
 		key := strings.TrimRight(line[:at], space)
@@ -52,7 +52,7 @@ func hasFlow(line string) bool {
 			key = key[:n-1]
 		}
 		value := strings.TrimLeft(line[at+1:], space)
-		if value != "" && strings.IndexByte(`"'[`, value[0]) >= 0 && keys[lastWord(key)] {
+		if value != "" && strings.IndexByte(`"'[`, value[0]) >= 0 && commandKeys[lastWord(key)] {
 			return true
 		}
 		next := strings.IndexByte(line[at+1:], ':')
@@ -78,57 +78,57 @@ func lastWord(s string) string {
 func yamlSteps(text string) []Step {
 	set := map[string]bool{}
 	if strings.Contains(text, "${{") {
-		for _, m := range settingForm().FindAllStringSubmatch(text, 64) {
-			if !placeForm().MatchString(m[1]) {
+		for _, m := range secretSettingPattern().FindAllStringSubmatch(text, 64) {
+			if !nonSecretNamePattern().MatchString(m[1]) {
 				set[m[1]] = true
 			}
 		}
 	}
 	lines := strings.Split(text, "\n")
 	var out []Step
-	for i := 0; i < len(lines) && len(out) < most; i++ {
-		m := runKey(lines[i])
+	for i := 0; i < len(lines) && len(out) < maxSteps; i++ {
+		m := matchCommandKey(lines[i])
 		if m == nil {
-			if hasFlow(lines[i]) {
-				for _, f := range flowForm().FindAllStringSubmatch(lines[i], 16) {
-					out = append(out, shellSteps(scalar(f[1]))...)
+			if mayHaveFlowValue(lines[i]) {
+				for _, f := range flowValuePattern().FindAllStringSubmatch(lines[i], 16) {
+					out = append(out, shellSteps(parseScalar(f[1]))...)
 				}
 			}
 			continue
 		}
 		value := strings.TrimSpace(m[3])
 		switch {
-		case blockForm().MatchString(value):
-			block, next := below(lines, i, len(m[1]))
+		case blockScalarPattern().MatchString(value):
+			block, next := indentedBlock(lines, i, len(m[1]))
 			out = append(out, shellSteps(block)...)
 			i = next - 1
 		case value == "" || value[0] == '#':
-			items, next := list(lines, i, len(m[1]))
+			items, next := parseList(lines, i, len(m[1]))
 			if len(items) > 0 && isShell(items[0]) { // command: [sh, -c, …] of a manifest
-				items = []string{quote(items)}
+				items = []string{quoteWords(items)}
 			}
 			out = append(out, shellSteps(items...)...)
 			if next > i+1 {
 				i = next - 1
 			}
-		case value[0] == '[' && ofCommands(m[2]):
-			out = append(out, shellSteps(flow(value)...)...)
+		case value[0] == '[' && isCommandListKey(m[2]):
+			out = append(out, shellSteps(parseFlowList(value)...)...)
 		default:
-			out = append(out, shellSteps(scalar(value))...)
+			out = append(out, shellSteps(parseScalar(value))...)
 		}
 	}
 	for i := range out {
-		out[i].Text = withVariables(out[i].Text, set)
+		out[i].Text = replaceTemplates(out[i].Text, set)
 	}
 	return out
 }
 
 // sayingSo renames variables that hold secrets, so that their names say it.
-func sayingSo(text string, set map[string]bool) string {
+func markSecretVariables(text string, set map[string]bool) string {
 	if len(set) == 0 {
 		return text
 	}
-	return variableForm().ReplaceAllStringFunc(text, func(v string) string {
+	return variablePattern().ReplaceAllStringFunc(text, func(v string) string {
 		name := strings.TrimLeft(v, "${")
 		if !set[name] {
 			return v
@@ -138,12 +138,12 @@ func sayingSo(text string, set map[string]bool) string {
 }
 
 // maxTemplate is the maximum length of a workflow template, in bytes.
-const maxTemplate = 512
+const maxTemplateBytes = 512
 
 // withVariables replaces the templates of a workflow, which are filled in before a shell reads the text, by
 // variables. The names of those with secrets say so, as do variables that the workflow sets to a secret.
-func withVariables(text string, set map[string]bool) string {
-	text = sayingSo(text, set)
+func replaceTemplates(text string, set map[string]bool) string {
+	text = markSecretVariables(text, set)
 	if !strings.Contains(text, "${{") {
 		return text
 	}
@@ -152,8 +152,8 @@ func withVariables(text string, set map[string]bool) string {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if strings.HasPrefix(text[i:], "${{") {
-			if end := strings.Index(text[i:min(len(text), i+maxTemplate)], "}}"); end > 0 {
-				name := "${" + variable(text[i+3:i+end]) + "}"
+			if end := strings.Index(text[i:min(len(text), i+maxTemplateBytes)], "}}"); end > 0 {
+				name := "${" + templateVariable(text[i+3:i+end]) + "}"
 				if quote == '\'' {
 					name = `'"` + name + `"'`
 				}
@@ -178,19 +178,19 @@ func withVariables(text string, set map[string]bool) string {
 }
 
 // variable returns the variable name that represents a template.
-func variable(template string) string {
-	if m := secretForm().FindStringSubmatch(template); m != nil && !placeForm().MatchString(m[1]) {
+func templateVariable(template string) string {
+	if m := secretPattern().FindStringSubmatch(template); m != nil && !nonSecretNamePattern().MatchString(m[1]) {
 		return "SECRET_" + m[1]
 	}
-	return nameForm().FindStringSubmatch(template)[1]
+	return templateNamePattern().FindStringSubmatch(template)[1]
 }
 
-func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+func indentWidth(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
 // below returns the lines after line i that are indented more than n.
-func below(lines []string, i, n int) (text string, next int) {
+func indentedBlock(lines []string, i, n int) (text string, next int) {
 	for next = i + 1; next < len(lines); next++ {
-		if strings.TrimSpace(lines[next]) != "" && indent(lines[next]) <= n {
+		if strings.TrimSpace(lines[next]) != "" && indentWidth(lines[next]) <= n {
 			break
 		}
 	}
@@ -198,55 +198,55 @@ func below(lines []string, i, n int) (text string, next int) {
 }
 
 // list returns the items of a list after line i.
-func list(lines []string, i, n int) (items []string, next int) {
+func parseList(lines []string, i, n int) (items []string, next int) {
 	for next = i + 1; next < len(lines); next++ {
-		m := itemForm().FindStringSubmatch(lines[next])
+		m := listItemPattern().FindStringSubmatch(lines[next])
 		if strings.TrimSpace(lines[next]) == "" {
 			continue
 		}
-		if m == nil || len(m[1]) < n || runKey(lines[next]) != nil {
+		if m == nil || len(m[1]) < n || matchCommandKey(lines[next]) != nil {
 			break
 		}
 		value := strings.TrimSpace(m[2])
-		if blockForm().MatchString(value) {
-			block, after := below(lines, next, len(m[1]))
+		if blockScalarPattern().MatchString(value) {
+			block, after := indentedBlock(lines, next, len(m[1]))
 			items, next = append(items, block), after-1
 			continue
 		}
-		items = append(items, scalar(value))
+		items = append(items, parseScalar(value))
 	}
 	return items, next
 }
 
 // scalar returns a one-line value: quoted, a list of words, or plain.
-func scalar(value string) string {
+func parseScalar(value string) string {
 	switch {
 	case len(value) > 1 && value[0] == '"':
 		if end := strings.LastIndexByte(value, '"'); end > 0 {
-			return unescape.Replace(value[1:end])
+			return yamlUnescaper.Replace(value[1:end])
 		}
 	case len(value) > 1 && value[0] == '\'':
 		if end := strings.LastIndexByte(value, '\''); end > 0 {
 			return strings.ReplaceAll(value[1:end], "''", "'")
 		}
 	case strings.HasPrefix(value, "["):
-		return quote(flow(value))
+		return quoteWords(parseFlowList(value))
 	}
 	value, _, _ = strings.Cut(value, " #")
 	return value
 }
 
 // flow returns the items of a one-line list.
-func flow(value string) []string {
+func parseFlowList(value string) []string {
 	var words []string
-	for _, w := range wordForm().FindAllString(strings.Trim(value, "[] "), -1) {
-		words = append(words, scalar(strings.TrimSpace(w)))
+	for _, w := range flowWordPattern().FindAllString(strings.Trim(value, "[] "), -1) {
+		words = append(words, parseScalar(strings.TrimSpace(w)))
 	}
 	return words
 }
 
 // ofCommands reports whether a list below a key contains commands, and not the words of one command.
-func ofCommands(key string) bool {
+func isCommandListKey(key string) bool {
 	switch key {
 	case "script", "before_script", "after_script", "cmds", "commands":
 		return true
@@ -254,8 +254,8 @@ func ofCommands(key string) bool {
 	return false
 }
 
-var wordForm = prefilter.Lazy(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
-var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
+var flowWordPattern = prefilter.Lazy(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
+var yamlUnescaper = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
 
 func isShell(word string) bool {
 	base := word[strings.LastIndexByte(word, '/')+1:]
@@ -271,8 +271,8 @@ func taskSteps(text string, goals []string) []Step {
 	var out []Step
 	for i, line := range lines {
 		name, _, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if ok && indent(line) > 0 && slices.Contains(goals, strings.Trim(name, `"'`)) {
-			block, _ := below(lines, i, indent(line))
+		if ok && indentWidth(line) > 0 && slices.Contains(goals, strings.Trim(name, `"'`)) {
+			block, _ := indentedBlock(lines, i, indentWidth(line))
 			out = append(out, yamlSteps(block)...)
 		}
 	}

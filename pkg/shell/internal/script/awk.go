@@ -26,7 +26,7 @@ func (p *script) awkJoins(left operand) bool {
 }
 
 // awkPipe handles print | "cmd" and "cmd" | getline.
-func (p *script) awkPipe(left operand) operand {
+func (p *script) runAwkPipe(left operand) operand {
 	p.i++
 	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {
 		p.i++
@@ -34,25 +34,25 @@ func (p *script) awkPipe(left operand) operand {
 	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
 		p.i++
 		if left.Known() && strings.HasPrefix(left.Text, "/inet") {
-			p.connects = true
+			p.opensConnection = true
 			return operand{}
 		}
-		p.run(left.Value)
-		return operand{used: true}
+		p.runShell(left.Value)
+		return operand{isConsumed: true}
 	}
-	o := p.operand()
+	o := p.parseOperand()
 	if o.Known() && strings.HasPrefix(o.Text, "/inet") {
-		p.connects = true
+		p.opensConnection = true
 		return operand{}
 	}
 	in := left.Value
 	if left.name != "" || !in.Known() || in.Text == "" {
-		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.Foreign)
+		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.UnknownText)
 	}
 	if o.Known() && o.name == "" {
 		p.w.Pipe(o.Text, p.at, in)
 	} else {
-		p.run(o.Value)
+		p.runShell(o.Value)
 	}
-	return operand{used: true}
+	return operand{isConsumed: true}
 }

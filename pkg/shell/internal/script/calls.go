@@ -65,7 +65,7 @@ func roleOf(name, language string) role {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
 	for _, c := range calls()[last] {
-		if (c.owner == nil || ownedBy(c.owner, owner)) && !ownedBy(c.unless, owner) &&
+		if (c.owner == nil || ownerMatches(c.owner, owner)) && !ownerMatches(c.unless, owner) &&
 			(c.in == nil || slices.Contains(c.in, language)) && !slices.Contains(c.notIn, language) {
 			return c.role
 		}
@@ -73,7 +73,7 @@ func roleOf(name, language string) role {
 	return 0
 }
 
-func ownedBy(globs []string, owner string) bool {
+func ownerMatches(globs []string, owner string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		if _, part, ok := strings.Cut(glob, ":"); ok {
 			return slices.Contains(strings.Split(strings.ToLower(owner), "."), part)
@@ -83,7 +83,7 @@ func ownedBy(globs []string, owner string) bool {
 }
 
 // call records the effects of a call in code and returns its result.
-func (p *script) call(f operand, args []operand) operand {
+func (p *script) recordCall(f operand, args []operand) operand {
 	for i := range args {
 		args[i].From = p.at
 	}
@@ -91,18 +91,18 @@ func (p *script) call(f operand, args []operand) operand {
 		f.name = f.Text // PHP calls the function that a string names
 	}
 	if f.name == "" {
-		return operand{Value: abstract.Unknown("…()", f.Taint|anyTaint(args)), used: true}
+		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), isConsumed: true}
 	}
 	full := f.name
 	if full == ".then" {
-		p.callbacks(f, full, args)
+		p.recordCallbacks(f, full, args)
 	}
 	if full[0] == '.' { // a method of a value
-		if v, ok := p.method(full[1:], f, args); ok {
+		if v, ok := p.computeMethod(full[1:], f, args); ok {
 			return v
 		}
 	}
-	if v, ok := p.function(full, args); ok {
+	if v, ok := p.computeFunction(full, args); ok {
 		return v
 	}
 	first := operand{}
@@ -115,31 +115,31 @@ func (p *script) call(f operand, args []operand) operand {
 	recv := f
 	recv.name = ""
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
-	if r == unpacksMember && !f.archive {
+	if r == unpacksMember && !f.isArchive {
 		r = 0 // a method of another object
 	}
 	if r == 0 {
-		p.callbacks(f, full, args)
+		p.recordCallbacks(f, full, args)
 		if root, _, _ := strings.Cut(full, "."); remoteClients[root] {
 			if verb, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
-				p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: root, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "calls " + verb + " on a remote service", From: p.at})
+				p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: root, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "calls " + verb + " on a remote service", Span: p.at})
 			}
 		}
 		writes := len(args) > 0 && mayWrite(full)
 		for _, a := range args {
-			p.loose(a)
-			if writes && outside(a) {
+			p.checkUnusedValue(a)
+			if writes && isRootOrHomePath(a) {
 				p.w.Path(effect.WriteFile, a.Value, false)
 			}
 		}
-		t := f.Taint | anyTaint(args)
+		t := f.Taint | combinedTaint(args)
 		name := full
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), used: true}
+		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), isConsumed: true}
 	}
-	if (r == deletes || r == deletesTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.Bare || recv.Text == "") {
+	if (r == deletes || r == deletesTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.FullyUnknown || recv.Text == "") {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is unknown
 		args, first = []operand{recv}, recv
 	}
@@ -148,16 +148,16 @@ func (p *script) call(f operand, args []operand) operand {
 		first = recv
 	}
 	// Path("x").read_text(): the receiver is the path.
-	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.Bare {
+	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.FullyUnknown {
 		args = append([]operand{recv}, args...)
 		if r == writesFile && len(args) > 1 {
 			first = args[1]
 		}
 		first = recv
 	}
-	out := p.act(r, full, first, args)
+	out := p.recordCallEffect(r, full, first, args)
 	out.Taint |= f.Taint
-	out.used = true
+	out.isConsumed = true
 	return out
 }
 
@@ -178,21 +178,21 @@ func mayWrite(full string) bool {
 }
 
 // outside reports whether a value is a path below a folder of the root, or below the home folder.
-func outside(o operand) bool {
+func isRootOrHomePath(o operand) bool {
 	return o.name == "" && !o.isList && o.Known() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
 // act records the effects of a role and returns the call's result.
-func (p *script) act(r role, full string, first operand, args []operand) operand {
+func (p *script) recordCallEffect(r role, full string, first operand, args []operand) operand {
 	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
 	if r == wipes {
-		p.wipe(full)
+		p.recordWipe(full)
 		return result
 	}
 	if len(args) == 0 {
 		if r == receives {
-			p.receives = true
+			p.receivesFromSocket = true
 			result.Taint |= abstract.Socket
 		}
 		return result
@@ -202,78 +202,78 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	switch r {
 	case runsShell:
 		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].Known() && args[1].name == "" && !args[1].isList {
-			p.argv(args)
+			p.runArguments(args)
 		} else if first.isList {
-			p.argv(args[:1])
+			p.runArguments(args[:1])
 		} else {
-			p.run(path)
+			p.runShell(path)
 		}
-		result.Taint |= abstract.Foreign
+		result.Taint |= abstract.UnknownText
 	case runsArgv:
-		p.argv(commandOf(full, args))
+		p.runArguments(commandArguments(full, args))
 	case runsEither:
 		if first.isList {
-			p.argv(args[:1])
+			p.runArguments(args[:1])
 		} else {
-			p.run(path)
+			p.runShell(path)
 		}
 	case opensArchive:
-		return p.archive(args, path)
+		return p.recordArchiveOpen(args, path)
 	case unpacks:
-		p.unpack(args, "")
+		p.recordUnpacking(args, "")
 	case unpacksMember:
-		p.unpackMember(args)
+		p.recordMemberUnpacking(args)
 	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
-		return p.actOnFile(r, full, path, args, result)
+		return p.recordFileEffect(r, full, path, args, result)
 	case sendsFile:
-		p.sendFile(args)
+		p.recordSentFile(args)
 	case requests, posts:
-		p.request(r, path, args)
+		p.recordRequest(r, path, args)
 		result.Taint |= abstract.Network
 	case downloads:
-		p.download(args)
+		p.recordDownload(args)
 		result.Taint |= abstract.Network
 	case connects:
-		p.connects, p.posts, p.tells = true, true, true
-		p.connect(args)
+		p.opensConnection, p.sendsData, p.sendsFileContents = true, true, true
+		p.recordConnection(args)
 		result.Taint |= abstract.Socket
 	case listens:
-		p.listen(full, first)
+		p.recordListener(full, first)
 	case callsBack:
-		if !first.isList && !first.Bare && first.name == "" {
-			p.evaluate(full, path)
+		if !first.isList && !first.FullyUnknown && first.name == "" {
+			p.runCode(full, path)
 		}
 	case evaluates:
-		p.evaluate(full, path)
+		p.runCode(full, path)
 	case unpickles:
-		p.evaluate("pickle", p.read(path))
+		p.runCode("pickle", p.readFile(path))
 	case duplicates:
-		p.dups = true
+		p.duplicatesDescriptors = true
 	case changesUser:
-		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, Span: p.at})
 	case receives:
-		p.receives = true
+		p.receivesFromSocket = true
 		result.Taint |= abstract.Socket
 	case readsEnvironment:
 		return operand{Value: p.w.Environment(path.Text)}
 	case loadsFile:
-		p.load(full, path)
+		p.loadCode(full, path)
 	case changesFolder:
 		p.w.ChangeFolder(path)
 	case queries:
-		p.query(path)
+		p.recordQuery(path)
 	case kills:
-		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, Span: p.at})
 	}
 	return result
 }
 
 // commandOf drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
 // and a repeated program name.
-func commandOf(full string, args []operand) []operand {
+func commandArguments(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
 	if last == "Command" && len(args) > 1 { // Deno: the arguments are in an options object
-		for _, o := range args[1].list {
+		for _, o := range args[1].elements {
 			if o.isList {
 				return []operand{args[0], o}
 			}
@@ -285,8 +285,8 @@ func commandOf(full string, args []operand) []operand {
 	if strings.HasPrefix(last, "exec") && last != "execFile" && last != "execFileSync" || strings.HasPrefix(last, "spawnl") || strings.HasPrefix(last, "spawnv") || last == "posix_spawn" {
 		if len(args) > 1 {
 			rest := args[1:]
-			if rest[0].isList && len(rest[0].list) > 0 {
-				rest = append([]operand{{list: rest[0].list[1:], isList: true}}, rest[min(1, len(rest)):min(1, len(rest))]...)
+			if rest[0].isList && len(rest[0].elements) > 0 {
+				rest = append([]operand{{elements: rest[0].elements[1:], isList: true}}, rest[min(1, len(rest)):min(1, len(rest))]...)
 			} else {
 				rest = rest[1:]
 			}
@@ -298,7 +298,7 @@ func commandOf(full string, args []operand) []operand {
 	}
 	kept := args[:0:0]
 	for _, a := range args {
-		if !(a.isList && len(kept) > 0 && len(a.list) > 0 && a.list[0].name != "") {
+		if !(a.isList && len(kept) > 0 && len(a.elements) > 0 && a.elements[0].name != "") {
 			kept = append(kept, a)
 		}
 	}
@@ -306,7 +306,7 @@ func commandOf(full string, args []operand) []operand {
 }
 
 // open handles open(path, mode).
-func (p *script) open(args []operand, path abstract.Value) operand {
+func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 	mode := ""
 	if len(args) > 1 {
 		mode = args[1].Text
@@ -317,62 +317,62 @@ func (p *script) open(args []operand, path abstract.Value) operand {
 		if len(rest) > 1 {
 			rest = rest[1:]
 		}
-		mode, path = perlMode(rest[0].Text), rest[len(rest)-1].Value
+		mode, path = perlOpenMode(rest[0].Text), rest[len(rest)-1].Value
 		path.From = p.at
 		text := strings.TrimSpace(rest[0].Text)
 		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
 			path.Text = strings.Trim(path.Text, "|- ")
-			p.run(path)
-			return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
+			p.runShell(path)
+			return operand{Value: abstract.Unknown("open()", abstract.UnknownText), isConsumed: true}
 		}
 		if strings.Contains(text, "&") { // open(STDIN, ">&C") duplicates a file handle
-			p.dups = true
-			return operand{used: true}
+			p.duplicatesDescriptors = true
+			return operand{isConsumed: true}
 		}
 		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
 	if path.Known() && plain.IsURL(path.Text) {
 		p.w.URL(effect.HTTPRequest, path)
-		return operand{Value: abstract.Unknown("open()", abstract.Network), used: true}
+		return operand{Value: abstract.Unknown("open()", abstract.Network), isConsumed: true}
 	}
 	if path.Known() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
 		path.Text = path.Text[1:]
-		p.run(path)
-		return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
+		p.runShell(path)
+		return operand{Value: abstract.Unknown("open()", abstract.UnknownText), isConsumed: true}
 	}
 	if strings.ContainsAny(mode, "wax+>") {
-		p.write(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("open()", 0), used: true}
+		p.writeFile(path, abstract.Value{})
+		return operand{Value: abstract.Unknown("open()", 0), isConsumed: true}
 	}
-	return operand{Value: p.read(path), used: true}
+	return operand{Value: p.readFile(path), isConsumed: true}
 }
 
 // sysopen handles Perl's sysopen(HANDLE, path, flags).
-func (p *script) sysopen(args []operand) operand {
+func (p *script) recordSysopen(args []operand) operand {
 	path := args[1].Value
 	path.From = p.at
 	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
-		return operand{Value: p.read(path), used: true}
+		return operand{Value: p.readFile(path), isConsumed: true}
 	}
-	p.write(path, abstract.Value{})
-	return operand{Value: abstract.Unknown("open()", 0), used: true}
+	p.writeFile(path, abstract.Value{})
+	return operand{Value: abstract.Unknown("open()", 0), isConsumed: true}
 }
 
 // perlMode returns the mode of Perl's open, which may precede the path in one string.
-func perlMode(text string) string {
+func perlOpenMode(text string) string {
 	text = strings.TrimLeft(text, " \t\n")
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
 // load records that a code file runs. For JavaScript's import(), only URLs, and packages with npm: or jsr:, count:
 // other names are modules.
-func (p *script) load(full string, path abstract.Value) {
+func (p *script) loadCode(full string, path abstract.Value) {
 	if full != "import" {
 		p.w.RunFile(path, p.language, p.at)
 		return
 	}
 	if data, ok := path.DataURL(); ok {
-		p.evaluate(full, data)
+		p.runCode(full, data)
 	} else if plain.IsURL(path.Text) {
 		p.w.RunFile(path, p.language, p.at)
 	} else if path.Known() && (strings.HasPrefix(path.Text, "npm:") || strings.HasPrefix(path.Text, "jsr:")) {
@@ -382,10 +382,10 @@ func (p *script) load(full string, path abstract.Value) {
 
 // callbacks handles functions passed as arguments: text from a promise that is evaluated, and PHP functions called
 // by name.
-func (p *script) callbacks(f operand, full string, args []operand) {
+func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	for _, a := range args {
 		if a.name != "" && f.Taint&abstract.Network != 0 && roleOf(a.name, p.language) == evaluates {
-			p.evaluate(a.name, f.Value)
+			p.runCode(a.name, f.Value)
 		}
 	}
 	if p.language != "php" || len(args) < 2 || !strings.HasPrefix(full, "array_") && !strings.HasPrefix(full, "call_user_func") {
@@ -398,36 +398,36 @@ func (p *script) callbacks(f operand, full string, args []operand) {
 	r := roleOf(callee.Text, p.language)
 	switch {
 	case !callee.Known() || callee.name != "" || r == 0:
-	case full == "call_user_func_array" && given[0].isList && len(given[0].list) > 0:
-		p.act(r, callee.Text, given[0].list[0], given[0].list)
+	case full == "call_user_func_array" && given[0].isList && len(given[0].elements) > 0:
+		p.recordCallEffect(r, callee.Text, given[0].elements[0], given[0].elements)
 	case strings.HasPrefix(full, "array_") && given[0].isList:
-		for _, e := range given[0].list {
-			p.act(r, callee.Text, e, []operand{e})
+		for _, e := range given[0].elements {
+			p.recordCallEffect(r, callee.Text, e, []operand{e})
 		}
 	default:
-		p.act(r, callee.Text, given[0], given)
+		p.recordCallEffect(r, callee.Text, given[0], given)
 	}
 }
 
-func (p *script) evaluate(full string, code abstract.Value) {
+func (p *script) runCode(full string, code abstract.Value) {
 	code.From = p.at
 	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
 		if code.Taint&(abstract.Network|abstract.Decoded|abstract.Untrusted) == 0 {
 			return
 		}
 	}
-	if !code.Known() && code.Plain() && code.Bare {
+	if !code.Known() && code.HasHarmlessTaint() && code.FullyUnknown {
 		p.w.Dynamic(code.CodeCause(), p.language+" code evaluates unknown text", p.at)
 		return
 	}
-	if p.receives && !code.Known() {
+	if p.receivesFromSocket && !code.Known() {
 		code.Taint |= abstract.Socket
 	}
 	p.w.Run(p.language, code, p.language+" code", p.at)
 }
 
 // texts returns the strings in a list; false if an element is not a known string.
-func texts(list []operand) ([]string, bool) {
+func operandTexts(list []operand) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	for _, o := range list {
 		if !o.Known() || o.name != "" {
@@ -438,11 +438,11 @@ func texts(list []operand) ([]string, bool) {
 	return out, true
 }
 
-func anyTaint(list []operand) (t abstract.Taint) {
+func combinedTaint(list []operand) (t abstract.Taint) {
 	for _, o := range list {
 		t |= o.Taint
-		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
-			t |= anyTaint(o.list)
+		if slices.ContainsFunc(o.elements, func(e operand) bool { return e.Taint != 0 }) {
+			t |= combinedTaint(o.elements)
 		}
 	}
 	return t

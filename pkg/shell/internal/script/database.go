@@ -11,27 +11,27 @@ import (
 
 // ownDatabase matches code that uses a database in memory, in a local file, or for tests: deletions there affect
 // only the program's own data.
-var ownDatabase = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
+var ownDatabasePattern = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
 // query reports the data that an SQL statement deletes.
-func (p *script) query(text abstract.Value) {
-	if !text.Known() || ownDatabase().MatchString(p.text) {
+func (p *script) recordQuery(text abstract.Value) {
+	if !text.Known() || ownDatabasePattern().MatchString(p.text) {
 		return
 	}
 	verb, name := sqltext.Destroys(text.Text)
 	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // the same code creates the table again
 		return
 	}
-	p.lost("SQL statement " + strings.TrimSpace(verb+" "+abstract.Clip(name)) + " deletes a database, a table or all of its rows")
+	p.recordDatabaseLoss("SQL statement " + strings.TrimSpace(verb+" "+abstract.Clip(name)) + " deletes a database, a table or all of its rows")
 }
 
 // wipe reports a call that deletes a database or all rows of a table.
-func (p *script) wipe(full string) {
-	if strings.Contains(full, ".") && !ownDatabase().MatchString(p.text) {
-		p.lost(abstract.Clip(full) + " deletes a database or all rows of a table")
+func (p *script) recordWipe(full string) {
+	if strings.Contains(full, ".") && !ownDatabasePattern().MatchString(p.text) {
+		p.recordDatabaseLoss(abstract.Clip(full) + " deletes a database or all rows of a table")
 	}
 }
 
-func (p *script) lost(why string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Service: "database", Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: why, From: p.at})
+func (p *script) recordDatabaseLoss(why string) {
+	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Service: "database", Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: why, Span: p.at})
 }

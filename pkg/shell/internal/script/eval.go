@@ -14,63 +14,63 @@ func (p *script) peek(text string) bool {
 }
 
 // expr parses an expression and records its assignments.
-func (p *script) expr() operand {
-	if p.depth > deepest || !p.w.Step(1) {
+func (p *script) parseExpression() operand {
+	if p.depth > maxNesting || !p.w.Step(1) {
 		p.w.GiveUp("the code is nested too deeply")
 		return operand{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	left := p.operand()
+	left := p.parseOperand()
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
 		switch {
 		case t.kind == stringToken && left.Known() && left.Text != "" && left.name == "" && !t.newline && p.language != "perl":
-			left.Value = abstract.Concat(left.Value, p.operand().Value) // adjacent strings
+			left.Value = abstract.Concat(left.Value, p.parseOperand().Value) // adjacent strings
 		case t.text == "$" && t.kind == punctToken && p.language == "awk" || p.awkJoins(left):
-			left = operand{Value: abstract.Concat(left.Value, p.operand().Value)}
+			left = operand{Value: abstract.Concat(left.Value, p.parseOperand().Value)}
 		case t.text == "/" && t.kind == punctToken && p.language == "python" && isPath(left):
 			p.i++
-			left, _ = joinPath([]operand{left, p.operand()})
+			left, _ = joinPath([]operand{left, p.parseOperand()})
 		case t.kind == nameToken && t.text == "as" && p.language == "python" && !t.newline:
-			p.as(left)
+			p.bindWithName(left)
 			return left
 		case t.kind != punctToken:
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
 			p.i++
-			right := p.times(p.operand())
-			left = operand{Value: abstract.Concat(left.Value, right.Value), list: append(left.list[:len(left.list):len(left.list)], right.list...), isList: left.isList}
+			right := p.computeRepetition(p.parseOperand())
+			left = operand{Value: abstract.Concat(left.Value, right.Value), elements: append(left.elements[:len(left.elements):len(left.elements)], right.elements...), isList: left.isList}
 		case t.text == "=" || t.text == "+=" || t.text == ".=":
-			left = p.assign(left, t.text)
+			left = p.parseAssignment(left, t.text)
 		case t.text == "*":
-			left = p.times(left)
+			left = p.computeRepetition(left)
 		case t.text == "%":
 			p.i++
-			right := p.operand()
-			left = operand{Value: formatCode(left, right)}
+			right := p.parseOperand()
+			left = operand{Value: applyFormat(left, right)}
 		case t.text == "|" && p.language == "awk":
-			left = p.awkPipe(left)
+			left = p.runAwkPipe(left)
 		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
 			p.i++
 			compares := p.i < len(p.tokens) && p.tokens[p.i].kind == numberToken
-			if o := p.operand(); o.Known() && o.name == "" && !compares {
-				p.write(o.Value, left.Value)
+			if o := p.parseOperand(); o.Known() && o.name == "" && !compares {
+				p.writeFile(o.Value, left.Value)
 			}
 		case t.text == "<" && p.language == "awk":
 			p.i++
-			if o := p.operand(); o.Known() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
-				p.read(o.Value)
+			if o := p.parseOperand(); o.Known() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
+				p.readFile(o.Value)
 			}
 		case strings.Contains("==&&||<>-//?:&|^=>", t.text) && t.text != "=":
 			p.i++
-			p.loose(left)
-			right := p.expr()
+			p.checkUnusedValue(left)
+			right := p.parseExpression()
 			if t.text == "||" || t.text == ":" || t.text == "?" {
 				left = right
 				break
 			}
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), used: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isConsumed: true}
 		default:
 			return left
 		}
@@ -79,11 +79,11 @@ func (p *script) expr() operand {
 }
 
 // as binds the name after "as" in a with statement.
-func (p *script) as(v operand) {
+func (p *script) bindWithName(v operand) {
 	if p.i+1 < len(p.tokens) && p.tokens[p.i+1].kind == nameToken && len(p.vars) < 1024 {
 		p.i += 2
-		p.loose(v)
-		v.used = true
+		p.checkUnusedValue(v)
+		v.isConsumed = true
 		p.vars[p.tokens[p.i-1].text] = v
 	}
 }
@@ -95,17 +95,17 @@ func isPath(o operand) bool {
 }
 
 // times computes a repeated text, as "…" * 3 or 3 * "…".
-func (p *script) times(left operand) operand {
+func (p *script) computeRepetition(left operand) operand {
 	for p.peek("*") {
 		p.i++
-		text, right := left, p.operand()
+		text, right := left, p.parseOperand()
 		n, err := strconv.Atoi(right.Text)
 		if err != nil {
 			text = right
 			n, err = strconv.Atoi(left.Text)
 		}
 		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.Known() || text.name != "" {
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), used: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isConsumed: true}
 			continue
 		}
 		text.Text = strings.Repeat(text.Text, n)
@@ -115,8 +115,8 @@ func (p *script) times(left operand) operand {
 }
 
 // formatCode computes "…%s…" % x of Python and Ruby.
-func formatCode(form, arg operand) abstract.Value {
-	args := arg.list
+func applyFormat(form, arg operand) abstract.Value {
+	args := arg.elements
 	if !arg.isList {
 		args = []operand{arg}
 	}
@@ -130,33 +130,33 @@ func formatCode(form, arg operand) abstract.Value {
 		if i < 0 {
 			break
 		}
-		b.Literal(rest[:i])
+		b.AddLiteral(rest[:i])
 		b.Add(a.Value)
 		rest = rest[i+2:]
 	}
-	b.Literal(rest)
+	b.AddLiteral(rest)
 	return b.Value()
 }
 
-func (p *script) assign(left operand, op string) operand {
+func (p *script) parseAssignment(left operand, op string) operand {
 	p.i++
-	right := p.expr()
+	right := p.parseExpression()
 	if left.name != "" && len(p.vars) < 1024 {
 		if op != "=" {
 			if old, ok := p.vars[left.name]; ok {
 				right.Value = abstract.Concat(old.Value, right.Value)
 			}
 		}
-		p.loose(right)
-		right.used = true
+		p.checkUnusedValue(right)
+		right.isConsumed = true
 		p.vars[left.name] = right
 	}
 	return right
 }
 
 // operand parses one operand with its calls, members and subscripts.
-func (p *script) operand() operand {
-	if p.depth > deepest {
+func (p *script) parseOperand() operand {
+	if p.depth > maxNesting {
 		p.w.GiveUp("the code is nested too deeply")
 	}
 	if p.i >= len(p.tokens) || p.w.Ended() {
@@ -169,72 +169,72 @@ func (p *script) operand() operand {
 	var o operand
 	switch t.kind {
 	case stringToken:
-		o.Value = p.inserted(&t)
+		o.Value = p.stringValue(&t)
 	case shellToken:
-		p.run(p.inserted(&t))
-		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
+		p.runShell(p.stringValue(&t))
+		o = operand{Value: abstract.Unknown("`…`", abstract.UnknownText).WithOrigin(abstract.FromCommand), isConsumed: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
-		if p.word(t.text) {
-			return p.operand()
+		if p.isKeyword(t.text) {
+			return p.parseOperand()
 		}
-		o = p.named(t.text)
-		if s, ok := p.bareArgument(o.name); ok {
+		o = p.valueOfName(t.text)
+		if s, ok := p.callWithoutParentheses(o.name); ok {
 			return s
 		}
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
-			p.operand()
-			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.Foreign).Of(abstract.FromInput), used: true}
+			p.parseOperand()
+			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.UnknownText).WithOrigin(abstract.FromInput), isConsumed: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
-			o = p.bracket(t.text)
+			o = p.parseBracket(t.text)
 		case "$":
 			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
-				v := p.inserted(&p.tokens[p.i])
+				v := p.stringValue(&p.tokens[p.i])
 				p.i++
-				p.run(v)
-				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
+				p.runShell(v)
+				return operand{Value: abstract.Unknown("$`…`", abstract.UnknownText).WithOrigin(abstract.FromCommand), isConsumed: true}
 			}
 			if p.language == "perl" && (p.peek("<") || p.peek(">")) { // a user ID variable of Perl: $< or $>
 				p.i++
 			} else if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
-				return p.operand()
+				return p.parseOperand()
 			}
-			return operand{used: true}
+			return operand{isConsumed: true}
 		case "-", "!", "~", "\\", "@", "%", "&", "*", "<", ":":
 			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
-				return p.operand()
+				return p.parseOperand()
 			}
-			return operand{used: true}
+			return operand{isConsumed: true}
 		default:
-			return operand{used: true}
+			return operand{isConsumed: true}
 		}
 	}
-	return p.postfix(o)
+	return p.parsePostfix(o)
 }
 
 // inserted returns the value of a string, after evaluating the expressions in it.
-func (p *script) inserted(t *token) abstract.Value {
+func (p *script) stringValue(t *token) abstract.Value {
 	if t.v != nil {
 		return *t.v
 	}
 	var b abstract.Builder
 	for i := range t.parts {
 		one := &t.parts[i]
-		if one.code == nil && !one.expr {
-			b.Literal(one.text)
+		if one.code == nil && !one.isExpression {
+			b.AddLiteral(one.text)
 			continue
 		}
-		v := p.within(one)
-		if !one.expr {
+		v := p.evalStringExpression(one)
+		if !one.isExpression {
 			continue
 		}
-		v.used = true
+		v.isConsumed = true
 		if v.name != "" || v.isList || !v.Known() {
-			v.Value = abstract.Unknown(one.text, v.Taint|abstract.Foreign)
+			v.Value = abstract.Unknown(one.text, v.Taint|abstract.UnknownText)
 		}
 		b.Add(v.Value)
 	}
@@ -242,26 +242,26 @@ func (p *script) inserted(t *token) abstract.Value {
 }
 
 // within evaluates an expression in a string and returns its value.
-func (p *script) within(one *part) operand {
+func (p *script) evalStringExpression(one *stringPart) operand {
 	tokens, i := p.tokens, p.i
 	defer func() { p.tokens, p.i = tokens, i }()
 	p.tokens, p.i = one.code, 0
-	if len(p.tokens) == 1 && p.sigils() && strings.HasPrefix(one.text, one.text[:1]+"{") && p.tokens[0].kind == nameToken {
-		return p.named(one.text[:1] + p.tokens[0].text) // ${name}
+	if len(p.tokens) == 1 && p.usesSigils() && strings.HasPrefix(one.text, one.text[:1]+"{") && p.tokens[0].kind == nameToken {
+		return p.valueOfName(one.text[:1] + p.tokens[0].text) // ${name}
 	}
-	v := p.expr()
+	v := p.parseExpression()
 	if p.i < len(p.tokens) {
 		v = operand{Value: abstract.Unknown("…", v.Taint)}
-		p.statements("")
+		p.parseStatements("")
 	}
 	return v
 }
 
 // sigils reports whether variable names begin with a sigil such as $.
-func (p *script) sigils() bool { return p.language == "perl" || p.language == "php" }
+func (p *script) usesSigils() bool { return p.language == "perl" || p.language == "php" }
 
 // word reports whether a name is a keyword before an operand, or a print command, and not a variable.
-func (p *script) word(s string) bool {
+func (p *script) isKeyword(s string) bool {
 	switch s {
 	case "for", "foreach":
 		for i := p.i; i < min(p.i+8, len(p.tokens)) && p.tokens[i].text != "in" && p.tokens[i].text != "of"; i++ {
@@ -269,7 +269,7 @@ func (p *script) word(s string) bool {
 				delete(p.vars, p.tokens[i].text) // the loop variable changes with each iteration
 			}
 		}
-		return s == "for" || p.word("our")
+		return s == "for" || p.isKeyword("our")
 	case "return", "if", "else", "while", "and", "or", "in":
 		return true
 	case "p", "puts":
@@ -292,7 +292,7 @@ func (p *script) word(s string) bool {
 }
 
 // named returns a variable's value, else the name itself.
-func (p *script) named(n string) operand {
+func (p *script) valueOfName(n string) operand {
 	if full, ok := p.imports[n]; ok {
 		return operand{name: full, Value: abstract.Unknown(n, 0)}
 	}
@@ -306,7 +306,7 @@ func (p *script) named(n string) operand {
 }
 
 // bareArgument parses the arguments of a call without parentheses, as in Perl and Ruby: system "ls", "-l".
-func (p *script) bareArgument(n string) (operand, bool) {
+func (p *script) callWithoutParentheses(n string) (operand, bool) {
 	if n == "" || p.i >= len(p.tokens) || p.tokens[p.i].newline {
 		return operand{}, false
 	}
@@ -324,17 +324,17 @@ func (p *script) bareArgument(n string) (operand, bool) {
 	}
 	var args []operand
 	for {
-		args = append(args, p.expr())
+		args = append(args, p.parseExpression())
 		if !p.peek(",") || len(args) > 64 {
 			break
 		}
 		p.i++
 	}
-	return p.call(operand{name: n}, args), true
+	return p.recordCall(operand{name: n}, args), true
 }
 
 // bracket parses the content of brackets: a list, or statements.
-func (p *script) bracket(open string) operand {
+func (p *script) parseBracket(open string) operand {
 	closing := ")"
 	switch open {
 	case "[":
@@ -345,7 +345,7 @@ func (p *script) bracket(open string) operand {
 	o, mark := operand{isList: true}, len(p.stack)
 	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
 		start := p.i
-		e := p.expr()
+		e := p.parseExpression()
 		if p.i == start {
 			p.i++
 			continue
@@ -365,7 +365,7 @@ func (p *script) bracket(open string) operand {
 		return list[len(list)-1]
 	}
 	if len(list) > 0 {
-		o.list = slices.Clone(list)
+		o.elements = slices.Clone(list)
 	}
 	for i := range list {
 		o.Taint |= list[i].Taint
@@ -374,11 +374,11 @@ func (p *script) bracket(open string) operand {
 }
 
 // postfix parses member access, calls and subscripts.
-func (p *script) postfix(o operand) operand {
+func (p *script) parsePostfix(o operand) operand {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
 		if p.language == "ruby" && strings.Contains(o.name, ".") {
-			if called, ok := p.bareArgument(o.name); ok { // FileUtils.rm_rf "a"
+			if called, ok := p.callWithoutParentheses(o.name); ok { // FileUtils.rm_rf "a"
 				return called
 			}
 		}
@@ -396,7 +396,7 @@ func (p *script) postfix(o operand) operand {
 				return o
 			}
 			p.i++
-			o = p.subscript(o, "}")
+			o = p.parseSubscript(o, "}")
 		case ".", "->", "::", ":":
 			if p.i+1 >= len(p.tokens) || p.tokens[p.i+1].kind != nameToken || t.text == "." && t.spaced && (p.language == "php" || p.language == "perl") ||
 				t.text == ":" && (p.language != "lua") || t.text == "." && strings.HasPrefix(p.tokens[p.i+1].text, "$") {
@@ -404,20 +404,20 @@ func (p *script) postfix(o operand) operand {
 			}
 			member := p.tokens[p.i+1].text
 			p.i += 2
-			o = p.member(o, member)
+			o = p.memberOf(o, member)
 		case "(":
 			if t.newline && p.language != "node" {
 				return o
 			}
 			p.i++
-			args := p.bracket("(argument")
-			o = p.call(o, args.list)
+			args := p.parseBracket("(argument")
+			o = p.recordCall(o, args.elements)
 		case "[":
 			if t.newline {
 				return o
 			}
 			p.i++
-			o = p.subscript(o, "]")
+			o = p.parseSubscript(o, "]")
 		default:
 			return o
 		}
@@ -426,7 +426,7 @@ func (p *script) postfix(o operand) operand {
 }
 
 // member handles o.name.
-func (p *script) member(o operand, member string) operand {
+func (p *script) memberOf(o operand, member string) operand {
 	if o.name != "" {
 		out := o
 		out.name = o.name + "." + member
@@ -435,24 +435,24 @@ func (p *script) member(o operand, member string) operand {
 		}
 		switch {
 		case p.peek("=") || p.peek("(") || p.peek("!"):
-		case p.language == "node" && environmentName(o.name):
-			return p.environment(member)
-		case namesHome(out.name):
+		case p.language == "node" && isEnvironmentTable(o.name):
+			return p.environmentValue(member)
+		case isHomeName(out.name):
 			return homeFolder()
 		}
 		return out
 	}
 	recv := o
-	if p.language == "ruby" && p.bare() {
-		if v, ok := p.method(member, recv, nil); ok {
+	if p.language == "ruby" && p.isCalledWithoutArguments() {
+		if v, ok := p.computeMethod(member, recv, nil); ok {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList, archive: recv.archive}
+	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, isList: recv.isList, isArchive: recv.isArchive}
 }
 
 // bare reports whether a method is called without arguments and parentheses.
-func (p *script) bare() bool {
+func (p *script) isCalledWithoutArguments() bool {
 	if p.i >= len(p.tokens) || p.tokens[p.i].newline {
 		return true
 	}
@@ -460,12 +460,12 @@ func (p *script) bare() bool {
 	return t.kind == punctToken && t.text != "(" && t.text != "=" && t.text != "["
 }
 
-func (p *script) subscript(o operand, closing string) operand {
+func (p *script) parseSubscript(o operand, closing string) operand {
 	start := p.i
 	index := operand{}
 	for p.i < len(p.tokens) && !p.peek(closing) {
 		before := p.i
-		index = p.expr()
+		index = p.parseExpression()
 		if p.i == before {
 			p.i++
 		}
@@ -477,35 +477,35 @@ func (p *script) subscript(o operand, closing string) operand {
 		o.Taint |= abstract.Decoded
 		return o
 	}
-	if slices.ContainsFunc(environments[:], func(end string) bool { return strings.HasSuffix(o.name, end) }) {
+	if slices.ContainsFunc(environmentTableNames[:], func(end string) bool { return strings.HasSuffix(o.name, end) }) {
 		if closing == "}" && index.name != "" { // in Perl's $ENV{NAME}, the bare word is the key
-			return p.environment(index.name)
+			return p.environmentValue(index.name)
 		}
-		return p.environment(index.Text)
+		return p.environmentValue(index.Text)
 	}
-	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.list) {
-		return o.list[n]
+	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.elements) {
+		return o.elements[n]
 	}
 	if o.name != "" && index.Known() && index.Text != "" && index.name == "" {
-		if namesHome(o.name + "." + index.Text) {
+		if isHomeName(o.name + "." + index.Text) {
 			return homeFolder()
 		}
 		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
-	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), used: true}
+	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isConsumed: true}
 }
 
 // run walks shell text that the code runs.
-func (p *script) run(v abstract.Value) {
-	p.shells = true
+func (p *script) runShell(v abstract.Value) {
+	p.startsProgram = true
 	v.From = p.at
 	if !v.Known() {
-		v.Taint |= abstract.Foreign // the code may have inserted parts of its input
+		v.Taint |= abstract.UnknownText // the code may have inserted parts of its input
 	}
-	if p.receives && !v.Known() {
+	if p.receivesFromSocket && !v.Known() {
 		v.Taint |= abstract.Socket
 	}
-	if v.Known() && v.Plain() {
+	if v.Known() && v.HasHarmlessTaint() {
 		p.w.Nested(v.Text, p.at)
 		return
 	}
@@ -513,12 +513,12 @@ func (p *script) run(v abstract.Value) {
 }
 
 // argv walks a command that the code runs without a shell.
-func (p *script) argv(list []operand) {
-	p.shells = true
+func (p *script) runArguments(list []operand) {
+	p.startsProgram = true
 	var words []abstract.Value
 	for _, o := range list {
 		if o.isList {
-			for _, e := range o.list {
+			for _, e := range o.elements {
 				e.From = p.at
 				words = append(words, e.Value)
 			}

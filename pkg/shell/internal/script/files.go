@@ -11,47 +11,47 @@ import (
 )
 
 // actOnFile records the effects of the file roles; path is the first argument.
-func (p *script) actOnFile(r role, full string, path abstract.Value, args []operand, result operand) operand {
+func (p *script) recordFileEffect(r role, full string, path abstract.Value, args []operand, result operand) operand {
 	switch r {
 	case opens:
 		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
-			return p.sysopen(args)
+			return p.recordSysopen(args)
 		}
-		return p.open(args, path)
+		return p.recordOpen(args, path)
 	case readsFile:
 		if path.Known() && plain.IsURL(path.Text) {
-			p.request(requests, path, args)
+			p.recordRequest(requests, path, args)
 			result.Taint |= abstract.Network
 			return result
 		}
-		return operand{Value: p.read(path)}
+		return operand{Value: p.readFile(path)}
 	case writesFile:
 		content := abstract.Value{}
 		if len(args) > 1 {
 			content = args[1].Value
 		}
-		p.write(path, content)
+		p.writeFile(path, content)
 	case deletes:
-		p.delete(args, false)
+		p.recordDeletion(args, false)
 	case deletesTree:
 		if p.language != "perl" {
 			args = args[:1] // the other arguments are options
 		}
-		p.delete(args, !strings.HasSuffix(full, "rmdir"))
+		p.recordDeletion(args, !strings.HasSuffix(full, "rmdir"))
 	case lists:
 		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
 	case moves:
 		p.w.Path(effect.MoveFile, path, true)
-		p.transfer(args, abstract.Value{}, false)
+		p.recordTransfer(args, abstract.Value{}, false)
 	case copies:
 		if plain.IsURL(path.Text) {
-			p.download(args)
+			p.recordDownload(args)
 			break
 		}
-		p.transfer(args, p.read(path), slices.Contains(treeCopies[:], full[strings.LastIndexByte(full, '.')+1:]))
+		p.recordTransfer(args, p.readFile(path), slices.Contains(treeCopyCalls[:], full[strings.LastIndexByte(full, '.')+1:]))
 	case links:
 		p.w.Path(effect.ReadFile, path, true)
-		p.transfer(args, abstract.Value{}, false)
+		p.recordTransfer(args, abstract.Value{}, false)
 		if len(args) > 1 {
 			p.w.Link(args[1].Value, path)
 		}
@@ -64,11 +64,11 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 }
 
 // delete records the deletion of the files in the arguments, including lists.
-func (p *script) delete(args []operand, tree bool) {
+func (p *script) recordDeletion(args []operand, tree bool) {
 	for i, a := range args {
 		if a.isList {
 			if i == 0 || p.language != "perl" { // options of Perl's remove_tree
-				p.delete(a.list, tree)
+				p.recordDeletion(a.elements, tree)
 			}
 			continue
 		}
@@ -82,32 +82,32 @@ func (p *script) delete(args []operand, tree bool) {
 	}
 }
 
-func (p *script) write(path, content abstract.Value) {
+func (p *script) writeFile(path, content abstract.Value) {
 	path.From = p.at
 	if path.Known() && (p.w.Discards(path.Text) || path.Text == "") {
 		return
 	}
 	at, pattern := p.w.Path(effect.WriteFile, path, false)
-	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
+	content.Taint |= p.readTaint & (abstract.Network | abstract.Decoded | abstract.Secret)
 	if !content.Known() || content.Text == "" {
-		content = abstract.Output(p.language+" code", content.Taint)
+		content = abstract.UnknownOutput(p.language+" code", content.Taint)
 	}
 	p.w.Store(at, pattern, content)
 }
 
 // archive handles the opening of an archive; its value is the archive's path.
-func (p *script) archive(args []operand, path abstract.Value) operand {
+func (p *script) recordArchiveOpen(args []operand, path abstract.Value) operand {
 	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
-		p.write(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("archive", path.Taint), used: true}
+		p.writeFile(path, abstract.Value{})
+		return operand{Value: abstract.Unknown("archive", path.Taint), isConsumed: true}
 	}
-	p.read(path)
-	return operand{Value: path, used: true, archive: true}
+	p.readFile(path)
+	return operand{Value: path, isConsumed: true, isArchive: true}
 }
 
 // unpack records that the archive in the first argument, or one member of it, is unpacked into the folder in the
 // second argument, or in any later one, since names of keyword arguments are not parsed.
-func (p *script) unpack(args []operand, member string) {
+func (p *script) recordUnpacking(args []operand, member string) {
 	folders := []abstract.Value{abstract.Lit(".")}
 	for i, a := range args[1:] {
 		switch {
@@ -131,7 +131,7 @@ func (p *script) unpack(args []operand, member string) {
 }
 
 // unpackMember is unpack for the member that the second argument names.
-func (p *script) unpackMember(args []operand) {
+func (p *script) recordMemberUnpacking(args []operand) {
 	if len(args) < 2 {
 		return
 	}
@@ -141,15 +141,15 @@ func (p *script) unpackMember(args []operand) {
 	if member.Known() && member.name == "" && !member.isList && !strings.HasPrefix(member.Text, "-") {
 		name = member.Text
 	}
-	p.unpack(args, name)
+	p.recordUnpacking(args, name)
 }
 
 // treeCopies are the calls that copy folders recursively.
-var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
+var treeCopyCalls = [...]string{"copytree", "cp_r", "cpSync", "cp"}
 
 // transfer records the writes of copying, moving or linking a path to another: to that path itself, or, if it is a
 // folder, to a file in it.
-func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
+func (p *script) recordTransfer(args []operand, content abstract.Value, tree bool) {
 	if len(args) < 2 {
 		return
 	}
@@ -158,9 +158,9 @@ func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
 	if tree {
 		p.w.Path(effect.WriteFile, to, true)
 	} else {
-		p.write(to, content)
+		p.writeFile(to, content)
 	}
 	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
-		p.write(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
+		p.writeFile(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
 	}
 }

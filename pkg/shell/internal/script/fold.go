@@ -11,42 +11,42 @@ import (
 )
 
 // function computes functions of constants; ok is false for others.
-func (p *script) function(full string, args []operand) (operand, bool) {
+func (p *script) computeFunction(full string, args []operand) (operand, bool) {
 	last := full[strings.LastIndexByte(full, '.')+1:]
 	one := operand{}
 	if len(args) > 0 {
 		one = args[0]
 	}
 	known := len(args) > 0 && one.Known() && one.name == ""
-	if out, folded, ok := p.decoder(last, full, args, known); ok {
+	if out, folded, ok := p.computeDecoding(last, full, args, known); ok {
 		return out, folded
 	}
-	if last == "home" || namesHome(full) {
+	if last == "home" || isHomeName(full) {
 		return homeFolder(), true
 	}
 	switch last {
 	case "chr", "fromCharCode", "char", "unichr":
-		return p.characters(full, args)
+		return p.computeCharacters(full, args)
 	case "import_module", "__import__", "require":
 		if known {
-			if last == "require" && p.language == "node" && outside(one) {
+			if last == "require" && p.language == "node" && isRootOrHomePath(one) {
 				p.w.RunFile(one.Value, p.language, p.at)
 			}
-			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), used: true}, true
+			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isConsumed: true}, true
 		}
 	case "getattr":
 		if len(args) > 1 && args[1].Known() && one.name != "" {
-			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), used: true}, true
+			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), isConsumed: true}, true
 		}
 	case "bytes", "bytearray":
 		if one.isList {
-			return p.characters(full, one.list)
+			return p.computeCharacters(full, one.elements)
 		}
 		return one, known
 	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "expand_path", "Path", "PurePath", "Pathname", "File", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
 		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
 			out := one
-			out.used = false
+			out.isConsumed = false
 			return out, one.name == ""
 		}
 	case "join":
@@ -66,12 +66,12 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 			return homeFolder(), true
 		}
 	case "getcwd", "cwd":
-		return operand{Value: p.w.Environment("PWD"), used: true}, true
+		return operand{Value: p.w.Environment("PWD"), isConsumed: true}, true
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
-			if environmentName(a.name) {
-				p.held |= abstract.Dump
-				return operand{Value: abstract.Unknown(a.name, abstract.Dump), used: true}, true
+			if isEnvironmentTable(a.name) {
+				p.readTaint |= abstract.EnvironmentDump
+				return operand{Value: abstract.Unknown(a.name, abstract.EnvironmentDump), isConsumed: true}, true
 			}
 		}
 	case "b64encode":
@@ -83,14 +83,14 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 }
 
 // decoder computes functions that decode text; ok is false for others.
-func (p *script) decoder(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
+func (p *script) computeDecoding(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
 	one := operand{}
 	if len(args) > 0 {
 		one = args[0]
 	}
 	to := func(text string, decoded bool) (operand, bool, bool) {
 		if !decoded {
-			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true, true
+			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), isConsumed: true}, true, true
 		}
 		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true, true
 	}
@@ -127,19 +127,19 @@ func joinPath(args []operand) (operand, bool) {
 	var b abstract.Builder
 	for i, a := range args {
 		if i > 0 {
-			b.Literal("/")
+			b.AddLiteral("/")
 		}
 		b.Add(a.Value)
 	}
 	return operand{Value: b.Value()}, true
 }
 
-func (p *script) characters(full string, args []operand) (operand, bool) {
+func (p *script) computeCharacters(full string, args []operand) (operand, bool) {
 	var b strings.Builder
 	for _, a := range args {
 		n, err := strconv.ParseInt(a.Text, 0, 32)
 		if err != nil || !a.Known() {
-			return operand{Value: abstract.Unknown(full+"()", abstract.Decoded), used: true}, true
+			return operand{Value: abstract.Unknown(full+"()", abstract.Decoded), isConsumed: true}, true
 		}
 		b.WriteRune(rune(n))
 	}
@@ -147,7 +147,7 @@ func (p *script) characters(full string, args []operand) (operand, bool) {
 }
 
 // method computes methods of strings and lists; the result is false for others.
-func (p *script) method(name string, recv operand, args []operand) (operand, bool) {
+func (p *script) computeMethod(name string, recv operand, args []operand) (operand, bool) {
 	recv.name = ""
 	keep := func(text string) (operand, bool) {
 		recv.Text = text
@@ -162,25 +162,25 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		case known && (name == "lower" || name == "toLowerCase"):
 			return keep(strings.ToLower(recv.Text))
 		case name == "split" && known && len(args) <= 1:
-			return split(recv, args), true
+			return splitText(recv, args), true
 		case name == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
-			return p.codec(recv, args[0].Text)
+			return p.decodeMethod(recv, args[0].Text)
 		case name == "format" || name == "slice" || name == "substring" || name == "json":
-			return operand{Value: abstract.Unknown("…", recv.Taint|anyTaint(args)), used: true}, true
+			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), isConsumed: true}, true
 		}
 		return recv, true
 	case "join":
 		sep := recv.Text
-		list := recv.list
+		list := recv.elements
 		if len(args) > 0 && args[0].isList {
-			list = args[0].list // Python: sep.join(list)
+			list = args[0].elements // Python: sep.join(list)
 		} else if len(args) > 0 {
 			sep = args[0].Text
 		}
-		if parts, ok := texts(list); ok && len(list) > 0 {
-			return operand{Value: abstract.Value{Text: strings.Join(parts, sep), Taint: recv.Taint | anyTaint(list)}}, true
+		if parts, ok := operandTexts(list); ok && len(list) > 0 {
+			return operand{Value: abstract.Value{Text: strings.Join(parts, sep), Taint: recv.Taint | combinedTaint(list)}}, true
 		}
-		return operand{Value: abstract.Unknown("join()", recv.Taint|anyTaint(args)), used: true}, true
+		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isConsumed: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
 		if known && len(args) > 1 && args[0].Known() && args[1].Known() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
 			n := -1
@@ -200,8 +200,8 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 			return keep(decode.Reverse(recv.Text))
 		}
 		out := operand{isList: true}
-		for i := len(recv.list) - 1; i >= 0; i-- {
-			out.list = append(out.list, recv.list[i])
+		for i := len(recv.elements) - 1; i >= 0; i-- {
+			out.elements = append(out.elements, recv.elements[i])
 		}
 		return out, true
 	case "concat":
@@ -216,8 +216,8 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	case "pack":
-		if n := len(recv.list); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "H") {
-			text, ok := decode.Hex(recv.list[0].Text)
+		if n := len(recv.elements); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "H") {
+			text, ok := decode.Hex(recv.elements[0].Text)
 			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	}
@@ -225,22 +225,22 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 }
 
 // split splits a text into a list: at white space, or at the argument's text.
-func split(text operand, args []operand) operand {
+func splitText(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {
 		if !args[0].Known() || args[0].name != "" {
-			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), used: true}
+			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), isConsumed: true}
 		}
 		parts = strings.Split(text.Text, args[0].Text)
 	}
 	out := operand{isList: true}
 	for _, part := range parts {
-		out.list = append(out.list, operand{Value: abstract.Value{Text: part, Taint: text.Taint}})
+		out.elements = append(out.elements, operand{Value: abstract.Value{Text: part, Taint: text.Taint}})
 	}
 	return out
 }
 
-func (p *script) codec(recv operand, codec string) (operand, bool) {
+func (p *script) decodeMethod(recv operand, codec string) (operand, bool) {
 	var text string
 	ok := recv.Known()
 	switch codec {
@@ -252,7 +252,7 @@ func (p *script) codec(recv operand, codec string) (operand, bool) {
 		text, _ = plain.Translate(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
 	}
 	if !ok {
-		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), used: true}, true
+		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), isConsumed: true}, true
 	}
 	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.Decoded}}, true
 }

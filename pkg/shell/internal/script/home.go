@@ -11,7 +11,7 @@ func homeFolder() operand { return operand{Value: abstract.Lit("~")} }
 
 // namesHome reports whether a name of a function or field is the user's home folder; functions can be called
 // without parentheses.
-func namesHome(full string) bool {
+func isHomeName(full string) bool {
 	switch full[strings.LastIndexByte(full, '.')+1:] {
 	case "homedir", "gethomedir", "my_home", "user_home", "pw_dir", "NSHomeDirectory":
 		return true
@@ -19,7 +19,7 @@ func namesHome(full string) bool {
 	return full == "Dir.home" || full == "getpwuid.7"
 }
 
-func environmentName(name string) bool {
+func isEnvironmentTable(name string) bool {
 	switch name {
 	case "os.environ", "process.env", "ENV", "environ", "Bun.env", "import.meta.env", "globalThis.process.env":
 		return true
@@ -28,12 +28,12 @@ func environmentName(name string) bool {
 }
 
 // environment returns the value of a variable from the environment of the code.
-func (p *script) environment(name string) operand {
+func (p *script) environmentValue(name string) operand {
 	if name == "USERPROFILE" {
 		return homeFolder()
 	}
-	return operand{Value: p.w.Environment(name), used: true}
+	return operand{Value: p.w.Environment(name), isConsumed: true}
 }
 
 // environments are the last parts of names for the environment as a table.
-var environments = [...]string{"environ", "ENV", "process.env", "_SERVER", "ENVIRON"}
+var environmentTableNames = [...]string{"environ", "ENV", "process.env", "_SERVER", "ENVIRON"}

@@ -12,16 +12,16 @@ type token struct {
 	kind    tokenKind
 	text    string
 	v       *abstract.Value // value of a string or command without expressions; nil for other tokens
-	parts   []part          // parts of a string or command with expressions
+	parts   []stringPart    // parts of a string or command with expressions
 	spaced  bool            // white space precedes it
 	newline bool            // a line break precedes it
 }
 
 // A part of a string is text or an expression.
-type part struct {
-	text string // for an expression: its source text
-	code []token
-	expr bool
+type stringPart struct {
+	text         string // for an expression: its source text
+	code         []token
+	isExpression bool
 }
 
 type tokenKind uint8
@@ -36,41 +36,41 @@ const (
 
 // A grammar describes the strings, comments and regular expressions of a language.
 type grammar struct {
-	comment   string // start of a comment that extends to the line's end
-	block     bool   // has comments in /* */
-	quotes    string // characters that begin a string
-	literal   string // quotes of strings without escapes and expressions
-	inserts   string // quotes of strings with interpolated expressions
-	shell     bool   // a backquoted text is a command
-	lines     bool   // quoted strings may contain line breaks
-	triple    bool   // """ and ''' begin strings
-	sigils    string // characters that begin a variable's name
-	regexps   bool   // /…/ is a regular expression where a value is expected
-	ends      bool   // a line break after a value ends the statement
-	here      string // start of a here-document
-	before    string // words after which a value is expected
-	unclosed  string // quotes that also have other meanings, and so need not be closed
-	lineComms bool   // "#[" and preprocessor directives are not comments
+	lineComment          string // start of a comment that extends to the line's end
+	hasBlockComments     bool   // has comments in /* */
+	quotes               string // characters that begin a string
+	rawQuotes            string // quotes of strings without escapes and expressions
+	interpolatingQuotes  string // quotes of strings with interpolated expressions
+	backquoteRunsShell   bool   // a backquoted text is a command
+	multilineStrings     bool   // quoted strings may contain line breaks
+	hasTripleQuotes      bool   // """ and ''' begin strings
+	sigils               string // characters that begin a variable's name
+	hasRegexpLiterals    bool   // /…/ is a regular expression where a value is expected
+	newlineEndsStatement bool   // a line break after a value ends the statement
+	heredocStart         string // start of a here-document
+	wordsBeforeValue     string // words after which a value is expected
+	ambiguousQuotes      string // quotes that also have other meanings, and so need not be closed
+	hashHasOtherUses     bool   // "#[" and preprocessor directives are not comments
 }
 
 // Words after which a value follows, in languages with regular expression literals.
 const (
-	valueWords = " return if unless while until and or not when in case elsif else then do puts p print "
-	nodeWords  = " return typeof case in of delete void throw new else do instanceof default extends "
-	perlWords  = " warn printf sprintf STDERR STDOUT system exec eval confess croak return if unless while until and or not elsif else split grep map join push unshift print say x lt gt le ge eq ne cmp die when "
+	commonValueWords = " return if unless while until and or not when in case elsif else then do puts p print "
+	nodeValueWords   = " return typeof case in of delete void throw new else do instanceof default extends "
+	perlValueWords   = " warn printf sprintf STDERR STDOUT system exec eval confess croak return if unless while until and or not elsif else split grep map join push unshift print say x lt gt le ge eq ne cmp die when "
 )
 
 var grammars = map[string]*grammar{
-	"python": {comment: "#", quotes: `"'`, triple: true},
-	"node":   {comment: "//", block: true, quotes: "\"'`", inserts: "`", regexps: true, before: nodeWords},
-	"ruby": {comment: "#", quotes: "\"'`", literal: "'", inserts: "\"`", shell: true, lines: true, sigils: "$@", regexps: true, ends: true, here: "<<",
-		before: valueWords},
-	"perl":        {comment: "#", quotes: "\"'`", literal: "'", inserts: "\"`", shell: true, lines: true, sigils: "$@", regexps: true, here: "<<", before: perlWords},
-	"php":         {comment: "#", block: true, quotes: "\"'`", literal: "'", inserts: "\"`", shell: true, lines: true, sigils: "$", here: "<<<", lineComms: true},
-	"lua":         {comment: "--", quotes: `"'`},
-	"awk":         {comment: "#", quotes: `"`, regexps: true, ends: true, before: valueWords},
-	"applescript": {comment: "--", quotes: `"`, lines: true},
-	"code":        {comment: "#", quotes: "\"'`", literal: "`", inserts: `"`, lines: true, triple: true, unclosed: "'", lineComms: true},
+	"python": {lineComment: "#", quotes: `"'`, hasTripleQuotes: true},
+	"node":   {lineComment: "//", hasBlockComments: true, quotes: "\"'`", interpolatingQuotes: "`", hasRegexpLiterals: true, wordsBeforeValue: nodeValueWords},
+	"ruby": {lineComment: "#", quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$@", hasRegexpLiterals: true, newlineEndsStatement: true, heredocStart: "<<",
+		wordsBeforeValue: commonValueWords},
+	"perl":        {lineComment: "#", quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$@", hasRegexpLiterals: true, heredocStart: "<<", wordsBeforeValue: perlValueWords},
+	"php":         {lineComment: "#", hasBlockComments: true, quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$", heredocStart: "<<<", hashHasOtherUses: true},
+	"lua":         {lineComment: "--", quotes: `"'`},
+	"awk":         {lineComment: "#", quotes: `"`, hasRegexpLiterals: true, newlineEndsStatement: true, wordsBeforeValue: commonValueWords},
+	"applescript": {lineComment: "--", quotes: `"`, multilineStrings: true},
+	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, ambiguousQuotes: "'", hashHasOtherUses: true},
 }
 
 // lexCode splits code into tokens, which it appends to room. It handles strings, regular expressions,
@@ -85,77 +85,77 @@ func lexCode(language, text string, room []token) (tokens []token, unread string
 	case strings.HasPrefix(text, "#!") && (language == "node" || language == "lua"):
 		l.i = lineEnd(text, 0)
 	case language == "php" && strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "<"):
-		l.page()
+		l.skipPHPMarkup()
 	case language == "php" && strings.HasPrefix(text, "#!"):
-		l.page()
+		l.skipPHPMarkup()
 	}
-	for l.linesBetween(); l.i < len(l.text); {
-		l.next()
+	for l.skipDocumentation(); l.i < len(l.text); {
+		l.lexNext()
 	}
-	l.documents()
-	return l.tokens, l.unread
+	l.lexHeredocBodies()
+	return l.tokens, l.unreadReason
 }
 
 type lexer struct {
 	language string
 	*grammar
-	text    string
-	i       int
-	spaced  bool
-	newline bool
-	tokens  []token
-	unread  string     // why later code may be read wrongly
-	depth   int        // nesting of expressions in strings
-	open    []bracket  // stack of open brackets
-	closed  bracket    // the bracket that the last token closed
-	pending []document // here-documents that begin after this line
+	text              string
+	i                 int
+	spaced            bool
+	newline           bool
+	tokens            []token
+	unreadReason      string        // why later code may be read wrongly
+	depth             int           // nesting of expressions in strings
+	openBrackets      []bracketKind // stack of open brackets
+	lastClosedBracket bracketKind   // the bracket that the last token closed
+	pendingHeredocs   []heredoc     // here-documents that begin after this line
 }
 
 // A bracket is the kind of an open bracket, by the token before it.
-type bracket uint8
+type bracketKind uint8
 
 const (
-	plainBracket bracket = iota
-	condition            // parentheses behind if, while and the like
-	subscript            // a subscript or call of the value before it
+	plainBracket     bracketKind = iota
+	conditionBracket             // parentheses behind if, while and the like
+	subscriptBracket             // a subscript or call of the value before it
 )
 
 // A document is a here-document whose text begins after the current line.
-type document struct {
-	token  int
-	end    string
-	indent bool
-	form   form
+type heredoc struct {
+	tokenIndex    int
+	end           string
+	mayBeIndented bool
+	form          stringForm
 }
 
 // A form describes how a string is written.
-type form struct {
-	end     string // closing delimiter; "" for the end of the text
-	open    byte   // opening delimiter, which can be nested
-	escapes bool   // a backslash escapes the next character
-	raw     bool   // and the backslash is kept
-	inserts bool   // expressions are interpolated
-	lines   bool   // the string may contain line breaks
-	regexp  bool
+type stringForm struct {
+	closeDelimiter   string // closing delimiter; "" for the end of the text
+	openDelimiter    byte   // opening delimiter, which can be nested
+	escapes          bool   // a backslash escapes the next character
+	keepsBackslashes bool   // and the backslash is kept
+	interpolates     bool   // expressions are interpolated
+	multiline        bool   // the string may contain line breaks
+	isRegexp         bool
 }
 
-func (l *lexer) doubt(why string) {
-	if l.unread == "" {
-		l.unread = why
+func (l *lexer) noteUnread(why string) {
+	if l.unreadReason == "" {
+		l.unreadReason = why
 	}
 }
 
-func (l *lexer) add(t token) {
+func (l *lexer) addToken(t token) {
 	t.spaced, t.newline = l.spaced, l.newline
 	l.spaced, l.newline = false, false
-	l.closed = plainBracket
+	l.lastClosedBracket = plainBracket
 	if t.kind == punctToken {
 		switch t.text {
 		case "(", "[", "{":
-			l.open = append(l.open, l.bracket(t))
+			l.openBrackets = append(l.openBrackets, l.bracketKindOf(t))
 		case ")", "]", "}":
-			if n := len(l.open); n > 0 {
-				l.closed, l.open = l.open[n-1], l.open[:n-1]
+			if n := len(l.openBrackets); n > 0 {
+				l.lastClosedBracket, l.openBrackets = l.openBrackets[n-1], l.openBrackets[:n-1]
 			}
 		}
 	}
@@ -163,27 +163,27 @@ func (l *lexer) add(t token) {
 }
 
 // bracket returns the kind of an opening bracket.
-func (l *lexer) bracket(t token) bracket {
-	last := l.last()
+func (l *lexer) bracketKindOf(t token) bracketKind {
+	last := l.lastToken()
 	switch {
 	case last == nil:
 	case t.text == "(" && last.kind == nameToken && strings.Contains(" if while for with until unless elsif foreach ", " "+last.text+" "):
-		return condition
+		return conditionBracket
 	case t.text == "{" && l.language == "perl" && !t.spaced && !t.newline &&
-		(last.kind == nameToken && l.sigil(last.text[0]) || last.kind == punctToken && strings.Contains("$ @ % & $# -> ] }", last.text)):
-		return subscript
+		(last.kind == nameToken && l.isSigil(last.text[0]) || last.kind == punctToken && strings.Contains("$ @ % & $# -> ] }", last.text)):
+		return subscriptBracket
 	}
 	return plainBracket
 }
 
-func (l *lexer) last() *token {
+func (l *lexer) lastToken() *token {
 	if len(l.tokens) == 0 {
 		return nil
 	}
 	return &l.tokens[len(l.tokens)-1]
 }
 
-func (l *lexer) sigil(c byte) bool { return strings.IndexByte(l.sigils, c) >= 0 }
+func (l *lexer) isSigil(c byte) bool { return strings.IndexByte(l.sigils, c) >= 0 }
 
 func lineEnd(text string, at int) int {
 	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
@@ -192,37 +192,37 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-func (l *lexer) next() {
+func (l *lexer) lexNext() {
 	c := l.text[l.i]
 	rest := l.text[l.i:]
 	switch {
 	case c == '\n':
 		l.newline, l.spaced = true, true
 		l.i++
-		l.documents()
-		l.linesBetween()
+		l.lexHeredocBodies()
+		l.skipDocumentation()
 	case c == ' ' || c == '\t' || c == '\r':
 		l.spaced = true
 		l.i++
-	case l.language == "lua" && l.long(rest):
-	case l.commented(rest):
-	case l.block && strings.HasPrefix(rest, "/*"):
+	case l.language == "lua" && l.lexLongBracket(rest):
+	case l.skipLineComment(rest):
+	case l.hasBlockComments && strings.HasPrefix(rest, "/*"):
 		n := strings.Index(rest[2:], "*/")
 		if n < 0 {
-			l.doubt("a comment does not end")
+			l.noteUnread("a comment does not end")
 			n = len(rest)
 		}
 		l.i = min(len(l.text), l.i+n+4)
 	case l.language == "php" && strings.HasPrefix(rest, "?>"):
-		l.page()
-	case l.sigil(c) && len(rest) > 1 && plain.WordByte(rest[1]) || plain.WordByte(c):
-		l.word(rest)
-	case l.punctuationVariable(rest):
-	case l.here != "" && strings.HasPrefix(rest, l.here) && l.document(rest):
+		l.skipPHPMarkup()
+	case l.isSigil(c) && len(rest) > 1 && plain.IsWordByte(rest[1]) || plain.IsWordByte(c):
+		l.lexWord(rest)
+	case l.lexPunctuationVariable(rest):
+	case l.heredocStart != "" && strings.HasPrefix(rest, l.heredocStart) && l.lexHeredocStart(rest):
 	case strings.IndexByte(l.quotes, c) >= 0:
-		l.quoted(rest, false, false)
-	case c == '/' && l.regexps && l.regular(rest):
-	case l.language == "ruby" && (c == '%' && l.percent(rest) || c == '?' && l.character(rest)):
+		l.lexQuoted(rest, false, false)
+	case c == '/' && l.hasRegexpLiterals && l.lexRegexp(rest):
+	case l.language == "ruby" && (c == '%' && l.lexPercentString(rest) || c == '?' && l.lexCharacter(rest)):
 	default:
 		n := 1
 		if l.language == "lua" && strings.HasPrefix(rest, "..") || l.language == "perl" && strings.HasPrefix(rest, "//") {
@@ -234,17 +234,17 @@ func (l *lexer) next() {
 				n = 2
 			}
 		}
-		l.add(token{kind: punctToken, text: rest[:n]})
+		l.addToken(token{kind: punctToken, text: rest[:n]})
 		l.i += n
 	}
 }
 
 // commented skips a line comment, and reports whether there is one.
-func (l *lexer) commented(rest string) bool {
-	if !strings.HasPrefix(rest, l.comment) && !(l.language == "php" && strings.HasPrefix(rest, "//")) {
+func (l *lexer) skipLineComment(rest string) bool {
+	if !strings.HasPrefix(rest, l.lineComment) && !(l.language == "php" && strings.HasPrefix(rest, "//")) {
 		return false
 	}
-	if l.lineComms && len(rest) > 1 && rest[0] == '#' {
+	if l.hashHasOtherUses && len(rest) > 1 && rest[0] == '#' {
 		if rest[1] == '[' {
 			return false
 		}
@@ -265,7 +265,7 @@ func (l *lexer) commented(rest string) bool {
 }
 
 // page skips the text outside of PHP tags.
-func (l *lexer) page() {
+func (l *lexer) skipPHPMarkup() {
 	for {
 		n := strings.Index(l.text[l.i:], "<?")
 		if n < 0 {
@@ -281,13 +281,13 @@ func (l *lexer) page() {
 		case len(rest) >= 3 && strings.EqualFold(rest[:3], "php"):
 			l.i += 3
 		}
-		l.add(token{kind: punctToken, text: ";"})
+		l.addToken(token{kind: punctToken, text: ";"})
 		return
 	}
 }
 
 // linesBetween skips documentation lines, and the data section at the end of a script.
-func (l *lexer) linesBetween() {
+func (l *lexer) skipDocumentation() {
 	rest := l.text[l.i:]
 	end := ""
 	switch {
@@ -295,7 +295,7 @@ func (l *lexer) linesBetween() {
 		end = "\n=end"
 	case l.language == "perl" && len(rest) > 1 && rest[0] == '=' && (rest[1]|0x20) >= 'a' && (rest[1]|0x20) <= 'z':
 		// After a value, "=" is an assignment.
-		if t := l.last(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.closed != subscript) {
+		if t := l.lastToken(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.lastClosedBracket != subscriptBracket) {
 			end = "\n=cut"
 		}
 	case l.language == "ruby" && (strings.HasPrefix(rest, "__END__\n") || rest == "__END__"):
@@ -313,7 +313,7 @@ func (l *lexer) linesBetween() {
 }
 
 // long reads Lua's strings and comments in [[ ]] and [=[ ]=].
-func (l *lexer) long(rest string) bool {
+func (l *lexer) lexLongBracket(rest string) bool {
 	comment := strings.HasPrefix(rest, "--[")
 	at := 0
 	if comment {
@@ -329,12 +329,12 @@ func (l *lexer) long(rest string) bool {
 	l.i += at + level + 2
 	end := "]" + strings.Repeat("=", level) + "]"
 	if !comment {
-		l.str(stringToken, form{end: end, lines: true})
+		l.lexString(stringToken, stringForm{closeDelimiter: end, multiline: true})
 		return true
 	}
 	n := strings.Index(l.text[l.i:], end)
 	if n < 0 {
-		l.doubt("a comment does not end")
+		l.noteUnread("a comment does not end")
 		n = len(l.text)
 	}
 	l.i = min(len(l.text), l.i+n+len(end))
@@ -343,18 +343,18 @@ func (l *lexer) long(rest string) bool {
 
 // punctuationVariable reads variables such as $" $' $/ $#x of Perl and Ruby, whose second character would
 // otherwise begin a string, comment or regular expression.
-func (l *lexer) punctuationVariable(rest string) bool {
+func (l *lexer) lexPunctuationVariable(rest string) bool {
 	if rest[0] != '$' || len(rest) < 2 || l.language != "perl" && l.language != "ruby" {
 		return false
 	}
 	switch {
 	case rest[1] == '#' && l.language == "perl":
-		l.add(token{kind: punctToken, text: "$#"})
-	case rest[1] == '^' && len(rest) > 2 && plain.WordByte(rest[2]):
-		l.add(token{kind: nameToken, text: rest[:3]})
+		l.addToken(token{kind: punctToken, text: "$#"})
+	case rest[1] == '^' && len(rest) > 2 && plain.IsWordByte(rest[2]):
+		l.addToken(token{kind: nameToken, text: rest[:3]})
 		l.i++
 	case strings.IndexByte("\"'`&/\\;,.!@~", rest[1]) >= 0:
-		l.add(token{kind: nameToken, text: rest[:2]})
+		l.addToken(token{kind: nameToken, text: rest[:2]})
 	default:
 		return false
 	}
@@ -363,11 +363,11 @@ func (l *lexer) punctuationVariable(rest string) bool {
 }
 
 // quoted reads a string; raw strings keep their backslashes, formatted ones contain expressions in braces.
-func (l *lexer) quoted(rest string, raw, formatted bool) {
+func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	q := rest[:1]
-	f := form{end: q, escapes: true, raw: raw || strings.Contains(l.literal, q), inserts: formatted || strings.Contains(l.inserts, q), lines: l.lines || q == "`"}
+	f := stringForm{closeDelimiter: q, escapes: true, keepsBackslashes: raw || strings.Contains(l.rawQuotes, q), interpolates: formatted || strings.Contains(l.interpolatingQuotes, q), multiline: l.multilineStrings || q == "`"}
 	kind := stringToken
-	if q == "`" && l.shell {
+	if q == "`" && l.backquoteRunsShell {
 		kind = shellToken
 	}
 	if q == "`" && l.language == "code" {
@@ -375,18 +375,18 @@ func (l *lexer) quoted(rest string, raw, formatted bool) {
 	}
 	l.i++
 	switch {
-	case l.triple && strings.HasPrefix(rest[1:], q+q) && q != "`":
-		f.end, f.lines = q+q+q, true
+	case l.hasTripleQuotes && strings.HasPrefix(rest[1:], q+q) && q != "`":
+		f.closeDelimiter, f.multiline = q+q+q, true
 		l.i += 2
-	case strings.Contains(l.unclosed, q):
-		l.apostrophe(rest)
+	case strings.Contains(l.ambiguousQuotes, q):
+		l.lexApostrophe(rest)
 		return
 	}
-	l.str(kind, f)
+	l.lexString(kind, f)
 }
 
 // apostrophe reads a ' in other languages: a string, a character, or an unclosed quote such as a Rust lifetime.
-func (l *lexer) apostrophe(rest string) {
+func (l *lexer) lexApostrophe(rest string) {
 	line := rest[1:lineEnd(rest, 0)]
 	end := 0
 	for end < len(line) && line[end] != '\'' {
@@ -396,70 +396,70 @@ func (l *lexer) apostrophe(rest string) {
 		end++
 	}
 	if end >= len(line) {
-		l.add(token{kind: punctToken, text: "'"})
+		l.addToken(token{kind: punctToken, text: "'"})
 		return
 	}
 	body := line[:end]
 	l.i += end + 1
 	if len(body) < 3 || !strings.ContainsAny(body, "(\"`") {
-		v := abstract.Lit(codeEscapes(body, false))
-		l.add(token{kind: stringToken, v: &v})
+		v := abstract.Lit(resolveEscapes(body, false))
+		l.addToken(token{kind: stringToken, v: &v})
 		return
 	}
 	// The text between two lifetimes is code.
-	l.add(token{kind: stringToken, parts: []part{{text: codeEscapes(body, false)}, {code: l.inner(body), text: ""}}})
+	l.addToken(token{kind: stringToken, parts: []stringPart{{text: resolveEscapes(body, false)}, {code: l.lexNested(body), text: ""}}})
 }
 
 // str reads a string after its opening delimiter.
-func (l *lexer) str(kind tokenKind, f form) {
-	l.finish(kind, l.body(f))
+func (l *lexer) lexString(kind tokenKind, f stringForm) {
+	l.addString(kind, l.lexStringBody(f))
 }
 
 // finish adds a string token with its parts.
-func (l *lexer) finish(kind tokenKind, parts []part) {
-	if len(parts) > 1 || len(parts) == 1 && parts[0].expr {
-		l.add(token{kind: kind, parts: parts})
+func (l *lexer) addString(kind tokenKind, parts []stringPart) {
+	if len(parts) > 1 || len(parts) == 1 && parts[0].isExpression {
+		l.addToken(token{kind: kind, parts: parts})
 		return
 	}
 	v := abstract.Value{}
 	if len(parts) == 1 {
 		v.Text = parts[0].text
 	}
-	l.add(token{kind: kind, v: &v})
+	l.addToken(token{kind: kind, v: &v})
 }
 
 // body reads a string to its end. If there is none, later code may be read wrongly.
-func (l *lexer) body(f form) (parts []part) {
+func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
 	start, nested := l.i, 0
 	literal := func() {
 		if l.i > start {
-			parts = append(parts, part{text: codeEscapes(l.text[start:l.i], f.raw || f.regexp || !f.escapes)})
+			parts = append(parts, stringPart{text: resolveEscapes(l.text[start:l.i], f.keepsBackslashes || f.isRegexp || !f.escapes)})
 		}
 	}
 	for l.i < len(l.text) {
 		c := l.text[l.i]
 		switch {
-		case nested == 0 && f.end != "" && strings.HasPrefix(l.text[l.i:], f.end):
+		case nested == 0 && f.closeDelimiter != "" && strings.HasPrefix(l.text[l.i:], f.closeDelimiter):
 			literal()
-			l.i += len(f.end)
+			l.i += len(f.closeDelimiter)
 			return parts
 		case c == '\\' && f.escapes && !(l.language == "code" && strings.HasPrefix(l.text[l.i:], `\(`)):
-			l.i = min(len(l.text), l.i+l.escaped(f))
-		case c == '\n' && !f.lines:
-			l.doubt("a string does not end")
+			l.i = min(len(l.text), l.i+l.escapeLength(f))
+		case c == '\n' && !f.multiline:
+			l.noteUnread("a string does not end")
 			literal()
 			return parts
-		case f.open != 0 && c == f.open:
+		case f.openDelimiter != 0 && c == f.openDelimiter:
 			nested++
 			l.i++
-		case f.open != 0 && c == f.end[0]:
+		case f.openDelimiter != 0 && c == f.closeDelimiter[0]:
 			nested--
 			l.i++
-		case f.regexp && c == '[' && l.language != "perl": // in a character class, the delimiter is a plain character
-			l.class()
-		case f.inserts && strings.IndexByte(`{$#@(\`, c) >= 0:
+		case f.isRegexp && c == '[' && l.language != "perl": // in a character class, the delimiter is a plain character
+			l.skipCharacterClass()
+		case f.interpolates && strings.IndexByte(`{$#@(\`, c) >= 0:
 			before := l.i
-			if one, ok := l.insertion(f); ok {
+			if one, ok := l.lexInterpolation(f); ok {
 				at := l.i
 				l.i = before
 				literal()
@@ -472,15 +472,15 @@ func (l *lexer) body(f form) (parts []part) {
 			l.i++
 		}
 	}
-	if f.end != "" {
-		l.doubt("a string does not end")
+	if f.closeDelimiter != "" {
+		l.noteUnread("a string does not end")
 	}
 	literal()
 	return parts
 }
 
 // class skips a character class of a regular expression.
-func (l *lexer) class() {
+func (l *lexer) skipCharacterClass() {
 	for i := l.i + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
 		switch l.text[i] {
 		case '\\':
@@ -499,11 +499,11 @@ func (l *lexer) class() {
 }
 
 // escaped returns the length in bytes of the escape sequence at the current position.
-func (l *lexer) escaped(f form) int {
+func (l *lexer) escapeLength(f stringForm) int {
 	if l.language != "python" || l.i+1 >= len(l.text) {
 		return 2
 	}
-	if strings.HasPrefix(l.text[l.i:], `\N{`) && !f.raw {
+	if strings.HasPrefix(l.text[l.i:], `\N{`) && !f.keepsBackslashes {
 		if n := strings.IndexByte(l.text[l.i:], '}'); n > 0 {
 			return n + 1
 		}
@@ -514,54 +514,54 @@ func (l *lexer) escaped(f form) int {
 	return 2
 }
 
-func codeEscapes(s string, raw bool) string {
+func resolveEscapes(s string, raw bool) string {
 	if raw || !strings.Contains(s, `\`) {
 		return s
 	}
-	return plain.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
+	return plain.UnescapeANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
 // insertion reads an interpolated expression in a string, if one begins here.
-func (l *lexer) insertion(f form) (part, bool) {
+func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 	rest := l.text[l.i:]
 	at := func(s string) bool { return strings.HasPrefix(rest, s) }
 	switch l.language {
 	case "python":
 		if at("{{") {
 			l.i++ // the caller skips the second character
-			return part{}, false
+			return stringPart{}, false
 		}
 		if rest[0] == '{' {
-			return l.expression(1, '}'), true
+			return l.lexExpression(1, '}'), true
 		}
 	case "node":
 		if at("${") {
-			return l.expression(2, '}'), true
+			return l.lexExpression(2, '}'), true
 		}
 	case "ruby":
 		if at("#{") {
-			return l.expression(2, '}'), true
+			return l.lexExpression(2, '}'), true
 		}
 		if at("#@") || at("#$") {
-			return l.variable(1), true
+			return l.lexVariable(1), true
 		}
 	case "php":
 		switch {
 		case at("{$"):
-			return l.expression(1, '}'), true
+			return l.lexExpression(1, '}'), true
 		case at("${"):
-			return l.expression(2, '}'), true
-		case rest[0] == '$' && len(rest) > 1 && plain.WordByte(rest[1]):
-			return l.variable(0), true
+			return l.lexExpression(2, '}'), true
+		case rest[0] == '$' && len(rest) > 1 && plain.IsWordByte(rest[1]):
+			return l.lexVariable(0), true
 		}
 	case "perl":
 		switch {
-		case f.regexp && (at("(?{") || at("(??{")):
-			return l.expression(strings.IndexByte(rest, '{')+1, '}'), true
+		case f.isRegexp && (at("(?{") || at("(??{")):
+			return l.lexExpression(strings.IndexByte(rest, '{')+1, '}'), true
 		case at("${") || at("@{"):
-			return l.expression(2, '}'), true
-		case (rest[0] == '$' || rest[0] == '@') && len(rest) > 1 && (plain.WordByte(rest[1]) || rest[1] == '$' && len(rest) > 2 && plain.WordByte(rest[2])):
-			return l.variable(0), true
+			return l.lexExpression(2, '}'), true
+		case (rest[0] == '$' || rest[0] == '@') && len(rest) > 1 && (plain.IsWordByte(rest[1]) || rest[1] == '$' && len(rest) > 2 && plain.IsWordByte(rest[2])):
+			return l.lexVariable(0), true
 		}
 	default:
 		if at("${") || at("#{") || at("$(") || at(`\(`) {
@@ -569,118 +569,118 @@ func (l *lexer) insertion(f form) (part, bool) {
 			if rest[1] == '(' {
 				closing = ')'
 			}
-			return l.expression(2, closing), true
+			return l.lexExpression(2, closing), true
 		}
 	}
-	return part{}, false
+	return stringPart{}, false
 }
 
 // expression reads code in a string up to a closing bracket; n is the length of its opening delimiter.
-func (l *lexer) expression(n int, closing byte) part {
+func (l *lexer) lexExpression(n int, closing byte) stringPart {
 	start := l.i
 	outer := *l
 	l.i += n
-	l.tokens, l.open, l.pending, l.spaced, l.newline = nil, nil, nil, false, false
-	if l.depth++; l.depth > deepest {
-		l.doubt("expressions in strings are nested too deeply")
+	l.tokens, l.openBrackets, l.pendingHeredocs, l.spaced, l.newline = nil, nil, nil, false, false
+	if l.depth++; l.depth > maxNesting {
+		l.noteUnread("expressions in strings are nested too deeply")
 		l.i = len(l.text)
 	}
 	ended := false
 	for l.i < len(l.text) && !ended {
 		c := l.text[l.i]
-		if len(l.open) == 0 {
+		if len(l.openBrackets) == 0 {
 			if c == closing {
 				ended = true
 				break
 			}
 			if l.language == "python" && (c == ':' || c == '!' && !strings.HasPrefix(l.text[l.i:], "!=")) {
-				l.specification()
+				l.lexFormatSpec()
 				ended = true
 				break
 			}
 		}
-		l.next()
+		l.lexNext()
 	}
-	if !ended || len(l.pending) > 0 {
-		l.doubt("an expression in a string does not end")
+	if !ended || len(l.pendingHeredocs) > 0 {
+		l.noteUnread("an expression in a string does not end")
 	}
-	if l.language == "python" && len(l.tokens) > 0 && l.last().text == "=" && l.last().kind == punctToken {
+	if l.language == "python" && len(l.tokens) > 0 && l.lastToken().text == "=" && l.lastToken().kind == punctToken {
 		l.tokens = l.tokens[:len(l.tokens)-1] // Python's {x=} also prints the expression
 	}
 	l.i = min(len(l.text), l.i+1)
-	one := part{text: l.text[start:l.i], code: l.tokens, expr: true}
-	l.restore(&outer)
+	one := stringPart{text: l.text[start:l.i], code: l.tokens, isExpression: true}
+	l.restoreOuter(&outer)
 	return one
 }
 
 // restore returns to the code around an expression, after its end.
-func (l *lexer) restore(outer *lexer) {
-	i, unread := l.i, l.unread
+func (l *lexer) restoreOuter(outer *lexer) {
+	i, unread := l.i, l.unreadReason
 	*l = *outer
-	l.i, l.unread = i, unread
+	l.i, l.unreadReason = i, unread
 }
 
 // specification reads the format specification of a Python f-string field, up to the closing brace. It may contain
 // expressions.
-func (l *lexer) specification() {
+func (l *lexer) lexFormatSpec() {
 	for l.i < len(l.text) && l.text[l.i] != '}' {
 		if l.text[l.i] != '{' {
 			l.i++
 			continue
 		}
-		one := l.expression(1, '}')
+		one := l.lexExpression(1, '}')
 		l.tokens = append(append(l.tokens, token{kind: punctToken, text: ";"}), one.code...)
 	}
 }
 
 // variable reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
-func (l *lexer) variable(n int) part {
+func (l *lexer) lexVariable(n int) stringPart {
 	start := l.i
 	outer := *l
 	l.i += n
-	l.tokens, l.open, l.pending, l.spaced, l.newline = nil, nil, nil, false, false
+	l.tokens, l.openBrackets, l.pendingHeredocs, l.spaced, l.newline = nil, nil, nil, false, false
 	l.depth++
-	for l.i < len(l.text) && (l.sigil(l.text[l.i]) || l.text[l.i] == '$') && !plain.WordByte(l.text[min(l.i+1, len(l.text)-1)]) {
+	for l.i < len(l.text) && (l.isSigil(l.text[l.i]) || l.text[l.i] == '$') && !plain.IsWordByte(l.text[min(l.i+1, len(l.text)-1)]) {
 		l.i++
 	}
 	if l.i < len(l.text) {
-		l.word(l.text[l.i:])
+		l.lexWord(l.text[l.i:])
 	}
 	for n := 0; n < 8 && l.language != "ruby"; n++ {
 		rest := l.text[l.i:]
 		if strings.HasPrefix(rest, "->[") || strings.HasPrefix(rest, "->{") {
-			l.next()
-		} else if rest == "" || rest[0] != '[' && (rest[0] != '{' || l.language != "perl") || l.depth > deepest {
+			l.lexNext()
+		} else if rest == "" || rest[0] != '[' && (rest[0] != '{' || l.language != "perl") || l.depth > maxNesting {
 			break
 		}
-		for l.next(); l.i < len(l.text) && len(l.open) > 0; {
-			l.next()
+		for l.lexNext(); l.i < len(l.text) && len(l.openBrackets) > 0; {
+			l.lexNext()
 		}
 	}
-	one := part{text: l.text[start:l.i], code: l.tokens, expr: true}
-	l.restore(&outer)
+	one := stringPart{text: l.text[start:l.i], code: l.tokens, isExpression: true}
+	l.restoreOuter(&outer)
 	return one
 }
 
 // inner splits nested code into tokens.
-func (l *lexer) inner(text string) []token {
+func (l *lexer) lexNested(text string) []token {
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
-	if sub.depth > deepest {
-		l.doubt("expressions in strings are nested too deeply")
+	if sub.depth > maxNesting {
+		l.noteUnread("expressions in strings are nested too deeply")
 		return nil
 	}
 	for sub.i < len(sub.text) {
-		sub.next()
+		sub.lexNext()
 	}
-	if sub.unread != "" {
-		l.doubt(sub.unread)
+	if sub.unreadReason != "" {
+		l.noteUnread(sub.unreadReason)
 	}
 	return sub.tokens
 }
 
-func (l *lexer) word(rest string) {
+func (l *lexer) lexWord(rest string) {
 	n := 1
-	for n < len(rest) && plain.WordByte(rest[n]) {
+	for n < len(rest) && plain.IsWordByte(rest[n]) {
 		n++
 	}
 	w := rest[:n]
@@ -688,47 +688,47 @@ func (l *lexer) word(rest string) {
 		lower := strings.ToLower(w)
 		if strings.Trim(lower, "rbfut") == "" {
 			l.i += n
-			l.quoted(rest[n:], strings.Contains(lower, "r"), strings.ContainsAny(lower, "ft"))
+			l.lexQuoted(rest[n:], strings.Contains(lower, "r"), strings.ContainsAny(lower, "ft"))
 			return
 		}
 	}
-	if l.language == "perl" && l.quoteOperator(w, n) {
+	if l.language == "perl" && l.lexQuoteOperator(w, n) {
 		return
 	}
-	if l.language == "perl" && (w == "__END__" || w == "__DATA__") && !l.isKey(n) {
+	if l.language == "perl" && (w == "__END__" || w == "__DATA__") && !l.isPerlKey(n) {
 		l.i = len(l.text)
 		return
 	}
-	if l.language == "code" && (w == "r" || w == "br") && l.rustRaw(rest[n:]) {
+	if l.language == "code" && (w == "r" || w == "br") && l.lexRustRawString(rest[n:]) {
 		return
 	}
 	l.i += n
 	if w[0] >= '0' && w[0] <= '9' {
-		l.add(token{kind: numberToken, text: w})
+		l.addToken(token{kind: numberToken, text: w})
 		return
 	}
-	l.add(token{kind: nameToken, text: w})
+	l.addToken(token{kind: nameToken, text: w})
 }
 
 // rustRaw reads Rust's r#"…"#.
-func (l *lexer) rustRaw(rest string) bool {
+func (l *lexer) lexRustRawString(rest string) bool {
 	hashes := len(rest) - len(strings.TrimLeft(rest, "#"))
 	if hashes >= len(rest) || rest[hashes] != '"' || hashes == 0 {
 		return false
 	}
 	l.i = len(l.text) - len(rest) + hashes + 1
-	l.str(stringToken, form{end: `"` + rest[:hashes], lines: true})
+	l.lexString(stringToken, stringForm{closeDelimiter: `"` + rest[:hashes], multiline: true})
 	return true
 }
 
 // isKey reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
 // an arrow or sub.
-func (l *lexer) isKey(n int) bool {
+func (l *lexer) isPerlKey(n int) bool {
 	after := strings.TrimLeft(l.text[l.i+n:], " \t\r\n")
 	if strings.HasPrefix(after, "=>") {
 		return true
 	}
-	t := l.last()
+	t := l.lastToken()
 	if t == nil {
 		return false
 	}
@@ -744,13 +744,13 @@ func (l *lexer) isKey(n int) bool {
 	}
 	if t.text == "-" && !l.spaced && l.text[l.i:l.i+n] == "s" { // the file test -s
 		n := len(l.tokens)
-		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.before, " "+l.tokens[n-2].text+" ")
+		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.wordsBeforeValue, " "+l.tokens[n-2].text+" ")
 	}
 	return !l.spaced && (t.text == "%" || t.text == "&" || t.text == "*" || t.text == "@" || t.text == "$")
 }
 
 // closing returns the closing delimiter for an opening one, and the opening one again if pairs nest.
-func closing(open byte) (end string, nests byte) {
+func closingDelimiter(open byte) (end string, nests byte) {
 	if i := strings.IndexByte("({[<", open); i >= 0 {
 		return ")}]>"[i : i+1], open
 	}
@@ -758,13 +758,13 @@ func closing(open byte) (end string, nests byte) {
 }
 
 // quoteOperator reads Perl's q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like, with any delimiter.
-func (l *lexer) quoteOperator(w string, n int) bool {
+func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	switch w {
 	case "q", "qq", "qw", "qx", "qr", "m", "s", "y", "tr":
 	default:
 		return false
 	}
-	if l.isKey(n) {
+	if l.isPerlKey(n) {
 		return false
 	}
 	at := l.i + n
@@ -775,227 +775,227 @@ func (l *lexer) quoteOperator(w string, n int) bool {
 	if at >= len(l.text) {
 		return false
 	}
-	if at > from && (l.text[at] == '#' || plain.WordByte(l.text[at])) {
-		l.doubt("a Perl word can begin a string")
+	if at > from && (l.text[at] == '#' || plain.IsWordByte(l.text[at])) {
+		l.noteUnread("a Perl word can begin a string")
 		return false
 	}
 	delimiter := l.text[at]
-	end, nests := closing(delimiter)
-	f := form{end: end, open: nests, escapes: true, raw: true, lines: true}
-	f.inserts = delimiter != '\'' && w != "q" && w != "qw" && w != "y" && w != "tr"
+	end, nests := closingDelimiter(delimiter)
+	f := stringForm{closeDelimiter: end, openDelimiter: nests, escapes: true, keepsBackslashes: true, multiline: true}
+	f.interpolates = delimiter != '\'' && w != "q" && w != "qw" && w != "y" && w != "tr"
 	kind := stringToken
 	switch w {
 	case "qx":
 		kind = shellToken
 	case "qr", "m", "s":
-		f.regexp = true
+		f.isRegexp = true
 	}
 	l.i = at + 1
 	if w != "s" && w != "y" && w != "tr" {
 		if w == "qq" || w == "qx" {
-			f.raw = false
+			f.keepsBackslashes = false
 		}
-		l.str(kind, f)
-		if f.regexp {
-			l.flags()
+		l.lexString(kind, f)
+		if f.isRegexp {
+			l.skipRegexpFlags()
 		}
 		return true
 	}
-	parts := l.body(f)
+	parts := l.lexStringBody(f)
 	if nests != 0 {
 		for l.i < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.i]) >= 0 {
 			l.i++
 		}
 		if l.i < len(l.text) {
-			f.end, f.open = closing(l.text[l.i])
+			f.closeDelimiter, f.openDelimiter = closingDelimiter(l.text[l.i])
 			l.i++
 		}
 	}
 	start := l.i
-	f.regexp = false
+	f.isRegexp = false
 	plainForm := f
-	plainForm.inserts = false
-	l.body(plainForm)
+	plainForm.interpolates = false
+	l.lexStringBody(plainForm)
 	replaced := l.text[start:max(start, l.i-1)]
-	switch evaluated := strings.Count(l.flags(), "e"); {
-	case w != "s" || !f.inserts && evaluated == 0:
+	switch evaluated := strings.Count(l.skipRegexpFlags(), "e"); {
+	case w != "s" || !f.interpolates && evaluated == 0:
 	case evaluated > 0:
-		code := l.inner(replaced)
+		code := l.lexNested(replaced)
 		if evaluated > 1 {
 			code = append(append([]token{{kind: nameToken, text: "eval"}, {kind: punctToken, text: "("}}, code...), token{kind: punctToken, text: ")"})
 		}
-		parts = append(parts, part{text: replaced, code: code, expr: true})
+		parts = append(parts, stringPart{text: replaced, code: code, isExpression: true})
 	default:
-		parts = append(parts, l.inText(replaced, f)...)
+		parts = append(parts, l.lexTextParts(replaced, f)...)
 	}
-	l.finish(kind, parts)
+	l.addString(kind, parts)
 	return true
 }
 
 // inText returns the parts of a text that is a string as a whole.
-func (l *lexer) inText(text string, f form) []part {
-	f.end, f.open, f.lines = "", 0, true
+func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
+	f.closeDelimiter, f.openDelimiter, f.multiline = "", 0, true
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
-	if sub.depth > deepest {
-		l.doubt("expressions in strings are nested too deeply")
+	if sub.depth > maxNesting {
+		l.noteUnread("expressions in strings are nested too deeply")
 		return nil
 	}
-	parts := sub.body(f)
-	if sub.unread != "" {
-		l.doubt(sub.unread)
+	parts := sub.lexStringBody(f)
+	if sub.unreadReason != "" {
+		l.noteUnread(sub.unreadReason)
 	}
 	return parts
 }
 
 // A turn says whether the token before the current position ends a value.
-type turn uint8
+type valueState uint8
 
 const (
-	expected turn = iota // a value is expected
-	ended                // a value has ended
-	unclear
+	valueExpected valueState = iota // a value is expected
+	valueEnded                      // a value has ended
+	valueUnclear
 )
 
 // turn reports whether the last token ends a value; rest is the text after it.
-func (l *lexer) turn(rest string) turn {
-	t := l.last()
-	if t == nil || l.ends && l.newline {
-		return expected
+func (l *lexer) lastValueState(rest string) valueState {
+	t := l.lastToken()
+	if t == nil || l.newlineEndsStatement && l.newline {
+		return valueExpected
 	}
 	switch t.kind {
 	case nameToken:
 		n := len(l.tokens)
 		member := n > 1 && l.tokens[n-2].kind == punctToken && (l.tokens[n-2].text == "." || l.tokens[n-2].text == "->")
 		switch {
-		case member && l.language == "node", l.sigil(t.text[0]):
-			return ended
-		case strings.Contains(l.before, " "+t.text+" ") && !member:
-			return expected
+		case member && l.language == "node", l.isSigil(t.text[0]):
+			return valueEnded
+		case strings.Contains(l.wordsBeforeValue, " "+t.text+" ") && !member:
+			return valueExpected
 		case l.language == "node" && (t.text == "yield" || t.text == "await"),
 			l.language != "node" && l.spaced && len(rest) > 1 && rest[1] != ' ' && rest[1] != '=' && l.language != "awk":
-			return unclear // an argument or an operator may follow
+			return valueUnclear // an argument or an operator may follow
 		}
-		return ended
+		return valueEnded
 	case punctToken:
 		switch t.text {
 		case ")":
-			if l.closed == condition {
-				return unclear
+			if l.lastClosedBracket == conditionBracket {
+				return valueUnclear
 			}
-			return ended
+			return valueEnded
 		case "]":
-			return ended
+			return valueEnded
 		case "}":
 			switch {
 			case l.language == "awk":
-				return expected
-			case l.closed == subscript:
-				return ended
+				return valueExpected
+			case l.lastClosedBracket == subscriptBracket:
+				return valueEnded
 			}
-			return unclear
+			return valueUnclear
 		case "+", "-":
 			if n := len(l.tokens); n > 1 && l.tokens[n-2].text == t.text && !t.spaced {
-				return unclear
+				return valueUnclear
 			}
 		case "!":
 			if !t.spaced && l.language == "node" && len(l.tokens) > 1 && l.tokens[len(l.tokens)-2].kind != punctToken {
-				return unclear
+				return valueUnclear
 			}
 		}
-		return expected
+		return valueExpected
 	}
-	return ended
+	return valueEnded
 }
 
 // regular reads a regular expression, if one begins here. If it may also be a division, and the two readings
 // differ for the later code, it records that as unread.
-func (l *lexer) regular(rest string) bool {
-	turn := l.turn(rest)
-	if turn == ended {
+func (l *lexer) lexRegexp(rest string) bool {
+	turn := l.lastValueState(rest)
+	if turn == valueEnded {
 		return false
 	}
-	if turn == unclear {
+	if turn == valueUnclear {
 		to := strings.IndexByte(rest[1:], '/')
 		if line := lineEnd(rest, 0); to < 0 || l.language == "node" && to+1 > line {
 			return false
 		}
 		if strings.ContainsAny(rest[1:to+1], "\"'`(\\[") {
-			l.doubt("a slash can begin a regular expression or be a division")
+			l.noteUnread("a slash can begin a regular expression or be a division")
 		}
 		return false
 	}
 	l.i++
-	l.str(stringToken, form{end: "/", escapes: true, regexp: true, inserts: l.language == "ruby" || l.language == "perl", lines: l.language == "perl" || l.language == "ruby"})
+	l.lexString(stringToken, stringForm{closeDelimiter: "/", escapes: true, isRegexp: true, interpolates: l.language == "ruby" || l.language == "perl", multiline: l.language == "perl" || l.language == "ruby"})
 	if l.language != "awk" {
-		l.flags()
+		l.skipRegexpFlags()
 	}
 	return true
 }
 
 // flags skips the flags after a regular expression and returns them.
-func (l *lexer) flags() string {
+func (l *lexer) skipRegexpFlags() string {
 	start := l.i
-	for l.i < len(l.text) && plain.WordByte(l.text[l.i]) {
+	for l.i < len(l.text) && plain.IsWordByte(l.text[l.i]) {
 		l.i++
 	}
 	return l.text[start:l.i]
 }
 
 // percent reads Ruby's strings that begin with a percent sign.
-func (l *lexer) percent(rest string) bool {
+func (l *lexer) lexPercentString(rest string) bool {
 	kind, at := byte('Q'), 1
 	if len(rest) > 2 && strings.IndexByte("qQwWiIxrs", rest[1]) >= 0 {
 		kind, at = rest[1], 2
 	}
-	if at >= len(rest) || plain.WordByte(rest[at]) || strings.IndexByte(" \t\r\n=", rest[at]) >= 0 {
+	if at >= len(rest) || plain.IsWordByte(rest[at]) || strings.IndexByte(" \t\r\n=", rest[at]) >= 0 {
 		return false
 	}
-	turn := l.turn(rest)
-	if turn == ended {
+	turn := l.lastValueState(rest)
+	if turn == valueEnded {
 		return false
 	}
-	end, nests := closing(rest[at])
-	if turn == unclear && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
-		l.doubt("a character can begin a string or be an operator")
+	end, nests := closingDelimiter(rest[at])
+	if turn == valueUnclear && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
+		l.noteUnread("a character can begin a string or be an operator")
 	}
 	l.i += at + 1
 	token := stringToken
 	if kind == 'x' {
 		token = shellToken
 	}
-	l.str(token, form{end: end, open: nests, escapes: true, raw: strings.IndexByte("qwis", kind) >= 0, inserts: strings.IndexByte("QWIxr", kind) >= 0, regexp: kind == 'r', lines: true})
+	l.lexString(token, stringForm{closeDelimiter: end, openDelimiter: nests, escapes: true, keepsBackslashes: strings.IndexByte("qwis", kind) >= 0, interpolates: strings.IndexByte("QWIxr", kind) >= 0, isRegexp: kind == 'r', multiline: true})
 	return true
 }
 
 // character reads Ruby's character literal ?x.
-func (l *lexer) character(rest string) bool {
-	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.turn("? ") == ended {
+func (l *lexer) lexCharacter(rest string) bool {
+	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.lastValueState("? ") == valueEnded {
 		return false
 	}
 	n := 2
 	if rest[1] == '\\' {
 		n = min(3, len(rest))
 	}
-	if n < len(rest) && plain.WordByte(rest[n]) && plain.WordByte(rest[n-1]) {
+	if n < len(rest) && plain.IsWordByte(rest[n]) && plain.IsWordByte(rest[n-1]) {
 		return false
 	}
 	v := abstract.Lit(rest[1:n])
-	l.add(token{kind: stringToken, v: &v})
+	l.addToken(token{kind: stringToken, v: &v})
 	l.i += n
 	return true
 }
 
 // document reads the start of a here-document, and reports whether there is one.
-func (l *lexer) document(rest string) bool {
-	n := len(l.here)
-	d := document{form: form{escapes: true, inserts: true, lines: true}}
+func (l *lexer) lexHeredocStart(rest string) bool {
+	n := len(l.heredocStart)
+	d := heredoc{form: stringForm{escapes: true, interpolates: true, multiline: true}}
 	blanks := func() {
 		for n < len(rest) && l.language == "php" && (rest[n] == ' ' || rest[n] == '\t') {
 			n++
 		}
 	}
-	if l.here == "<<" && n < len(rest) && (rest[n] == '~' || rest[n] == '-' && l.language == "ruby") {
-		d.indent = true
+	if l.heredocStart == "<<" && n < len(rest) && (rest[n] == '~' || rest[n] == '-' && l.language == "ruby") {
+		d.mayBeIndented = true
 		n++
 	}
 	blanks()
@@ -1012,14 +1012,14 @@ func (l *lexer) document(rest string) bool {
 		d.end = rest[n+1 : n+1+end]
 		n += end + 2
 		if quote == '\'' {
-			d.form.inserts, d.form.escapes = false, false
+			d.form.interpolates, d.form.escapes = false, false
 		}
 		if quote == '`' {
 			kind = shellToken
 		}
 	} else {
 		from := n
-		for n < len(rest) && plain.WordByte(rest[n]) {
+		for n < len(rest) && plain.IsWordByte(rest[n]) {
 			n++
 		}
 		d.end = rest[from:n]
@@ -1027,29 +1027,29 @@ func (l *lexer) document(rest string) bool {
 			return false
 		}
 	}
-	if d.end == "" || l.here == "<<" && (len(l.pending) > 16 || !l.opensDocument(rest)) {
+	if d.end == "" || l.heredocStart == "<<" && (len(l.pendingHeredocs) > 16 || !l.opensHeredoc(rest)) {
 		return false
 	}
-	d.indent = d.indent || l.language == "php"
-	d.token = len(l.tokens)
-	l.add(token{kind: kind, v: &abstract.Value{}})
+	d.mayBeIndented = d.mayBeIndented || l.language == "php"
+	d.tokenIndex = len(l.tokens)
+	l.addToken(token{kind: kind, v: &abstract.Value{}})
 	l.i += n
-	l.pending = append(l.pending, d)
+	l.pendingHeredocs = append(l.pendingHeredocs, d)
 	return true
 }
 
 // opensDocument reports whether << begins a here-document and is not an operator.
-func (l *lexer) opensDocument(rest string) bool {
-	turn, last := l.turn(rest), l.last()
-	if turn != unclear || last.kind != nameToken {
-		return turn == expected
+func (l *lexer) opensHeredoc(rest string) bool {
+	turn, last := l.lastValueState(rest), l.lastToken()
+	if turn != valueUnclear || last.kind != nameToken {
+		return turn == valueExpected
 	}
 	// After a function's name it does, after a variable it does not.
 	if l.language == "perl" {
-		l.doubt("<< can begin a here-document or be an operator")
+		l.noteUnread("<< can begin a here-document or be an operator")
 	}
 	for i := range l.tokens[:len(l.tokens)-1] {
-		if l.unread != "" {
+		if l.unreadReason != "" {
 			return false
 		}
 		if l.tokens[i].text == last.text && l.tokens[i].kind == nameToken && (strings.Contains("= | , ) += =>", l.tokens[i+1].text) || i > 0 && strings.Contains("for => | , * &", l.tokens[i-1].text)) {
@@ -1060,21 +1060,21 @@ func (l *lexer) opensDocument(rest string) bool {
 }
 
 // documents reads the text of the here-documents that begin at this line.
-func (l *lexer) documents() {
-	for _, d := range l.pending {
+func (l *lexer) lexHeredocBodies() {
+	for _, d := range l.pendingHeredocs {
 		start, from := l.i, l.i
 		for {
 			if from >= len(l.text) {
-				l.doubt("a here-document does not end")
+				l.noteUnread("a here-document does not end")
 				l.i = len(l.text)
 				break
 			}
 			end := lineEnd(l.text, from)
 			line := strings.TrimSuffix(l.text[from:end], "\r")
-			if d.indent {
+			if d.mayBeIndented {
 				line = strings.TrimLeft(line, " \t")
 			}
-			if rest, ok := strings.CutPrefix(line, d.end); ok && (rest == "" || l.language == "php" && !plain.WordByte(rest[0])) {
+			if rest, ok := strings.CutPrefix(line, d.end); ok && (rest == "" || l.language == "php" && !plain.IsWordByte(rest[0])) {
 				l.i = end - len(rest)
 				break
 			}
@@ -1083,14 +1083,14 @@ func (l *lexer) documents() {
 				from = end
 			}
 		}
-		t := &l.tokens[d.token]
-		parts := l.inText(l.text[start:min(from, l.i)], d.form)
+		t := &l.tokens[d.tokenIndex]
+		parts := l.lexTextParts(l.text[start:min(from, l.i)], d.form)
 		switch {
-		case len(parts) == 1 && !parts[0].expr:
+		case len(parts) == 1 && !parts[0].isExpression:
 			t.v.Text = parts[0].text
 		case len(parts) > 0:
 			t.v, t.parts = nil, parts
 		}
 	}
-	l.pending = l.pending[:0]
+	l.pendingHeredocs = l.pendingHeredocs[:0]
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // farAddress matches a URL in code.
-var farAddress = prefilter.Lazy(`https?://[^\s"'\x60]*`)
+var remoteURLPattern = prefilter.Lazy(`https?://[^\s"'\x60]*`)
 
 // remoteCalls reports GraphQL mutations in string literals that delete data on another machine.
-func (p *script) remoteCalls() {
+func (p *script) recordRemoteCalls() {
 	if !strings.Contains(p.text, "mutation") {
 		return
 	}
-	address := farAddress().FindString(p.text)
+	address := remoteURLPattern().FindString(p.text)
 	if _, host := effect.URL(address); address == "" || effect.Loopback(host) {
 		return
 	}
@@ -30,8 +30,8 @@ func (p *script) remoteCalls() {
 		if t.kind != stringToken || at < 0 {
 			continue
 		}
-		if word := apicall.Mutation(text[at:]); word != "" {
-			p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "GraphQL mutation: " + word, From: p.at})
+		if word := apicall.DestructiveMutation(text[at:]); word != "" {
+			p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "GraphQL mutation: " + word, Span: p.at})
 			return
 		}
 	}

@@ -26,26 +26,26 @@ type script struct {
 	vars     map[string]operand
 	imports  map[string]string // local name → module or module.function
 
-	connects, listens, shells, dups, receives bool
-	bound                                     bool // a socket has an address that was reported for a listener
-	posts, reads                              bool
-	tells                                     bool           // file contents are sent, and not only read near a request
-	held                                      abstract.Taint // taint of the files and variables that were read
-	secrets                                   string
+	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
+	listenerReported                                                                         bool // a socket has an address that was reported for a listener
+	sendsData, readsFiles                                                                    bool
+	sendsFileContents                                                                        bool           // file contents are sent, and not only read near a request
+	readTaint                                                                                abstract.Taint // taint of the files and variables that were read
+	secretDescription                                                                        string
 }
 
 // An operand is the value of an expression in code.
 type operand struct {
 	abstract.Value
-	list    []operand
-	name    string // dotted name, if it refers to a module, function or object
-	isList  bool
-	used    bool // a call has used it, so it is not checked as a plain string
-	archive bool // an open archive; its value is the archive's path
+	elements   []operand
+	name       string // dotted name, if it refers to a module, function or object
+	isList     bool
+	isConsumed bool // a call has used it, so it is not checked as a plain string
+	isArchive  bool // an open archive; its value is the archive's path
 }
 
 // deepest is the maximum nesting of expressions.
-const deepest = 100
+const maxNesting = 100
 
 // tokenPool reuses the memory for tokens between calls of [Read].
 var tokenPool = sync.Pool{New: func() any { return new([]token) }}
@@ -53,34 +53,34 @@ var tokenPool = sync.Pool{New: func() any { return new([]token) }}
 // Read reports the effects of code in a language other than shell, and returns its output.
 func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
-		applescript(w, text, at)
-		return abstract.Output("the script", 0)
+		walkAppleScript(w, text, at)
+		return abstract.UnknownOutput("the script", 0)
 	}
 	p := &script{w: w, language: language, text: text, at: at, vars: map[string]operand{}, imports: map[string]string{}}
 	if len(text) > parse.MaxText || !w.Step(len(text)/256+1) {
 		w.Dynamic(effect.CauseLimit, "the "+language+" code is too long", at)
-		return abstract.Unknown("…", abstract.Foreign)
+		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	room := tokenPool.Get().(*[]token)
 	unread := ""
 	p.tokens, unread = lexCode(language, text, (*room)[:0])
 	if unread != "" {
-		w.Dynamic(effect.CauseCode, "the "+language+" code cannot be read: "+unread, at)
+		w.Dynamic(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
 	}
-	p.statements("")
-	p.remoteCalls()
+	p.parseStatements("")
+	p.recordRemoteCalls()
 	clear(p.tokens)
 	*room = p.tokens
 	tokenPool.Put(room)
-	if carriesShell(text) {
-		p.connects, p.shells = true, true
+	if containsRemoteShell(text) {
+		p.opensConnection, p.startsProgram = true, true
 	}
-	p.finish()
-	return abstract.Output(language+" code", p.held&(abstract.Secret|abstract.Dump|abstract.Credential))
+	p.recordCombinedEffects()
+	return abstract.UnknownOutput(language+" code", p.readTaint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential))
 }
 
 // statements parses up to a closing bracket or the end.
-func (p *script) statements(until string) {
+func (p *script) parseStatements(until string) {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
 		if until != "" && t.kind == punctToken && t.text == until {
@@ -88,12 +88,12 @@ func (p *script) statements(until string) {
 		}
 		start := p.i
 		if t.kind == nameToken && (t.text == "import" || t.text == "from") && p.language == "python" {
-			p.pythonImport()
+			p.parsePythonImport()
 		} else if t.kind == nameToken && (t.text == "import" || t.text == "export") && p.language == "node" {
-			p.nodeImport()
-			p.loose(p.expr())
+			p.parseNodeImport()
+			p.checkUnusedValue(p.parseExpression())
 		} else {
-			p.loose(p.expr())
+			p.checkUnusedValue(p.parseExpression())
 		}
 		if p.i == start {
 			p.i++
@@ -102,21 +102,21 @@ func (p *script) statements(until string) {
 }
 
 // loose checks a value that no call has used.
-func (p *script) loose(o operand) {
-	for _, e := range o.list {
-		p.loose(e)
+func (p *script) checkUnusedValue(o operand) {
+	for _, e := range o.elements {
+		p.checkUnusedValue(e)
 	}
-	if !o.used && p.language == "ruby" && roleOf(o.name, p.language) == wipes { // a call without parentheses
-		p.wipe(o.name)
+	if !o.isConsumed && p.language == "ruby" && roleOf(o.name, p.language) == wipes { // a call without parentheses
+		p.recordWipe(o.name)
 	}
-	if o.used || o.name != "" || !o.Known() {
+	if o.isConsumed || o.name != "" || !o.Known() {
 		return
 	}
-	p.suspect(o.Value)
+	p.recordSuspectText(o.Value)
 }
 
 // suspect records a string that looks like an important path or a URL.
-func (p *script) suspect(v abstract.Value) {
+func (p *script) recordSuspectText(v abstract.Value) {
 	text := v.Text
 	switch {
 	case len(text) < 4 || len(text) > 1024 || strings.ContainsAny(text, "\n<>{}"):
@@ -128,42 +128,42 @@ func (p *script) suspect(v abstract.Value) {
 	case strings.ContainsAny(text, " \t|"):
 	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
 		v.From = p.at
-		p.read(v)
+		p.readFile(v)
 	case strings.ContainsAny(text, "./_") && p.w.Secret("/"+text):
 		v.From = p.at
-		p.read(v)
+		p.readFile(v)
 	}
 }
 
-func (p *script) read(v abstract.Value) abstract.Value {
+func (p *script) readFile(v abstract.Value) abstract.Value {
 	v.From = p.at
 	out := p.w.Read(v)
-	p.held |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded | abstract.Local)
-	if out.Secrets != "" {
-		p.secrets = out.Secrets
+	p.readTaint |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded | abstract.Local)
+	if out.SecretDescription != "" {
+		p.secretDescription = out.SecretDescription
 	}
-	p.reads = true
+	p.readsFiles = true
 	out.From = p.at
 	return out
 }
 
 // finish records the effects of combinations of calls.
-func (p *script) finish() {
-	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
-		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", From: p.at})
+func (p *script) recordCombinedEffects() {
+	if p.opensConnection && (p.startsProgram || p.duplicatesDescriptors) || p.opensListener && p.duplicatesDescriptors {
+		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.at})
 	}
-	leaves := abstract.Secret | abstract.Dump
-	if p.tells {
+	leaves := abstract.Secret | abstract.EnvironmentDump
+	if p.sendsFileContents {
 		leaves |= abstract.Local
 	}
-	if p.posts && p.held&leaves != 0 {
-		p.w.Send(abstract.Value{Taint: p.held & leaves, Secrets: p.secrets}, p.language, p.at)
+	if p.sendsData && p.readTaint&leaves != 0 {
+		p.w.Send(abstract.Value{Taint: p.readTaint & leaves, SecretDescription: p.secretDescription}, p.language, p.at)
 	}
 }
 
 // carriesShell reports whether code, also of a compiled language, contains names of calls that open a connection and
 // start a shell. Such calls have too many forms to be parsed.
-func carriesShell(text string) bool {
+func containsRemoteShell(text string) bool {
 	contains := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(text, w) {
@@ -178,20 +178,20 @@ func carriesShell(text string) bool {
 }
 
 // nodeImport checks the module that an import or export statement names.
-func (p *script) nodeImport() {
+func (p *script) parseNodeImport() {
 	export := p.tokens[p.i].text == "export"
 	depth := 0
 	for i := p.i + 1; i < len(p.tokens); i++ {
-		if i-p.i > maxImport {
+		if i-p.i > maxImportTokens {
 			p.w.Dynamic(effect.CauseLimit, "a statement is too long for shield to find the module that it loads", p.at)
 			return
 		}
 		switch t := p.tokens[i]; {
 		case t.kind == stringToken && depth > 0: // a quoted name, as in {"a-b" as c}
 		case t.kind == stringToken:
-			module := p.inserted(&t)
+			module := p.stringValue(&t)
 			if _, host := effect.URL(module.Text); module.Known() && !moduleHosts[host] {
-				p.load("import", module)
+				p.loadCode("import", module)
 			}
 			return
 		case export && i == p.i+1 && t.text != "*" && t.text != "{" && t.text != "type":
@@ -210,17 +210,17 @@ func (p *script) nodeImport() {
 }
 
 // maxImport is the maximum number of tokens of one import statement that are read.
-const maxImport = 1024
+const maxImportTokens = 1024
 
 // moduleHosts are hosts that serve only modules of registries.
 var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true}
 
 // pythonImport parses `import a.b as c, d` and `from a import b as c`.
-func (p *script) pythonImport() {
+func (p *script) parsePythonImport() {
 	from := ""
 	if p.tokens[p.i].text == "from" {
 		p.i++
-		from = p.dotted()
+		from = p.parseDottedName()
 		if p.i < len(p.tokens) && p.tokens[p.i].text == "import" {
 			p.i++
 		}
@@ -233,7 +233,7 @@ func (p *script) pythonImport() {
 			p.i++
 			continue
 		}
-		full := p.dotted()
+		full := p.parseDottedName()
 		if full == "" {
 			return
 		}
@@ -252,7 +252,7 @@ func (p *script) pythonImport() {
 	}
 }
 
-func (p *script) dotted() string {
+func (p *script) parseDottedName() string {
 	var b strings.Builder
 	for p.i < len(p.tokens) {
 		t := p.tokens[p.i]
@@ -269,19 +269,19 @@ func (p *script) dotted() string {
 }
 
 // deletesItems matches AppleScript commands that delete files through an application.
-var deletesItems = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
+var appleScriptDeletePattern = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
 
 // applescript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
 // and deletions.
-func applescript(w abstract.World, text string, at effect.Span) {
+func walkAppleScript(w abstract.World, text string, at effect.Span) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
-		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", From: at})
+		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", Span: at})
 	}
 	if strings.Contains(lower, "administrator privileges") {
-		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", From: at})
+		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", Span: at})
 	}
-	if (strings.Contains(lower, "finder") || strings.Contains(lower, "system events")) && deletesItems().MatchString(lower) {
+	if (strings.Contains(lower, "finder") || strings.Contains(lower, "system events")) && appleScriptDeletePattern().MatchString(lower) {
 		v := abstract.Unknown("what an application deletes", 0)
 		v.From = at
 		w.Path(effect.DeleteFile, v, true)
@@ -299,8 +299,8 @@ func applescript(w abstract.World, text string, at effect.Span) {
 			continue
 		}
 		l := &lexer{grammar: grammars["applescript"], text: code}
-		l.next()
-		if l.unread != "" {
+		l.lexNext()
+		if l.unreadReason != "" {
 			w.Dynamic(effect.CauseUnresolved, "AppleScript runs unknown shell text", at)
 			continue
 		}

@@ -41,15 +41,15 @@ func TestReadGivesUp(t *testing.T) {
 		if out := Read(w, "python", text, effect.Span{}); out.Known() {
 			t.Errorf("%s: writes %+v", name, out)
 		}
-		if got := strings.Join(w.Lines, "\n"); !strings.Contains(got, "too long") && !strings.Contains(got, "gives up") {
+		if got := strings.Join(w.Reports, "\n"); !strings.Contains(got, "too long") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %q", name, got)
 		}
 	}
 	w := worldtest.New()
-	w.Steps = 3
+	w.RemainingSteps = 3
 	Read(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.Span{})
 	if !w.Ended() {
-		t.Errorf("goes on without a budget: %q", w.Lines)
+		t.Errorf("goes on without a budget: %q", w.Reports)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestOutputIsTainted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]abstract.Taint{
 		"print(open('/home/me/.ssh/id_rsa').read())": abstract.Secret,
-		"import os; print(dict(os.environ))":         abstract.Dump,
+		"import os; print(dict(os.environ))":         abstract.EnvironmentDump,
 		"print(1)":                                   0,
 	} {
 		if got := Read(worldtest.New(), "python", text, effect.Span{}).Taint; got != want {

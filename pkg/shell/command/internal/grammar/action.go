@@ -11,29 +11,29 @@ import (
 // An Action is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
 // of the command package's Go code.
 type Action struct {
-	Values   []string
-	Attached bool
-	Class    string
-	Effects  []string
-	In, Out  string // as Go code; "" if unchanged
-	Operands *Shape
-	Turns    []Turn
-	Here     string
-	Empty    string
-	Flags    []string
-	Verb     string // verb of a remote change
-	Harm     string
-	Undo     []string
+	Values            []string
+	Attached          bool
+	Class             string
+	Effects           []string
+	Stdin, Stdout     string // as Go code; "" if unchanged
+	Operands          *OperandRoles
+	RoleChanges       []RoleChange
+	WorkingFolderRole string
+	NoOperandsRole    string
+	Flags             []string
+	Verb              string // verb of a remote change
+	Harm              string
+	Losses            []string
 }
 
 // A Turn changes the role of words.
-type Turn struct{ From, To string }
+type RoleChange struct{ OldRole, NewRole string }
 
 // A Shape gives the roles of operands by position.
-type Shape struct {
-	Head []string
-	Rest string
-	Tail []string
+type OperandRoles struct {
+	First  []string
+	Middle string
+	Last   []string
 }
 
 var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart", "slash", "helpful"}
@@ -44,7 +44,7 @@ var classes = map[string]string{
 }
 
 // ranks are the Go names of the classes, in ascending order.
-var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privileged", "anything"}
+var classesBySeverity = []string{"readOnly", "localWrite", "network", "destructive", "privileged", "anything"}
 
 // effects maps the words for effects without an operand to Go names.
 var effects = map[string]string{
@@ -95,7 +95,7 @@ var roles = map[string]string{
 }
 
 // takesAll are the roles that cover all remaining words.
-var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "argv-listed", "cmd-words", "powershell-words"}
+var restRoles = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "argv-listed", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
 	if r, ok := roles[s]; ok {
@@ -104,24 +104,24 @@ func parseRole(s string) (string, error) {
 	return "", fmt.Errorf("unknown role %q", s)
 }
 
-func parseShape(text string) (s Shape, err error) {
+func parseOperandRoles(text string) (s OperandRoles, err error) {
 	for _, w := range strings.Fields(text) {
 		name, many := strings.CutSuffix(w, "...")
 		role, err := parseRole(name)
 		if err != nil {
 			return s, err
 		}
-		switch all := slices.Contains(takesAll, name); {
-		case (many || all) && s.Rest != "":
+		switch all := slices.Contains(restRoles, name); {
+		case (many || all) && s.Middle != "":
 			return s, fmt.Errorf("shape %q: only one role may be followed by three dots", text)
 		case all && many:
 			return s, fmt.Errorf("shape %q: %s already takes all words", text, name)
 		case many || all:
-			s.Rest = role
-		case s.Rest != "":
-			s.Tail = append(s.Tail, role)
+			s.Middle = role
+		case s.Middle != "":
+			s.Last = append(s.Last, role)
 		default:
-			s.Head = append(s.Head, role)
+			s.First = append(s.First, role)
 		}
 	}
 	return s, nil
@@ -130,23 +130,23 @@ func parseShape(text string) (s Shape, err error) {
 func parseAction(text string) (a Action, err error) {
 	left, right, shaped := strings.Cut(text, "->")
 	if shaped {
-		s, err := parseShape(right)
+		s, err := parseOperandRoles(right)
 		if err != nil {
 			return a, err
 		}
 		a.Operands = &s
 	}
 	for _, w := range strings.Fields(left) {
-		if err := a.word(w); err != nil {
+		if err := a.parseWord(w); err != nil {
 			return a, err
 		}
 	}
 	return a, nil
 }
 
-func (a *Action) word(w string) (err error) {
+func (a *Action) parseWord(w string) (err error) {
 	if class, ok := classes[w]; ok {
-		if slices.Index(ranks, class) > slices.Index(ranks, a.Class) {
+		if slices.Index(classesBySeverity, class) > slices.Index(classesBySeverity, a.Class) {
 			a.Class = class
 		}
 		return nil
@@ -160,7 +160,7 @@ func (a *Action) word(w string) (err error) {
 		return nil
 	}
 	if w == "secret" {
-		a.Effects, a.Out = append(a.Effects, "ReadSecret"), "Secret"
+		a.Effects, a.Stdout = append(a.Effects, "ReadSecret"), "Secret"
 		return nil
 	}
 	key, v, _ := strings.Cut(w, ":")
@@ -171,17 +171,17 @@ func (a *Action) word(w string) (err error) {
 			return fmt.Errorf("unknown stream %q", v)
 		}
 		if key == "in" {
-			a.In = s
+			a.Stdin = s
 		} else {
-			a.Out = s
+			a.Stdout = s
 		}
 	case "turn":
 		from, to, _ := strings.Cut(v, "=")
-		var t Turn
-		if t.From, err = parseRole(from); err == nil {
-			t.To, err = parseRole(to)
+		var t RoleChange
+		if t.OldRole, err = parseRole(from); err == nil {
+			t.NewRole, err = parseRole(to)
 		}
-		a.Turns = append(a.Turns, t)
+		a.RoleChanges = append(a.RoleChanges, t)
 	case "remote":
 		if !slices.Contains(verbs, v) {
 			return fmt.Errorf("unknown verb %q", v)
@@ -200,19 +200,19 @@ func (a *Action) word(w string) (err error) {
 		if !ok {
 			return fmt.Errorf("unknown loss %q", v)
 		}
-		a.Undo = append(a.Undo, l)
+		a.Losses = append(a.Losses, l)
 	case "here":
-		a.Here, err = parseRole(v)
+		a.WorkingFolderRole, err = parseRole(v)
 	case "empty":
-		a.Empty, err = parseRole(v)
+		a.NoOperandsRole, err = parseRole(v)
 	default:
-		return a.value(w)
+		return a.parseValues(w)
 	}
 	return err
 }
 
 // value parses =ROLE,ROLE or [=ROLE].
-func (a *Action) value(w string) error {
+func (a *Action) parseValues(w string) error {
 	list := w
 	if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {
 		a.Attached, list = true, w[1:len(w)-1]

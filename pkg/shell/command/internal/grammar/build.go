@@ -9,24 +9,24 @@ import (
 )
 
 // A builder compiles one entry.
-type builder struct {
-	loader   *loader
-	top      bool // the entry is a program, not a subcommand
-	also     []string
-	examples []Example
-	files    []string
-	forms    []form
-	options  map[string]Action
-	texts    map[string]Action
-	keys     map[string]Action
-	subs     map[string]*Grammar
-	depth    int
+type entryCompiler struct {
+	loader         *loader
+	isProgram      bool // the entry is a program, not a subcommand
+	otherNames     []string
+	examples       []Example
+	fileExtensions []string
+	harmForms      []harmForm
+	options        map[string]Action
+	searchedTexts  map[string]Action
+	keyOperands    map[string]Action
+	subs           map[string]*Grammar
+	likeDepth      int
 }
 
-func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
-	b.options, b.keys, b.texts, b.subs = map[string]Action{}, map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
+func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
+	b.options, b.keyOperands, b.searchedTexts, b.subs = map[string]Action{}, map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
 	g := &Grammar{}
-	if err := b.fields(g, fields); err != nil {
+	if err := b.readFields(g, fields); err != nil {
 		return nil, err
 	}
 	for name, a := range b.options {
@@ -37,19 +37,19 @@ func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
 			g.Options = append(g.Options, o)
 		}
 	}
-	for name, a := range b.keys {
-		g.Keys = append(g.Keys, Option{name, a})
+	for name, a := range b.keyOperands {
+		g.KeyOperands = append(g.KeyOperands, Option{name, a})
 	}
-	for name, a := range b.texts {
-		g.Texts = append(g.Texts, Option{name, a})
+	for name, a := range b.searchedTexts {
+		g.SearchedTexts = append(g.SearchedTexts, Option{name, a})
 	}
 	for name, sub := range b.subs {
-		g.Subs = append(g.Subs, Sub{name, sub})
+		g.Subcommands = append(g.Subcommands, Subcommand{name, sub})
 	}
 	byName := func(a, b Option) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(g.Options, byName)
-	slices.SortFunc(g.Keys, byName)
-	slices.SortFunc(g.Texts, byName)
+	slices.SortFunc(g.KeyOperands, byName)
+	slices.SortFunc(g.SearchedTexts, byName)
 	// The longest prefix of a word counts.
 	slices.SortFunc(g.Prefixes, func(a, b Option) int {
 		if len(a.Name) != len(b.Name) {
@@ -57,18 +57,18 @@ func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	slices.SortFunc(g.Subs, func(a, b Sub) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(g.Groups)
-	for _, sub := range g.Subs {
+	slices.SortFunc(g.Subcommands, func(a, b Subcommand) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(g.SkippableWords)
+	for _, sub := range g.Subcommands {
 		if sub.Grammar.Style == nil {
-			sub.Grammar.Style = inherited(g.Style)
+			sub.Grammar.Style = inheritedStyles(g.Style)
 		}
 	}
 	return g, nil
 }
 
 // inherited returns the styles that a subcommand has if it names none.
-func inherited(style []string) []string {
+func inheritedStyles(style []string) []string {
 	out := []string{}
 	for _, s := range style {
 		switch s {
@@ -80,55 +80,55 @@ func inherited(style []string) []string {
 }
 
 // fields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
-func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
-	if b.depth++; b.depth > 8 {
+func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
+	if b.likeDepth++; b.likeDepth > 8 {
 		return fmt.Errorf("like: nested too deeply")
 	}
 	for _, item := range fields {
 		if item.Key != "like" {
 			continue
 		}
-		base, err := b.loader.find(fmt.Sprint(item.Value))
+		base, err := b.loader.findEntry(fmt.Sprint(item.Value))
 		if err != nil {
 			return err
 		}
-		if err := b.fields(g, base); err != nil {
+		if err := b.readFields(g, base); err != nil {
 			return err
 		}
 	}
-	defer func() { b.depth-- }()
+	defer func() { b.likeDepth-- }()
 	own := map[string]bool{}
 	for _, item := range fields {
 		key, _ := item.Key.(string)
-		if b.depth > 1 && (key == "also" || key == "examples" || key == "files") {
+		if b.likeDepth > 1 && (key == "also" || key == "examples" || key == "files") {
 			continue // of the entry in the key "like"
 		}
-		if err := b.field(g, key, item.Value, own); err != nil {
+		if err := b.readField(g, key, item.Value, own); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) error {
+func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]bool) error {
 	switch key {
 	case "harms":
 		m, ok := v.(yaml.MapSlice)
-		if !ok || !b.top && b.depth == 1 {
+		if !ok || !b.isProgram && b.likeDepth == 1 {
 			return fmt.Errorf("not a map, or not of a program")
 		}
-		forms, err := parseForms(m)
-		if b.depth > 1 { // of the entry in the key "like"
-			forms = slices.DeleteFunc(forms, func(f form) bool { return len(f.programs) > 0 })
+		forms, err := parseHarmForms(m)
+		if b.likeDepth > 1 { // of the entry in the key "like"
+			forms = slices.DeleteFunc(forms, func(f harmForm) bool { return len(f.programs) > 0 })
 		}
-		b.forms = append(b.forms, forms...)
+		b.harmForms = append(b.harmForms, forms...)
 		return err
 	case "options", "keys", "texts", "subs", "examples":
 		m, ok := v.(yaml.MapSlice)
 		if !ok {
 			return fmt.Errorf("not a map")
 		}
-		return b.mapField(key, m, own)
+		return b.readMapField(key, m, own)
 	}
 	text, ok := v.(string)
 	if !ok {
@@ -137,27 +137,27 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 	words := strings.Fields(text)
 	switch key {
 	case "also":
-		if !b.top {
+		if !b.isProgram {
 			return fmt.Errorf("only a program may have other names")
 		}
-		b.also = words
+		b.otherNames = words
 	case "like":
 	case "why":
-		g.Why = text
+		g.EffectText = text
 	case "service":
 		g.Service = text
 	case "registry":
 		g.Registry = text
 	case "input":
 		role, err := parseRole(text)
-		g.Input = role
+		g.InputRole = role
 		return err
 	case "language", "files":
-		if !b.top {
+		if !b.isProgram {
 			return fmt.Errorf("only a program may have this key")
 		}
 		if key == "files" {
-			b.files = words
+			b.fileExtensions = words
 		} else {
 			g.Language = text
 		}
@@ -173,7 +173,7 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 		if err != nil {
 			return err
 		}
-		g.Base = &a
+		g.BaseAction = &a
 	case "flags":
 		return b.addOptions(words, Action{}, own)
 	case "values":
@@ -181,18 +181,18 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 	case "optional":
 		return b.addOptions(words, Action{Values: []string{"roleWord"}, Attached: true}, own)
 	case "operands":
-		s, err := parseShape(text)
+		s, err := parseOperandRoles(text)
 		g.Operands = s
 		return err
 	case "groups":
-		g.Groups = words
+		g.SkippableWords = words
 	default:
 		return fmt.Errorf("unknown key")
 	}
 	return nil
 }
 
-func (b *builder) mapField(key string, m yaml.MapSlice, own map[string]bool) error {
+func (b *entryCompiler) readMapField(key string, m yaml.MapSlice, own map[string]bool) error {
 	for _, item := range m {
 		name, ok := item.Key.(string)
 		if !ok {
@@ -209,7 +209,7 @@ func (b *builder) mapField(key string, m yaml.MapSlice, own map[string]bool) err
 			return fmt.Errorf("%s: %v is not a string", name, item.Value)
 		}
 		if key == "examples" {
-			if b.top {
+			if b.isProgram {
 				b.examples = append(b.examples, Example{name, text})
 			}
 			continue
@@ -222,10 +222,10 @@ func (b *builder) mapField(key string, m yaml.MapSlice, own map[string]bool) err
 		case "options":
 			err = b.addOptions(strings.Fields(name), a, own)
 		case "texts":
-			b.texts[name] = a
+			b.searchedTexts[name] = a
 		default:
 			for _, k := range strings.Fields(name) {
-				b.keys[k] = a
+				b.keyOperands[k] = a
 			}
 		}
 		if err != nil {
@@ -235,7 +235,7 @@ func (b *builder) mapField(key string, m yaml.MapSlice, own map[string]bool) err
 	return nil
 }
 
-func (b *builder) addOptions(names []string, a Action, own map[string]bool) error {
+func (b *entryCompiler) addOptions(names []string, a Action, own map[string]bool) error {
 	for _, name := range names {
 		if own["option "+name] {
 			return fmt.Errorf("option %s is listed twice", name)
@@ -246,17 +246,17 @@ func (b *builder) addOptions(names []string, a Action, own map[string]bool) erro
 	return nil
 }
 
-func (b *builder) addSubs(names string, v any, own map[string]bool) error {
-	sub := builder{loader: b.loader}
+func (b *entryCompiler) addSubs(names string, v any, own map[string]bool) error {
+	sub := entryCompiler{loader: b.loader}
 	var g *Grammar
 	var err error
 	switch v := v.(type) {
 	case yaml.MapSlice:
-		g, err = sub.entry(v)
+		g, err = sub.compileEntry(v)
 	case string:
 		var a Action
 		a, err = parseAction(v)
-		g = &Grammar{Base: &a}
+		g = &Grammar{BaseAction: &a}
 		if a.Operands != nil {
 			g.Operands, a.Operands = *a.Operands, nil
 		}

@@ -13,34 +13,34 @@ import (
 
 // A Program is one entry of the files, compiled.
 type Program struct {
-	Name     string
-	Entry    string // the name of its entry
-	File     string
-	Main     bool // false for the other names of an entry
-	Grammar  *Grammar
-	Examples []Example
-	Files    []string // extensions of files in its language
+	Name           string
+	Entry          string // the name of its entry
+	File           string
+	IsMainName     bool // false for the other names of an entry
+	Grammar        *Grammar
+	Examples       []Example
+	FileExtensions []string // extensions of files in its language
 }
 
 // An Example is a command and its expected effects.
-type Example struct{ Command, Want string }
+type Example struct{ Command, WantedEffects string }
 
 // A Grammar is the compiled description of a program or subcommand.
 type Grammar struct {
-	Style    []string
-	Why      string
-	Language string
-	Service  string
-	Registry string
-	Input    string // role of standard input, as Go code
-	Options  []Option
-	Prefixes []Option
-	Keys     []Option
-	Texts    []Option
-	Subs     []Sub
-	Groups   []string
-	Operands Shape
-	Base     *Action
+	Style          []string
+	EffectText     string
+	Language       string
+	Service        string
+	Registry       string
+	InputRole      string // role of standard input, as Go code
+	Options        []Option
+	Prefixes       []Option
+	KeyOperands    []Option
+	SearchedTexts  []Option
+	Subcommands    []Subcommand
+	SkippableWords []string
+	Operands       OperandRoles
+	BaseAction     *Action
 }
 
 // An Option is a name with an action.
@@ -50,28 +50,28 @@ type Option struct {
 }
 
 // A Sub is a subcommand.
-type Sub struct {
+type Subcommand struct {
 	Name    string
 	Grammar *Grammar
 }
 
 // Load reads all files of a folder whose name ends in .yaml and returns the
 // programs in them, sorted by name.
-func Load(folder fs.FS) ([]Program, error) {
+func LoadPrograms(folder fs.FS) ([]Program, error) {
 	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	l := loader{raw: map[string]yaml.MapSlice{}}
+	l := loader{entriesByName: map[string]yaml.MapSlice{}}
 	for _, name := range names {
-		if err := l.read(folder, name); err != nil {
+		if err := l.readFile(folder, name); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	var programs []Program
 	seen := map[string]string{}
 	for _, e := range l.entries {
-		p, err := l.program(e)
+		p, err := l.compileEntry(e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", e.file, e.name, err)
 		}
@@ -87,16 +87,16 @@ func Load(folder fs.FS) ([]Program, error) {
 	return programs, nil
 }
 
-type entry struct {
+type entryName struct {
 	file, name string
 }
 
 type loader struct {
-	entries []entry
-	raw     map[string]yaml.MapSlice // entries by the program's name
+	entries       []entryName
+	entriesByName map[string]yaml.MapSlice // entries by the program's name
 }
 
-func (l *loader) read(folder fs.FS, name string) error {
+func (l *loader) readFile(folder fs.FS, name string) error {
 	data, err := fs.ReadFile(folder, name)
 	if err != nil {
 		return err
@@ -114,29 +114,29 @@ func (l *loader) read(folder fs.FS, name string) error {
 		if !ok {
 			return fmt.Errorf("program %s: not a map", program)
 		}
-		if _, ok := l.raw[program]; ok {
+		if _, ok := l.entriesByName[program]; ok {
 			return fmt.Errorf("program %s is listed twice", program)
 		}
-		l.raw[program] = fields
-		l.entries = append(l.entries, entry{name, program})
+		l.entriesByName[program] = fields
+		l.entries = append(l.entries, entryName{name, program})
 	}
 	return nil
 }
 
-func (l *loader) program(e entry) ([]Program, error) {
-	b := builder{loader: l, top: true}
-	g, err := b.entry(l.raw[e.name])
+func (l *loader) compileEntry(e entryName) ([]Program, error) {
+	b := entryCompiler{loader: l, isProgram: true}
+	g, err := b.compileEntry(l.entriesByName[e.name])
 	if err != nil {
 		return nil, err
 	}
 	if len(b.examples) == 0 {
 		return nil, fmt.Errorf("the examples are missing")
 	}
-	if g, err = harmed(g, b.forms, "", false); err != nil {
+	if g, err = withHarms(g, b.harmForms, "", false); err != nil {
 		return nil, err
 	}
-	names := append([]string{e.name}, b.also...)
-	for _, f := range b.forms {
+	names := append([]string{e.name}, b.otherNames...)
+	for _, f := range b.harmForms {
 		for _, name := range f.programs {
 			if !slices.Contains(names, name) {
 				return nil, fmt.Errorf("harms: %s is not one of its names", name)
@@ -145,23 +145,23 @@ func (l *loader) program(e entry) ([]Program, error) {
 	}
 	var ps []Program
 	for _, name := range names {
-		own, err := harmed(g, b.forms, name, true)
+		own, err := withHarms(g, b.harmForms, name, true)
 		if err != nil {
 			return nil, err
 		}
-		ps = append(ps, Program{Name: name, Entry: e.name, File: e.file, Main: name == e.name, Grammar: own})
+		ps = append(ps, Program{Name: name, Entry: e.name, File: e.file, IsMainName: name == e.name, Grammar: own})
 	}
-	ps[0].Examples, ps[0].Files = b.examples, b.files
+	ps[0].Examples, ps[0].FileExtensions = b.examples, b.fileExtensions
 	return ps, nil
 }
 
 // find returns the raw entry of a program, or of a subcommand of it.
-func (l *loader) find(path string) (yaml.MapSlice, error) {
+func (l *loader) findEntry(path string) (yaml.MapSlice, error) {
 	names := strings.Fields(path)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("like: the name is missing")
 	}
-	m, ok := l.raw[names[0]]
+	m, ok := l.entriesByName[names[0]]
 	if !ok {
 		return nil, fmt.Errorf("like: unknown program %q", names[0])
 	}

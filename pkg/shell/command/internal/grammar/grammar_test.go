@@ -14,7 +14,7 @@ func load(files ...string) ([]Program, error) {
 	for i, text := range files {
 		folder[string(rune('a'+i))+".yaml"] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return Load(folder)
+	return LoadPrograms(folder)
 }
 
 func TestRefused(t *testing.T) {
@@ -110,10 +110,10 @@ func TestLikeSubcommand(t *testing.T) {
 	if options := programs[2].Grammar.Options; len(options) != 1 || options[0].Name != "-y" {
 		t.Errorf("q, like p b c: %+v", options)
 	}
-	if subs := programs[3].Grammar.Subs; len(subs) != 2 || len(programs[3].Examples) != 1 {
+	if subs := programs[3].Grammar.Subcommands; len(subs) != 2 || len(programs[3].Examples) != 1 {
 		t.Errorf("r, like p: %+v, examples %v", subs, programs[3].Examples)
 	}
-	if style := programs[0].Grammar.Subs[0].Grammar.Style; !slices.Equal(style, []string{"gnu"}) {
+	if style := programs[0].Grammar.Subcommands[0].Grammar.Style; !slices.Equal(style, []string{"gnu"}) {
 		t.Errorf("p a has the habits %q of p", style)
 	}
 }
@@ -168,7 +168,7 @@ A-b.c:
 // wrong one is refused by the name of its entry.
 func TestLoads(t *testing.T) {
 	t.Parallel()
-	source, err := WriteLoads([]byte("b:\n  programs: p q\n  names: '*.x y'\n  recipe: make\n  goals: -=all *=*\n  folder: -C\na:\n  programs: q r\n  names: z\n  words: build\n  reads: s\n  file: -f\n  values: -j\n"),
+	source, err := WriteLoaders([]byte("b:\n  programs: p q\n  names: '*.x y'\n  recipe: make\n  goals: -=all *=*\n  folder: -C\na:\n  programs: q r\n  names: z\n  words: build\n  reads: s\n  file: -f\n  values: -j\n"),
 		[]byte("make:\n  files: m *.mk\nci:\n  format: yaml\n  files: '*.yml'\n  elsewhere: true\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestLoads(t *testing.T) {
 		{"", "a: {colour: red}", "colour"},
 		{"", "a: [", "[1:"},
 	} {
-		if _, err := WriteLoads([]byte(c.loads), []byte(c.recipes)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := WriteLoaders([]byte(c.loads), []byte(c.recipes)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: error %v, want %q", c.loads, c.recipes, err, c.want)
 		}
 	}
@@ -207,7 +207,7 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Attached || a.Class != "network" || a.Out != "Download" || len(a.Turns) != 1 || len(a.Operands.Tail) != 1 || a.Operands.Rest != "roleRead" {
+	if !a.Attached || a.Class != "network" || a.Stdout != "Download" || len(a.RoleChanges) != 1 || len(a.Operands.Last) != 1 || a.Operands.Middle != "roleRead" {
 		t.Errorf("got %+v", a)
 	}
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // dryHarm marks the forms in the key harms with which nothing is changed.
-const dryHarm = "dry"
+const dryRunKey = "dry"
 
 // A form is a command that does harm: "submodule deinit --all". One of its options is enough; without options, the
 // subcommand is.
-type form struct {
+type harmForm struct {
 	programs []string // programs of the entry to which it applies; empty for all
 	subs     [][]string
 	options  []string
@@ -23,14 +23,14 @@ type form struct {
 }
 
 // parseForms parses the key harms of an entry: comma-separated forms, by harm.
-func parseForms(m yaml.MapSlice) (out []form, err error) {
+func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
 	for _, item := range m {
 		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
-		if harm != dryHarm && !slices.Contains(effect.Harms(), effect.Harm(harm)) {
+		if harm != dryRunKey && !slices.Contains(effect.Harms(), effect.Harm(harm)) {
 			return nil, fmt.Errorf("unknown harm %q", harm)
 		}
 		for part := range strings.SplitSeq(text, ",") {
-			f := form{harm: harm}
+			f := harmForm{harm: harm}
 			for _, w := range strings.Fields(part) {
 				switch programs, named := strings.CutSuffix(w, ":"); {
 				case named:
@@ -53,85 +53,85 @@ func parseForms(m yaml.MapSlice) (out []form, err error) {
 }
 
 // apply returns a grammar with the harm of a form; above are the grammars of its parents.
-func (f *form) apply(g *Grammar, above ...*Grammar) (*Grammar, error) {
+func (f *harmForm) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	out := *g
 	depth := len(above)
 	if depth == len(f.subs) {
-		return &out, f.mark(&out, above)
+		return &out, f.setHarm(&out, above)
 	}
-	out.Subs = slices.Clone(g.Subs)
+	out.Subcommands = slices.Clone(g.Subcommands)
 	for _, name := range f.subs[depth] {
-		i := slices.IndexFunc(out.Subs, func(s Sub) bool { return s.Name == name })
+		i := slices.IndexFunc(out.Subcommands, func(s Subcommand) bool { return s.Name == name })
 		if i < 0 {
-			i, _ = slices.BinarySearchFunc(out.Subs, name, func(s Sub, name string) int { return strings.Compare(s.Name, name) })
-			sub, err := added(name, g, out.Subs)
+			i, _ = slices.BinarySearchFunc(out.Subcommands, name, func(s Subcommand, name string) int { return strings.Compare(s.Name, name) })
+			sub, err := unlistedSubcommand(name, g, out.Subcommands)
 			if err != nil {
 				return nil, err
 			}
-			out.Subs = slices.Insert(out.Subs, i, sub)
+			out.Subcommands = slices.Insert(out.Subcommands, i, sub)
 		}
-		sub, err := f.apply(out.Subs[i].Grammar, append(slices.Clip(above), g)...)
+		sub, err := f.addHarmTo(out.Subcommands[i].Grammar, append(slices.Clip(above), g)...)
 		if err != nil {
 			return nil, err
 		}
-		out.Subs[i].Grammar = sub
+		out.Subcommands[i].Grammar = sub
 	}
 	return &out, nil
 }
 
 // added returns a subcommand that an entry does not list, with the effect of a matching prefix or of the program.
-func added(name string, g *Grammar, subs []Sub) (Sub, error) {
-	if i := slices.IndexFunc(subs, func(s Sub) bool { return prefixes(s.Name, name) }); i >= 0 {
-		return Sub{name, subs[i].Grammar}, nil
+func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
+	if i := slices.IndexFunc(subs, func(s Subcommand) bool { return isPrefixPattern(s.Name, name) }); i >= 0 {
+		return Subcommand{name, subs[i].Grammar}, nil
 	}
-	if len(g.Operands.Head)+len(g.Operands.Tail) > 0 {
-		return Sub{}, fmt.Errorf("harms: %s is not a listed subcommand; list it", name)
+	if len(g.Operands.First)+len(g.Operands.Last) > 0 {
+		return Subcommand{}, fmt.Errorf("harms: %s is not a listed subcommand; list it", name)
 	}
 	shape := g.Operands
-	if shape.Rest == "" {
-		shape.Rest = "roleText"
+	if shape.Middle == "" {
+		shape.Middle = "roleText"
 	}
-	style := inherited(g.Style)
+	style := inheritedStyles(g.Style)
 	if slices.Contains(g.Style, "open") {
 		style = append(style, "open")
 	}
-	return Sub{name, &Grammar{Style: style, Operands: shape, Base: &Action{Class: "localWrite"}}}, nil
+	return Subcommand{name, &Grammar{Style: style, Operands: shape, BaseAction: &Action{Class: "localWrite"}}}, nil
 }
 
 // prefixes reports whether sub ends in * and the text before it is a prefix of name.
-func prefixes(sub, name string) bool {
+func isPrefixPattern(sub, name string) bool {
 	prefix, any := strings.CutSuffix(sub, "*")
 	return any && strings.HasPrefix(name, prefix)
 }
 
 // mark adds the harm to options of a grammar, or to the whole grammar.
-func (f *form) mark(g *Grammar, above []*Grammar) error {
+func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 	if len(f.options) == 0 {
 		var base Action
-		if g.Base != nil {
-			base = *g.Base
+		if g.BaseAction != nil {
+			base = *g.BaseAction
 		}
-		if f.harm == dryHarm {
+		if f.harm == dryRunKey {
 			base.Flags = append(slices.Clone(base.Flags), "dry")
-			g.Base = &base
+			g.BaseAction = &base
 			return nil
 		}
 		if base.Harm != "" && base.Harm != f.harm {
 			return fmt.Errorf("harm %q beside %q", f.harm, base.Harm)
 		}
 		base.Harm = f.harm
-		g.Base = &base
+		g.BaseAction = &base
 		return nil
 	}
 	g.Options = slices.Clone(g.Options)
 	for _, name := range f.options {
-		if sub := slices.ContainsFunc(g.Subs, func(s Sub) bool { return s.Name == name || prefixes(s.Name, name) }); sub && name[0] == '/' {
-			one := form{subs: append(make([][]string, len(above)), []string{name}), harm: f.harm}
-			with, err := one.apply(g, above...)
+		if sub := slices.ContainsFunc(g.Subcommands, func(s Subcommand) bool { return s.Name == name || isPrefixPattern(s.Name, name) }); sub && name[0] == '/' {
+			one := harmForm{subs: append(make([][]string, len(above)), []string{name}), harm: f.harm}
+			with, err := one.addHarmTo(g, above...)
 			if err != nil {
 				return err
 			}
-			g.Subs = with.Subs
+			g.Subcommands = with.Subcommands
 			continue
 		}
 		i := slices.IndexFunc(g.Options, func(o Option) bool { return o.Name == name })
@@ -148,7 +148,7 @@ func (f *form) mark(g *Grammar, above []*Grammar) error {
 		if has := g.Options[i].Action.Harm; has != "" && has != f.harm {
 			return fmt.Errorf("harm %q of %s beside %q", f.harm, name, has)
 		}
-		if f.harm == dryHarm {
+		if f.harm == dryRunKey {
 			g.Options[i].Action = Action{Flags: []string{"dry"}}
 			continue
 		}
@@ -158,14 +158,14 @@ func (f *form) mark(g *Grammar, above []*Grammar) error {
 }
 
 // harmed returns the grammar of a program with the harm of the forms that apply to it.
-func harmed(g *Grammar, forms []form, program string, named bool) (*Grammar, error) {
+func withHarms(g *Grammar, forms []harmForm, program string, named bool) (*Grammar, error) {
 	for i := range forms {
 		f := &forms[i]
 		if named != (len(f.programs) > 0) || named && !slices.Contains(f.programs, program) {
 			continue
 		}
 		var err error
-		if g, err = f.apply(g); err != nil {
+		if g, err = f.addHarmTo(g); err != nil {
 			return nil, err
 		}
 	}

@@ -12,18 +12,18 @@ import (
 )
 
 // An installer is one entry of installers.yaml. All fields except Names and Remote are space-separated words.
-type installer struct {
+type installerEntry struct {
 	Programs, Words, Needs, Bin, Bins, Prefixes, From, As, Values, Names string
 
 	Remote bool
 }
 
 // manifests are the ways to find the names of installed programs.
-var manifests = []string{"", "go", "python", "cargo", "npm", "operand", "url", "applets"}
+var programNameSources = []string{"", "go", "python", "cargo", "npm", "operand", "url", "applets"}
 
 // WriteInstallers returns the source of the command package's table of installers.
 func WriteInstallers(data []byte) ([]byte, error) {
-	entries := map[string]installer{}
+	entries := map[string]installerEntry{}
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func WriteInstallers(data []byte) ([]byte, error) {
 		if e.Programs == "" || e.Bin+e.Bins+e.Prefixes == "" {
 			return nil, fmt.Errorf("%s: no programs, or no folder", name)
 		}
-		if !slices.Contains(manifests, e.Names) {
+		if !slices.Contains(programNameSources, e.Names) {
 			return nil, fmt.Errorf("%s: unknown names %q", name, e.Names)
 		}
 		fmt.Fprintf(&out, "{ // %s\nNames: %q, Remote: %v,\n", name, e.Names, e.Remote)

@@ -13,21 +13,21 @@ import (
 )
 
 // A loading is one entry of loads.yaml. All fields except Recipe and Given are space-separated words.
-type loading struct {
+type loaderEntry struct {
 	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Text, Values string
 
 	Given bool
 }
 
 // A recipe is one entry of recipes.yaml.
-type recipe struct {
+type recipeEntry struct {
 	Files, Format string
 	Elsewhere     bool
 }
 
 // WriteLoads returns the Go source of the tables of files that programs load from a folder, and of their formats.
-func WriteLoads(data, recipes []byte) ([]byte, error) {
-	entries := map[string]loading{}
+func WriteLoaders(data, recipes []byte) ([]byte, error) {
+	entries := map[string]loaderEntry{}
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func lastBytes(globs []string) string {
 
 func writeRecipes(out *bytes.Buffer, data []byte) error {
 	var names yaml.MapSlice
-	entries := map[string]recipe{}
+	entries := map[string]recipeEntry{}
 	if err := yaml.UnmarshalWithOptions(data, &names, yaml.UseOrderedMap()); err != nil {
 		return err
 	}

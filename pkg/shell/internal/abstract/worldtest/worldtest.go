@@ -16,32 +16,32 @@ import (
 
 // A World records reports. Its only files are those that were stored in it.
 type World struct {
-	Lines []string
-	Steps int // steps left; negative ends the analysis
+	Reports        []string
+	RemainingSteps int // steps left; negative ends the analysis
 
-	files, names map[string]abstract.Value
-	ended        bool
+	files, variables map[string]abstract.Value
+	ended            bool
 }
 
 // New returns a World with a budget that ordinary texts do not exceed.
 func New() *World {
-	return &World{Steps: 10000, files: map[string]abstract.Value{}, names: map[string]abstract.Value{}}
+	return &World{RemainingSteps: 10000, files: map[string]abstract.Value{}, variables: map[string]abstract.Value{}}
 }
 
 func (w *World) note(format string, args ...any) {
-	w.Lines = append(w.Lines, fmt.Sprintf(format, args...))
+	w.Reports = append(w.Reports, fmt.Sprintf(format, args...))
 }
 
 // taints are the names of taints, lowest bit first.
-var taints = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
+var taintNames = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
 
 // show formats a value for the lines: unknown ones in angle brackets.
-func show(v abstract.Value) string {
+func formatValue(v abstract.Value) string {
 	text := v.Text
 	if v.IsPattern {
-		text = "<" + v.Show + ">"
+		text = "<" + v.Display + ">"
 	}
-	for i, name := range taints {
+	for i, name := range taintNames {
 		if v.Taint&(1<<i) != 0 {
 			text += " +" + name
 		}
@@ -49,16 +49,16 @@ func show(v abstract.Value) string {
 	return text
 }
 
-func showAll(vs []abstract.Value) string {
+func formatValues(vs []abstract.Value) string {
 	var out []string
 	for _, v := range vs {
-		out = append(out, show(v))
+		out = append(out, formatValue(v))
 	}
 	return strings.Join(out, " | ")
 }
 
 func (w *World) Step(n int) bool {
-	if w.Steps -= n; w.Steps < 0 {
+	if w.RemainingSteps -= n; w.RemainingSteps < 0 {
 		w.GiveUp("the budget is spent")
 	}
 	return !w.ended
@@ -74,7 +74,7 @@ func (w *World) GiveUp(why string) {
 func (w *World) Ended() bool { return w.ended }
 
 func (w *World) Report(e effect.Effect) {
-	w.note("%s %s: %s", strings.TrimSpace(string(e.Word())+" "+e.Verb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
+	w.note("%s %s: %s", strings.TrimSpace(string(e.RuleKind())+" "+e.Verb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
 }
 
 func (w *World) Dynamic(cause effect.Cause, why string, _ effect.Span) {
@@ -86,15 +86,15 @@ func (w *World) Path(kind effect.Kind, v abstract.Value, recursive bool) (string
 	if recursive {
 		below = " and below"
 	}
-	w.note("%s %s%s", kind, show(v), below)
+	w.note("%s %s%s", kind, formatValue(v), below)
 	return v.Text, v.IsPattern
 }
 
-func (w *World) URL(kind effect.Kind, v abstract.Value)  { w.note("%s %s", kind, show(v)) }
-func (w *World) Host(kind effect.Kind, v abstract.Value) { w.note("%s host %s", kind, show(v)) }
+func (w *World) URL(kind effect.Kind, v abstract.Value)  { w.note("%s %s", kind, formatValue(v)) }
+func (w *World) Host(kind effect.Kind, v abstract.Value) { w.note("%s host %s", kind, formatValue(v)) }
 
 func (w *World) Read(v abstract.Value) abstract.Value {
-	w.note("read %s", show(v))
+	w.note("read %s", formatValue(v))
 	if held, ok := w.files[v.Text]; ok {
 		return held
 	}
@@ -106,17 +106,19 @@ func (w *World) Read(v abstract.Value) abstract.Value {
 }
 
 func (w *World) Store(path string, _ bool, content abstract.Value) {
-	w.note("%s now holds %s", path, show(content))
+	w.note("%s now holds %s", path, formatValue(content))
 	w.files[path] = content
 }
 
-func (w *World) Link(path, to abstract.Value) { w.note("%s links to %s", show(path), show(to)) }
+func (w *World) Link(path, to abstract.Value) {
+	w.note("%s links to %s", formatValue(path), formatValue(to))
+}
 
 func (w *World) Discards(path string) bool { return path == "/dev/null" }
 func (w *World) Secret(path string) bool   { return strings.Contains(path, "id_rsa") }
 
 func (w *World) Send(v abstract.Value, program string, _ effect.Span) {
-	w.note("%s sends %s", program, show(v))
+	w.note("%s sends %s", program, formatValue(v))
 }
 
 func (w *World) Environment(name string) abstract.Value {
@@ -128,80 +130,82 @@ func (w *World) Environment(name string) abstract.Value {
 }
 
 func (w *World) SetEnvironment(name string, v abstract.Value, _ effect.Span) {
-	w.note("sets $%s to %s", name, show(v))
+	w.note("sets $%s to %s", name, formatValue(v))
 }
 
 func (w *World) SetRegistry(program string, words []abstract.Value, _ effect.Span) {
-	w.note("%s changes the registry: %s", program, showAll(words))
+	w.note("%s changes the registry: %s", program, formatValues(words))
 }
 
-func (w *World) Set(name string, v abstract.Value) { w.names[name] = v }
+func (w *World) Set(name string, v abstract.Value) { w.variables[name] = v }
 
 func (w *World) Get(name string) (abstract.Value, bool) {
-	v, ok := w.names[name]
+	v, ok := w.variables[name]
 	return v, ok
 }
 
-func (w *World) ChangeFolder(v abstract.Value) { w.note("changes to %s", show(v)) }
+func (w *World) ChangeFolder(v abstract.Value) { w.note("changes to %s", formatValue(v)) }
 
-func (w *World) Input() abstract.Value { return abstract.Unknown("standard input", abstract.Foreign) }
+func (w *World) Input() abstract.Value {
+	return abstract.Unknown("standard input", abstract.UnknownText)
+}
 
 func (w *World) Redirect(io *abstract.Streams, descriptor string, path abstract.Value, add bool) {
-	w.note("writes descriptor %q to %s, appending %t", descriptor, show(path), add)
+	w.note("writes descriptor %q to %s, appending %t", descriptor, formatValue(path), add)
 	io.Out = &abstract.Target{Path: path.Text, Append: add}
 }
 
-func (w *World) Deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+func (w *World) DeliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
 	if io.Out == nil {
 		return out
 	}
 	if !io.Out.Discard {
-		w.note("%s gets %s", io.Out.Path, show(out))
+		w.note("%s gets %s", io.Out.Path, formatValue(out))
 	}
 	return abstract.Value{}
 }
 
-func (w *World) Later(f func()) (release func()) {
-	mark := len(w.Lines)
+func (w *World) DeferEffects(f func()) (release func()) {
+	mark := len(w.Reports)
 	f()
-	held := append([]string(nil), w.Lines[mark:]...)
-	w.Lines = w.Lines[:mark]
-	return func() { w.Lines = append(w.Lines, held...) }
+	held := append([]string(nil), w.Reports[mark:]...)
+	w.Reports = w.Reports[:mark]
+	return func() { w.Reports = append(w.Reports, held...) }
 }
 
 func (w *World) Execute(argv []abstract.Value, program string, class effect.Class) {
-	w.note("runs %s (%s): %s", program, class, showAll(argv))
+	w.note("runs %s (%s): %s", program, class, formatValues(argv))
 }
 
 func (w *World) CallUnknown(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	w.note("runs an unknown program: %s", showAll(argv))
-	return abstract.Unknown("…", abstract.Foreign)
+	w.note("runs an unknown program: %s", formatValues(argv))
+	return abstract.Unknown("…", abstract.UnknownText)
 }
 
 func (w *World) CallWindows(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	w.note("runs for Windows: %s", showAll(argv))
+	w.note("runs for Windows: %s", formatValues(argv))
 	return abstract.Unknown("…", 0)
 }
 
-func (w *World) Suspect(v abstract.Value)   { w.note("suspects %s", show(v)) }
-func (w *World) Call(argv []abstract.Value) { w.note("calls %s", showAll(argv)) }
+func (w *World) Suspect(v abstract.Value)   { w.note("suspects %s", formatValue(v)) }
+func (w *World) Call(argv []abstract.Value) { w.note("calls %s", formatValues(argv)) }
 
 func (w *World) Nested(text string, _ effect.Span) abstract.Value {
 	w.note("shell: %s", text)
-	return abstract.Unknown("…", abstract.Foreign)
+	return abstract.Unknown("…", abstract.UnknownText)
 }
 
 func (w *World) Pipe(text string, _ effect.Span, in abstract.Value) {
-	w.note("shell: %s < %s", text, show(in))
+	w.note("shell: %s < %s", text, formatValue(in))
 }
 
 func (w *World) Run(language string, code abstract.Value, how string, _ effect.Span) abstract.Value {
-	w.note("%s runs %s: %s", how, language, show(code))
-	return abstract.Unknown("…", abstract.Foreign)
+	w.note("%s runs %s: %s", how, language, formatValue(code))
+	return abstract.Unknown("…", abstract.UnknownText)
 }
 
 func (w *World) RunFile(path abstract.Value, language string, _ effect.Span) {
-	w.note("runs the file %s as %s", show(path), language)
+	w.note("runs the file %s as %s", formatValue(path), language)
 }
 
 // Check reads a file of cases and compares the reports of each. A case is a line of dashes with a title, the text,
@@ -222,7 +226,7 @@ func Check(t *testing.T, name string, update bool, read func(w *World, title, te
 		text, want = strings.TrimPrefix(text, "\n"), strings.TrimPrefix(want, "\n")
 		w := New()
 		read(w, title, text)
-		got := strings.Join(w.Lines, "\n")
+		got := strings.Join(w.Reports, "\n")
 		if !update && got != want {
 			t.Errorf("%s: %s\n%s\n(-want +got)\n%s", name, title, text, cmp.Diff(want, got))
 		}

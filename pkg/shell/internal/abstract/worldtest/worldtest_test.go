@@ -31,8 +31,8 @@ func TestLines(t *testing.T) {
 	world.ChangeFolder(tainted)
 	var io abstract.Streams
 	world.Redirect(&io, "2", abstract.Lit("f"), true)
-	world.Deliver(io, tainted)
-	release := world.Later(func() { world.Call([]abstract.Value{abstract.Lit("later")}) })
+	world.DeliverOutput(io, tainted)
+	release := world.DeferEffects(func() { world.Call([]abstract.Value{abstract.Lit("later")}) })
 	world.Execute([]abstract.Value{abstract.Lit("ls")}, "ls", effect.ReadOnly)
 	world.CallUnknown([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
 	world.CallWindows([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
@@ -63,7 +63,7 @@ shell: sh < k +network +private
 code runs php: k +network +private
 runs the file k +network +private as lua
 calls later`
-	if got := strings.Join(w.Lines, "\n"); got != want {
+	if got := strings.Join(w.Reports, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -90,13 +90,13 @@ func TestMemory(t *testing.T) {
 	if v := w.Environment("AWS_SECRET_ACCESS_KEY"); v.Taint != abstract.Credential || w.Environment("HOME").Taint != 0 {
 		t.Errorf("a secret of the environment: %+v", v)
 	}
-	if v := w.Deliver(abstract.Streams{}, abstract.Lit("out")); v.Text != "out" {
+	if v := w.DeliverOutput(abstract.Streams{}, abstract.Lit("out")); v.Text != "out" {
 		t.Errorf("what goes nowhere: %+v", v)
 	}
 	if !w.Step(10000) || w.Ended() || w.Step(1) || !w.Ended() || w.Step(0) {
 		t.Error("the budget has another end")
 	}
-	if lines := strings.Join(w.Lines, "\n"); strings.Count(lines, "gives up") != 1 {
+	if lines := strings.Join(w.Reports, "\n"); strings.Count(lines, "gives up") != 1 {
 		t.Errorf("gives up otherwise than once:\n%s", lines)
 	}
 }

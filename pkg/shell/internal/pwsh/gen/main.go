@@ -16,34 +16,34 @@ import (
 )
 
 // A file is the content of cmdlets.yaml.
-type file struct {
+type cmdletsFile struct {
 	Readers, Verbs, Assemblies, Elsewhere, Reading, Granting string
 	Meanings, Short                                          map[string]string
-	Cmdlets                                                  map[string]entry
+	Cmdlets                                                  map[string]cmdletEntry
 }
 
 // An entry is one cmdlet.
-type entry struct {
+type cmdletEntry struct {
 	Also, Does, Parameters, Special string
 	Examples                        map[string]string
 }
 
 // classes, effects, uses and specials map the words of entries to Go names.
 var (
-	classes = map[string]string{
+	classConstants = map[string]string{
 		"readonly": "effect.ReadOnly", "local-write": "effect.LocalWrite", "network": "effect.Network",
 		"destructive": "effect.Destructive", "privileged": "effect.Privileged", "unknown": "effect.UnknownClass",
 	}
-	effects = map[string]string{
+	effectConstants = map[string]string{
 		"change_system": "effect.ChangeSystem", "change_privilege": "effect.ChangePrivilege", "stop_process": "effect.StopProcess", "persist": "effect.Persist",
 		"destroy": "effect.Destroy", "read_private": "effect.ReadClipboard", "read_secret": "effect.ReadSecret", "send_message": "effect.SendMessage", "dynamic": "effect.Dynamic",
 	}
-	uses = map[string]string{
+	useConstants = map[string]string{
 		"": "noted", "read": "reads", "write": "writes", "delete": "deletes", "list": "lists", "create": "creates", "move": "moves", "mode": "setsMode",
 		"url": "contactsURL", "host": "contactsHost", "code": "evaluates", "program": "starts", "arguments": "passesOn", "block": "runsBlock",
 		"sent": "sends", "content": "holds", "switch": "switches", "method": "calls", "request": "requests",
 	}
-	specials = map[string]string{
+	specialConstants = map[string]string{
 		"content": "content", "evaluate": "evaluate", "output": "output", "joins": "joins", "passes": "passes", "object": "object", "folder": "folder",
 		"items": "items", "each": "each", "same": "same", "alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals", "unpacks": "unpacks", "makes": "makes",
 	}
@@ -69,7 +69,7 @@ func run() error {
 }
 
 func compile(data []byte) ([]byte, error) {
-	var f file
+	var f cmdletsFile
 	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func quoted(words string) string {
 }
 
 // literal returns a cmdlet as a Go composite literal.
-func (e entry) literal(name string) (string, error) {
+func (e cmdletEntry) literal(name string) (string, error) {
 	if len(e.Examples) == 0 {
 		return "", fmt.Errorf("no example")
 	}
@@ -141,18 +141,18 @@ func (e entry) literal(name string) (string, error) {
 		fmt.Fprintf(&b, ", aliases: %#v", also)
 	}
 	class, kind, _ := strings.Cut(e.Does, " ")
-	if classes[class] == "" || kind != "" && effects[kind] == "" {
+	if classConstants[class] == "" || kind != "" && effectConstants[kind] == "" {
 		return "", fmt.Errorf("does: %q is not a class, or a class and an effect", e.Does)
 	}
-	fmt.Fprintf(&b, ", class: %s", classes[class])
+	fmt.Fprintf(&b, ", class: %s", classConstants[class])
 	if kind != "" {
-		fmt.Fprintf(&b, ", effect: %s", effects[kind])
+		fmt.Fprintf(&b, ", effect: %s", effectConstants[kind])
 	}
 	if e.Special != "" {
-		if specials[e.Special] == "" {
+		if specialConstants[e.Special] == "" {
 			return "", fmt.Errorf("special: unknown word %q", e.Special)
 		}
-		fmt.Fprintf(&b, ", special: %s", specials[e.Special])
+		fmt.Fprintf(&b, ", special: %s", specialConstants[e.Special])
 	}
 	if params := strings.Fields(e.Parameters); len(params) > 0 {
 		b.WriteString(", params: []param{\n")
@@ -160,10 +160,10 @@ func (e entry) literal(name string) (string, error) {
 			p, piped := strings.CutSuffix(p, "<")
 			p, positional := strings.CutSuffix(p, "+")
 			n, use, _ := strings.Cut(p, ":")
-			if uses[use] == "" || n == "" {
+			if useConstants[use] == "" || n == "" {
 				return "", fmt.Errorf("parameters: %q has an unknown use", p)
 			}
-			fmt.Fprintf(&b, "{%q, %s, %t, %t},\n", n, uses[use], positional, piped)
+			fmt.Fprintf(&b, "{%q, %s, %t, %t},\n", n, useConstants[use], positional, piped)
 		}
 		b.WriteString("}")
 	}

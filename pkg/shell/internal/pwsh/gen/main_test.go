@@ -8,7 +8,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"cmdlets.yaml"}, []string{"cmdlets_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"cmdlets.yaml"}, []string{"cmdlets_gen.go"})
 }
 
 func TestCompileRejects(t *testing.T) {
@@ -23,6 +23,6 @@ func TestCompileRejects(t *testing.T) {
 		"unknown field \"to\"": "cmdlets:\n  get-x:\n    to: readonly\n",
 	} {
 		_, err := compile([]byte(text))
-		gentest.Refused(t, text, err, name)
+		gentest.CheckErrorNames(t, text, err, name)
 	}
 }

@@ -11,20 +11,20 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"calls.yaml"}, []string{"calls_gen.go"})
+	gentest.CheckUpToDate(t, main, []string{"calls.yaml"}, []string{"calls_gen.go"})
 }
 
 // TestFiles holds that the table is written beside its source, and only from a
 // source that is right.
 func TestFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	gentest.Refused(t, "no source", run(), "calls.yaml")
-	t.Chdir(gentest.Folder(t, map[string]string{"calls.yaml": "- {role: dance, calls: x}"}))
-	gentest.Refused(t, "a wrong role", run(), "dance")
+	gentest.CheckErrorNames(t, "no source", run(), "calls.yaml")
+	t.Chdir(gentest.WriteFolder(t, map[string]string{"calls.yaml": "- {role: dance, calls: x}"}))
+	gentest.CheckErrorNames(t, "a wrong role", run(), "dance")
 	if _, err := os.Stat("calls_gen.go"); err == nil {
 		t.Error("a table was written from a wrong source")
 	}
-	t.Chdir(gentest.Folder(t, map[string]string{"calls.yaml": "- {role: delete, calls: x}"}))
+	t.Chdir(gentest.WriteFolder(t, map[string]string{"calls.yaml": "- {role: delete, calls: x}"}))
 	main()
 	if src, err := os.ReadFile("calls_gen.go"); err != nil || !bytes.Contains(src, []byte("deletes")) {
 		t.Errorf("%v\n%s", err, src)
@@ -55,6 +55,6 @@ func TestGenerate(t *testing.T) {
 		"- {role: delete, calls: x":         "[1:",
 	} {
 		_, err := generate([]byte(text))
-		gentest.Refused(t, text, err, name)
+		gentest.CheckErrorNames(t, text, err, name)
 	}
 }
