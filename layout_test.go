@@ -142,7 +142,7 @@ func TestDecodersAreInOnePlace(t *testing.T) {
 // layers lists the packages from the bottom up: one imports only those of
 // lines above its own.
 var layers = [][]string{
-	{"internal/brief", "internal/confine", "internal/ortlib/x86", "internal/resp", "internal/sorted", "internal/suggest", "pkg/knowledge"},
+	{"internal/brief", "internal/confine", "internal/ortlib/x86", "internal/resp", "internal/sorted", "internal/stack", "internal/suggest", "pkg/knowledge"},
 	{"internal/allocated", "internal/ancestry", "internal/canonjson", "internal/committed", "internal/contain", "internal/decode", "internal/flock", "internal/gentest", "internal/genuine", "internal/owner", "internal/packed", "internal/patch", "internal/peer", "internal/prefilter", "internal/sqlitefile", "internal/sqltext", "internal/redistest", "internal/reexec", "internal/servetest", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/ttytest", "internal/yamlfile", "policies"},
 	{"internal/apicall", "internal/container", "internal/bearer", "internal/built", "internal/grants", "internal/launch", "internal/redact", "internal/unpacked", "internal/watch", "pkg/undo"},
 	{"internal/noquery", "internal/ortlib", "models", "pkg/action", "pkg/effect"},

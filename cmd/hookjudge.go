@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/stack"
 	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/approve"
@@ -152,6 +153,7 @@ func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, er
 	}
 	done := make(chan result, 1)
 	go func() {
+		stack.Grow()
 		value, err := f()
 		done <- result{value, err}
 	}()

@@ -151,13 +151,16 @@ type mount struct {
 
 // imageFileSystems are file systems that container runtimes use for images; with other ones, the
 // container's files can be on the host's disk.
-var imageFileSystemPattern = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
+var imageFileSystemPattern = []string{"overlay", "aufs", "fuse.fuse-overlayfs", "fuse-overlayfs"}
 
 var snapshotPathPattern = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
 // isImage reports whether a mount of / is a container image.
 func (m mount) isImage() bool {
-	return imageFileSystemPattern().MatchString(m.fileSystemType) && m.pathInFileSystem == "/" || snapshotPathPattern().MatchString(m.pathInFileSystem+"/")
+	if m.pathInFileSystem == "/" {
+		return slices.Contains(imageFileSystemPattern, m.fileSystemType)
+	}
+	return snapshotPathPattern().MatchString(m.pathInFileSystem + "/")
 }
 
 // isStandard reports whether every container has the mount: a kernel file system, memory, or a file
@@ -223,6 +226,9 @@ var octalEscapePattern = prefilter.Lazy(`\\[0-7]{3}`)
 
 // unescape decodes the escapes in a mountinfo path.
 func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
 	return octalEscapePattern().ReplaceAllStringFunc(s, func(code string) string {
 		n, _ := strconv.ParseUint(code[1:], 8, 16)
 		return string([]byte{byte(n)})

@@ -9,4 +9,4 @@ import _ "embed"
 //go:embed lib/linux_amd64.zst
 var packed string
 
-var carried = &library{name: "libonnxruntime.so", size: 35057880, sum: "53ef1ac028dd1b05554b8da28d9159eb3876f99868193d2aaa6e67f0243c23d4", code: true, packed: packed}
+var carried = &library{name: "libonnxruntime.so", size: 35057880, sha256: "53ef1ac028dd1b05554b8da28d9159eb3876f99868193d2aaa6e67f0243c23d4", code: true, packed: packed}

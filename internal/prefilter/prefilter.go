@@ -66,25 +66,28 @@ func New(literals [][]string) (*LiteralSet, bool) {
 const frequentBytes = " etsoriancl\ndpmu\"-h.gf/b:y_vw0k=1,#x)(\t2|{}$3\\4j`6'5z8;[q>]*7<9+!@%&"
 
 // byteRanks returns the place of each byte among the common ones.
-func byteRanks() (ranks [256]uint64) {
+func byteRanks() (ranks [256]uint32) {
 	for c := range ranks {
-		ranks[c] = uint64(len(frequentBytes)) + 2
+		ranks[c] = uint32(len(frequentBytes)) + 2
 	}
 	for i := range len(frequentBytes) {
-		ranks[frequentBytes[i]] = uint64(i) + 2
+		ranks[frequentBytes[i]] = uint32(i) + 2
 	}
 	return ranks
 }
 
-func (s *LiteralSet) addLiteral(id int, lit string, load *[slotCount]uint8, ranks *[256]uint64) {
+func (s *LiteralSet) addLiteral(id int, lit string, load *[slotCount]uint8, ranks *[256]uint32) {
 	if len(lit) == MinLiteral {
 		s.insertEntry(&s.shortTable, literalEntry{gram: firstGram("\x00" + lit), literal: lit, gramEnd: MinLiteral, expression: id})
 		return
 	}
-	best, most := 0, uint64(0)
+	best, most := 0, uint32(0)
 	for i := range len(lit) - 3 {
-		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]] / (8 + uint64(load[slotOfGram(firstGram(lit[i:]))]))
-		if rarity > most {
+		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]]
+		if rarity/8 <= most {
+			continue // even in an empty slot
+		}
+		if rarity /= 8 + uint32(load[slotOfGram(firstGram(lit[i:]))]); rarity > most {
 			best, most = i, rarity
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/stack"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -79,7 +80,10 @@ func New(opts Options) *Classifier {
 }
 
 // Warm builds the tables for the first action, which takes about a millisecond.
-func (k *Classifier) Warm() { k.engine() }
+func (k *Classifier) Warm() {
+	stack.Grow()
+	k.engine()
+}
 
 // Judge returns the verdict of Tier 1. The failure of a classifier is reported
 // in the verdict; an error is returned only if the context ended.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shieldcli/shield/internal/stack"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -200,6 +201,7 @@ const (
 // work judges records. While more records wait it forwards results in small batches, since each batch
 // wakes another goroutine; before and after slow records it forwards at once.
 func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
+	stack.Grow()
 	var held []*streamJob
 	var took time.Duration
 	looked := &fileCheckCache{forwardCount: &f.forwardCount}

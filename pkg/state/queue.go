@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shieldcli/shield/internal/stack"
 )
 
 // A queue runs transactions on a medium. Transactions that are ready at the same time share a commit.
@@ -105,6 +107,7 @@ func (q *transactionQueue) close() error {
 
 // work commits all waiting requests in batches until none is left.
 func (q *transactionQueue) commitWaiting() {
+	stack.Grow()
 	debug.SetPanicOnFault(true) // a state file truncated while mapped must not kill the process
 	for {
 		err := q.backend.acquire()

@@ -145,7 +145,7 @@ import _ "embed"
 //go:embed lib/%[1]s_%[2]s.zst
 var packed string
 
-var carried = &library{name: %[3]q, size: %[4]d, sum: %[5]q, code: %[6]t, packed: packed}
+var carried = &library{name: %[3]q, size: %[4]d, sha256: %[5]q, code: %[6]t, packed: packed}
 `, t.os, t.arch, t.name, len(data), t.sum, t.code())
 	return os.WriteFile(fmt.Sprintf("embed_%s_%s.go", t.os, t.arch), []byte(text), 0o644)
 }
