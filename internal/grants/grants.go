@@ -51,7 +51,7 @@ func FindWeakenings(file, old, text string, was bool, forms []int) ([]Weakening,
 		return nil, err
 	}
 	before, err := parseObjects(file, old)
-	if errors.Is(err, ErrLimit) {
+	if errors.Is(err, ErrLimit) || errors.Is(err, ErrUnread) {
 		return nil, err
 	}
 	if err != nil {
