@@ -223,6 +223,9 @@ var developers = regexp.MustCompile(`^cmd/(examples|hookorigin)\.go|/gen/|^inter
 	`^pkg/evaluate/(evaltest/|facts\.go|prompt\.go|speech\.go)|^pkg/host/internal/form/|^pkg/shell/command/internal/grammar/|^pkg/classify/(graph|wire|wide)\.go|` +
 	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go|^pkg/approve/sentence\.go`)
 
+// dynamic are the calls that record an unknown effect with its cause.
+var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic)$`)
+
 // notTexts are calls whose strings are patterns, headers or lists of words.
 var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^panic$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
 
@@ -233,11 +236,11 @@ var within = []struct {
 	begins     *regexp.Regexp // the begin of the cause; nil for any
 	all        bool           // also for a cause that has an action, in place of the one in text
 }{
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|differsHere)$`), "unknown effect: %s; write the value in full", nil, false},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic|recordDialectDifference)$`), "unknown effect: %s; write the value in full", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordGuardChange`), "What this would do (shield explain): change_guard (%s)", nil, false},
-	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.lost$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key Reason$|^assign \w+\.(Reason|Labels|Kind|Sure|Cause)$|\.(runs|guard|itself|code)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseLoss$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|runsCode|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
 	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)", nil, false},
 	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the shared store was replaced or rolled back: rediss://10.0.0.5:6379/0: %s; find out which program or backup did this, then run 'shield doctor --repair-state'", regexp.MustCompile(`^the store (is|was)`), false},
 	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "another program changed a value in the shared store: rediss://10.0.0.5:6379/0: %s; find the program that wrote the value, delete the key from the store, then run 'shield doctor --repair-state'", regexp.MustCompile(`^the seal`), false},
@@ -247,8 +250,8 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/gateway/list`), regexp.MustCompile(`^append$|Sprintf`), "the tool search is withheld: %s; ask the user to review it with: shield mcp tools diff github", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`^assign (drop|why)$`), "shield: dropped the server's notification \"notifications/x\": %s", regexp.MustCompile(`^(?:MCP|no|its|it) `), false},
 	{regexp.MustCompile(`^pkg/gateway/pins`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the accepted tool definitions in mcp/ab.json are damaged: %s; delete the file, and accept the tools again", nil, false},
-	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign how$|\.(take|find|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s", regexp.MustCompile(`^(?:[^s[]|s[^h])`), false},
-	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.Why$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
+	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign (how|hidingMethod)$|\.(take|addFinding|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s", regexp.MustCompile(`^(?:[^s[]|s[^h])`), false},
+	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.UnlicensedReason$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
 	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\"", regexp.MustCompile(`^(it |%q has)`), true},
 	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "%s: the chat service limits the rate; wait 2s", regexp.MustCompile(`^the (bot's|chat with|users who)`), false},
 	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.listen: %s", regexp.MustCompile(`^must be an IP`), true},
@@ -267,14 +270,14 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/host/(inspect|splice|settings|servers)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook install: /home/me/.claude/settings.json: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/(records|conversation)`), regexp.MustCompile(``), "Records that were not read: 3 of the kind: %s", nil, false},
 	{regexp.MustCompile(`^pkg/sanitize/sanitize\.go`), regexp.MustCompile(`^assign why$`), "not scanned: %s", nil, false},
-	{regexp.MustCompile(`^pkg/shell/internal/`), regexp.MustCompile(`\.doubt$`), "unknown effect: the PowerShell text cannot be read: %s; use a simpler command in plain text", nil, false},
+	{regexp.MustCompile(`^pkg/shell/internal/`), regexp.MustCompile(`\.noteUnread$`), "unknown effect: the PowerShell text cannot be read: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/report/score`), regexp.MustCompile(`^$|title$|^key `), "Heading in a report of 'shield score': %s", nil, false},
 	{regexp.MustCompile(`^cmd/arrival\.go`), regexp.MustCompile(`append$|errors\.New`), "Questions cannot be asked: %s. Until then, what needs approval is denied.", regexp.MustCompile(`^[^s]`), true},
-	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.unexamined$`), "unexamined: %s; split it into smaller steps", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.setUnexamined$`), "unexamined: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/(kind/|analysis/inputs)`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "this action can only be allowed once, because %s; leave out --session", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s", nil, true},
-	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.unkept$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
-	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.leave$`), "Files that were skipped: session.jsonl: %s", nil, true},
+	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.keepError$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
+	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.skipFile$`), "Files that were skipped: session.jsonl: %s", nil, true},
 	{regexp.MustCompile(`^internal/bounds/`), regexp.MustCompile(`^key `), "this command cannot be contained: %s", nil, true},
 	{regexp.MustCompile(`^internal/container/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "container: none detected, because %s", nil, false},
 	{regexp.MustCompile(`^internal/genuine/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "FAIL  shield.tar.gz: %s; do not install it, download the release again", nil, false},
@@ -292,8 +295,8 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/gateway/message\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: dropped a message of the server: %s; update the server", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/tool\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld a tool of the server: %s; update the server", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/list\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld all tools of the server: %s", regexp.MustCompile(`^(the server|there is no state)`), true},
-	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.text$`), "Description of a metric: %s", nil, false},
-	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`noteUnkept$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
+	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.(text|appendText)$`), "Description of a metric: %s", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`setWhyUnknown$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
 	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'", nil, false},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp", nil, false},
 	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr", nil, false},
@@ -309,18 +312,23 @@ var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo
 func advice(stack []ast.Node) string {
 	for i := len(stack) - 1; i >= 0; i-- {
 		call, ok := stack[i].(*ast.CallExpr)
-		if !ok || len(call.Args) == 0 || !strings.HasSuffix(strings.ToLower(called(call.Fun)), ".dynamic") {
+		if !ok || len(call.Args) == 0 || !dynamic.MatchString(called(call.Fun)) {
 			continue
 		}
-		cause, found := strings.CutPrefix(called(call.Args[0]), "effect.Cause")
-		if !found {
+		name, found := strings.CutPrefix(called(call.Args[0]), "effect.")
+		constants, err := os.ReadFile("pkg/effect/cause.go")
+		if err != nil {
+			log.Fatal(err)
+		}
+		cause := regexp.MustCompile(`\b` + name + ` +Cause = "(\w+)"`).FindSubmatch(constants)
+		if !found || cause == nil {
 			return ""
 		}
 		rows, err := os.ReadFile("policies/dangers.yaml")
 		if err != nil {
 			log.Fatal(err)
 		}
-		m := regexp.MustCompile(`effects: \[dynamic\].*cause=` + strings.ToLower(cause) + `\b.*reason: "([^"]*)"`).FindSubmatch(rows)
+		m := regexp.MustCompile(`effects: \[dynamic\].*cause=` + string(cause[1]) + `\b.*reason: "([^"]*)"`).FindSubmatch(rows)
 		if m == nil {
 			return ""
 		}
@@ -360,10 +368,10 @@ func stateError(path, text string) string {
 		{"pkg/state/errors.go", db, "the file was removed while shield read it", state.ErrVanished},
 		{"pkg/state/errors.go", db, mode, state.ErrExposed},
 		{"pkg/state/errors.go", db, busy, state.ErrBusy},
-		{"pkg/state/errors.go", store, "connection refused", state.ErrAway},
+		{"pkg/state/errors.go", store, "connection refused", state.ErrUnreachable},
 		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrRefused},
-		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrReset},
-		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrForeign},
+		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrStoreReset},
+		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrForeignValue},
 		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrCut},
 		{"pkg/audit/audit.go", log, "its last line is longer than 65536 bytes", audit.ErrChanged},
 		{"pkg/audit/audit.go", log, "no space left on device", audit.ErrUnwritable},
